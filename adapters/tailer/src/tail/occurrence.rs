@@ -7,7 +7,7 @@ use events::{Identity, NewEvent, Repeat};
 /// Most identities remembered; after dropping the older half, at least half as many.
 const REMEMBERED: usize = 65_536;
 
-/// Counts records without an id of their own while a generation is read for the first time.
+/// Counts records without an id of their own while a generation is read from its start.
 /// Bounded: two maps, the older one is dropped when the younger is full. A record that returns
 /// after that many others is counted from 0 again, and is then taken for a copy.
 #[derive(Debug, Default)]

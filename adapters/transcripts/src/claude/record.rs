@@ -181,17 +181,30 @@ pub(super) struct ClaudeMessage<'a> {
     pub stop_reason: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub content: MessageContent<'a>,
-    pub usage: Option<ClaudeTokens>,
+    #[serde(borrow)]
+    pub usage: Option<ClaudeTokens<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct ClaudeTokens {
+pub(super) struct ClaudeTokens<'a> {
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
     pub cache_creation_input_tokens: Option<u64>,
     pub cache_creation: Option<CacheCreation>,
     pub output_tokens_details: Option<OutputDetails>,
+    /// The calls that the answer took. Those of another type than `message` are not in the sums above.
+    #[serde(borrow)]
+    pub iterations: Option<&'a RawValue>,
+}
+
+/// What names a call that an answer took.
+#[derive(Debug, Deserialize)]
+pub(super) struct FurtherCall<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
 }
 
 /// What was written to a cache, by how long it stays there.
@@ -205,7 +218,18 @@ pub(super) struct OutputDetails {
     pub thinking_tokens: Option<u64>,
 }
 
-impl ClaudeTokens {
+impl<'a> ClaudeTokens<'a> {
+    /// The calls that are not in the sums, with their places in the list: of an advisor, of a compaction.
+    pub(super) fn further_calls(self) -> Vec<(usize, FurtherCall<'a>, ClaudeTokens<'a>)> {
+        let calls = self.iterations.and_then(|calls| serde_json::from_str::<Vec<&'a RawValue>>(calls.get()).ok());
+        let call = |(index, call): (usize, &'a RawValue)| {
+            let named = serde_json::from_str::<FurtherCall<'a>>(call.get()).ok()?;
+            let is_further = !named.kind.is_empty() && &*named.kind != "message";
+            is_further.then(|| Some((index, named, serde_json::from_str(call.get()).ok()?))).flatten()
+        };
+        calls.unwrap_or_default().into_iter().enumerate().filter_map(call).collect()
+    }
+
     /// Input, output, cache read, cache write.
     pub(super) fn counts(self) -> [u64; 4] {
         [self.input_tokens, self.output_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens]

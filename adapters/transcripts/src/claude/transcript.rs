@@ -44,12 +44,12 @@ use events::{
 use super::record::{ClaudeLine, LineClass, MessageContent, classify};
 use super::{
     parent_of,
-    words::{api_error, command_name},
+    words::{api_error, command},
 };
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
-use state::ClaudeState;
+use state::{ClaudeState, PendingSummary};
 
 const CLAUDE: Provider = Provider::Claude;
 
@@ -61,6 +61,9 @@ const EXTRA: u32 = 4_000;
 
 /// What is written where an answer would stand, but none was asked for.
 const NO_RESPONSE: &str = "No response requested.";
+
+/// Summaries that are remembered until the line they name is seen.
+const SUMMARIES: usize = 8;
 
 /// Questions without an answer that are remembered.
 const OPEN_QUESTIONS: usize = 16;
@@ -242,7 +245,7 @@ impl TranscriptDecoder {
                 self.emit(&line, record, &owner, 0, payload, None, out);
             }
             Some("local_command") => {
-                if let Some(name) = content.as_deref().and_then(command_name) {
+                if let Some(name) = content.as_deref().map(str::trim_start).and_then(command) {
                     self.annotate(&line, record, &owner, 0, Topic::Command, &name, out);
                 }
             }
@@ -272,8 +275,44 @@ impl TranscriptDecoder {
         }
     }
 
+    /// A summary titles the session in which the line stands that it names. Up to 2.0.x a new file begins with summaries of
+    /// other sessions.
+    fn summary(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let Some(title) = line.summary.as_deref() else { return };
+        match line.leaf_uuid.as_deref() {
+            Some(leaf) if self.carried.last_uuid.as_deref() != Some(leaf) => {
+                let summaries = &mut self.carried.summaries;
+                summaries.truncate(SUMMARIES - 1);
+                summaries.push(PendingSummary { leaf: leaf.to_owned(), title: title.to_owned() });
+            }
+            _ => self.entitle(line, record, 0, title.to_owned(), out),
+        }
+    }
+
+    /// Puts the summary out that ends with this line.
+    fn release_summary(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+        let Some(uuid) = line.uuid.as_deref() else { return };
+        if let Some(at) = self.carried.summaries.iter().position(|summary| summary.leaf == uuid) {
+            let PendingSummary { title, .. } = self.carried.summaries.remove(at);
+            let before = out.events.len();
+            self.entitle(line, record, EXTRA + 20, title, out);
+            // A summary has no time of its own, and the line may be a copy.
+            out.events[before..].iter_mut().for_each(|event| event.created_at = None);
+        }
+        self.carried.last_uuid = Some(uuid.to_owned());
+    }
+
+    fn entitle(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, block: u32, title: String, out: &mut Decoded) {
+        if self.carried.title.as_deref() != Some(&*title) {
+            let own = Arc::clone(&self.session);
+            self.annotate(line, record, &own, block, Topic::Title, &title, out);
+            self.carried.title = Some(title);
+        }
+    }
+
     fn line(&mut self, line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         self.put_changed_facts(&line, record, out);
+        self.release_summary(&line, record, out);
         let own = Arc::clone(&self.session);
         match &*line.kind {
             "user" => self.user(line, record, out),
@@ -298,12 +337,11 @@ impl TranscriptDecoder {
                     self.annotate(&line, record, &own, 0, Topic::PermissionMode, mode, out);
                 }
             }
-            "custom-title" | "ai-title" | "summary" => {
+            "summary" => self.summary(&line, record, out),
+            "custom-title" | "ai-title" => {
                 let title = line.custom_title.as_deref().or(line.summary.as_deref());
-                if let Some(title) = title.filter(|t| self.carried.title.as_deref() != Some(t)) {
-                    let title = title.to_owned();
-                    self.annotate(&line, record, &own, 0, Topic::Title, &title, out);
-                    self.carried.title = Some(title);
+                if let Some(title) = title.map(str::to_owned) {
+                    self.entitle(&line, record, 0, title, out);
                 }
             }
             "last-prompt" => {

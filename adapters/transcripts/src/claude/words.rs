@@ -1,5 +1,7 @@
 //! Classifies the texts of a transcript: who wrote a user line, what a tool does, what kind an error is.
 
+use std::borrow::Cow;
+
 use events::{ErrorClass, ErrorReported, PromptOrigin, ToolKind};
 
 use super::record::{ClaudeLine, MessageBlock, MessageContent, ToolInput};
@@ -19,9 +21,15 @@ pub(super) fn text_block(text: Text<'_>) -> MessageBlock<'_> {
     }
 }
 
+/// Who is behind a user line's text, and the words that are theirs.
 pub(super) enum Speaker {
-    Prompt(PromptOrigin),
+    /// A prompt with this text.
+    Prompt(PromptOrigin, String),
+    /// A slash command with its arguments. Whether it is a prompt depends on the lines behind it.
     Command(String),
+    /// The output of a command that Claude Code ran itself.
+    CommandOutput,
+    /// A text that Claude Code made for the model.
     Machine,
 }
 
@@ -32,37 +40,103 @@ pub(super) fn version_numbers(version: &str) -> Option<[u32; 3]> {
     Some([part()?, part()?, part()?])
 }
 
+/// Tags of what Claude Code adds to a user's message.
+const REMARKS: [&str; 2] = ["system-reminder", "local-command-caveat"];
+/// Tags of what a command printed.
+const OUTPUTS: [&str; 4] = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"];
+/// Tags of other texts that are nobody's prompt.
+const MACHINERY: [&str; 1] = ["user-memory-input"];
+
 /// Who is behind a user line's text: a person, the agent itself, a command, or machinery.
 pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Speaker {
-    if text.starts_with("<task-notification>") {
-        return Speaker::Prompt(PromptOrigin::Wakeup);
+    let is_human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
+    let text = without_remarks(text);
+    let said = text.trim();
+    if is_tag(said, "task-notification") {
+        let summary = between(said, "<summary>", "</summary>").map_or_else(|| without_tags(said), str::to_owned);
+        return Speaker::Prompt(PromptOrigin::Wakeup, summary);
     }
-    if text.starts_with("<bash-input>") {
-        return Speaker::Prompt(PromptOrigin::Command);
+    if is_tag(said, "teammate-message") {
+        return Speaker::Prompt(PromptOrigin::Agent, without_tags(said));
     }
-    if let Some(name) = command_name(text) {
-        return Speaker::Command(name);
+    if is_tag(said, "bash-input") {
+        let command = between(said, "<bash-input>", "</bash-input>").unwrap_or(said);
+        return Speaker::Prompt(PromptOrigin::Command, format!("!{command}"));
     }
-    if line.is_meta == Some(true) || line.is_compact_summary == Some(true) {
+    if let Some(command) = command(said) {
+        return Speaker::Command(command);
+    }
+    if !is_human && OUTPUTS.iter().any(|tag| is_tag(said, tag)) {
+        return Speaker::CommandOutput;
+    }
+    if said.is_empty() || line.is_meta == Some(true) || line.is_compact_summary == Some(true) {
         return Speaker::Machine;
     }
     if task_of_subagent {
-        return Speaker::Prompt(PromptOrigin::Agent);
+        return Speaker::Prompt(PromptOrigin::Agent, text.into_owned());
     }
-    let human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
-    let tagged = [
-        "<local-command-stdout>",
-        "<local-command-stderr>",
-        "<local-command-caveat>",
-        "<bash-stdout>",
-        "<bash-stderr>",
-        "<system-reminder>",
-        "<user-memory-input>",
-    ];
-    if !human && (line.origin.is_some() || tagged.iter().any(|tag| text.starts_with(tag))) {
+    let is_machinery = || REMARKS.iter().chain(&MACHINERY).any(|tag| is_tag(said, tag));
+    if !is_human && (line.origin.is_some() || is_machinery()) {
         return Speaker::Machine;
     }
-    Speaker::Prompt(PromptOrigin::Human)
+    Speaker::Prompt(PromptOrigin::Human, text.into_owned())
+}
+
+/// Whether a text begins with a tag.
+fn is_tag(text: &str, tag: &str) -> bool {
+    let rest = text.strip_prefix('<').and_then(|text| text.strip_prefix(tag));
+    rest.is_some_and(|rest| rest.starts_with(['>', ' ', '\n']))
+}
+
+/// The text without the remarks that Claude Code puts before and behind what a user typed. A remark that has no end is
+/// left where it is.
+fn without_remarks(text: &str) -> Cow<'_, str> {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((at, end)) = REMARKS.iter().filter_map(|tag| remark(rest, tag)).min() {
+        kept.push_str(&rest[..at]);
+        rest = &rest[end..];
+    }
+    if kept.is_empty() && rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept.trim().to_owned())
+}
+
+/// The first remark with this tag that begins a line: its range in the text.
+fn remark(text: &str, tag: &str) -> Option<(usize, usize)> {
+    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+    let mut from = 0;
+    while let Some(found) = text[from..].find(&open) {
+        let at = from + found;
+        let begins_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n') || text[..at].trim().is_empty();
+        let follows_remark = text[..at].trim_end().ends_with('>');
+        if begins_line || follows_remark {
+            return text[at..].find(&close).map(|end| (at, at + end + close.len()));
+        }
+        from = at + open.len();
+    }
+    None
+}
+
+/// The words between the tags of a text, without the tags.
+fn without_tags(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('<') {
+        words.push_str(before);
+        let is_tag = behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+        match behind.split_once('>').filter(|_| is_tag) {
+            Some((_, after)) => rest = after,
+            None => {
+                words.push('<');
+                rest = behind;
+            }
+        }
+    }
+    words.push_str(rest);
+    words.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
@@ -70,12 +144,14 @@ pub(super) fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t 
     Some(after.split_once(close).map_or(after, |(inside, _)| inside))
 }
 
-/// The slash command in a `<command-name>` text.
-pub(super) fn command_name(text: &str) -> Option<String> {
-    if !text.trim_start().starts_with("<command-name>") && !text.trim_start().starts_with("<command-message>") {
+/// The slash command of a text with the tag `command-name`, as it was typed: its name and its arguments.
+pub(super) fn command(text: &str) -> Option<String> {
+    if !is_tag(text, "command-name") && !is_tag(text, "command-message") {
         return None;
     }
-    between(text, "<command-name>", "</command-name>").map(|name| name.trim().to_owned())
+    let name = between(text, "<command-name>", "</command-name>")?.trim();
+    let arguments = between(text, "<command-args>", "</command-args>").unwrap_or_default().trim();
+    Some(format!("{name} {arguments}").trim_end().to_owned())
 }
 
 pub(super) fn api_error(line: &ClaudeLine<'_>) -> ErrorReported {

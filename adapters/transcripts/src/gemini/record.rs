@@ -149,7 +149,7 @@ pub(crate) struct ToolCall<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Output<'a>(pub(crate) Vec<Cow<'a, str>>);
 
-/// Tokens of one response. `input` includes `cached`.
+/// Tokens of one response. `input` includes `cached`, and not `tool`, the prompt of a tool that the API itself ran.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GeminiTokens {
@@ -157,6 +157,7 @@ pub(super) struct GeminiTokens {
     pub(super) output: u64,
     pub(super) cached: u64,
     pub(super) thoughts: u64,
+    pub(super) tool: u64,
 }
 
 /// One thought of the model.

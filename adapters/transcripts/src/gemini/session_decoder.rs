@@ -294,7 +294,7 @@ impl SessionDecoder {
             let usage = UsageReported {
                 message_id: Some(id.to_owned()),
                 model: message.model.as_deref().map(str::to_owned),
-                input_tokens: t.input.saturating_sub(t.cached),
+                input_tokens: t.input.saturating_sub(t.cached).saturating_add(t.tool),
                 output_tokens: t.output.saturating_add(t.thoughts),
                 cache_read_tokens: t.cached,
                 thinking_tokens: t.thoughts,

@@ -45,8 +45,13 @@ fn what_machines_write_as_the_user() {
         &["user.prompt human \"<system-reminder> what is that?\""],
     );
     check(
-        &said("", "<task-notification>\\n<task-id>a1</task-id>"),
-        &["user.prompt wakeup \"<task-notification>\\n<task-id>a1</task-id>\""],
+        &said("", "<task-notification>\\n<task-id>a1</task-id>\\n<summary>Agent done</summary></task-notification>"),
+        &["user.prompt wakeup \"Agent done\""],
+    );
+    check(&said("", "<task-notification>\\n<task-id>a1</task-id>"), &["user.prompt wakeup \"a1\""]);
+    check(
+        &said("", "<teammate-message teammate_id=\\\"lead\\\">\\nLook at a < b\\n</teammate-message>"),
+        &["user.prompt agent \"Look at a < b\""],
     );
     check(&said("", "<bash-input>ls -l</bash-input>"), &["user.prompt command \"!ls -l\""]);
     check(
@@ -57,6 +62,87 @@ fn what_machines_write_as_the_user() {
         &said("", "<command-message>x</command-message>\\n<command-name>/x</command-name>"),
         &["annotation command: /x"],
     );
+}
+
+/// A user's line with this uuid, which follows that one.
+fn follows(uuid: &str, parent: &str, text: &str, extra: &str) -> String {
+    format!(
+        r#"{{"parentUuid":"{parent}","isSidechain":false,"type":"user","message":{{"role":"user","content":"{text}"}}{extra},"uuid":"{uuid}","timestamp":"2026-11-20T04:39:01.462Z","cwd":"/p","sessionId":"{OWN}","version":"2.1.328","gitBranch":"main"}}"#
+    )
+}
+
+#[test]
+fn a_slash_command_is_a_prompt_once_it_puts_a_text_before_the_model() {
+    let command = |name: &str, arguments: &str| {
+        let text = format!(
+            "<command-message>x</command-message>\\n<command-name>{name}</command-name>\\n<command-args>{arguments}</command-args>"
+        );
+        follows("c", "0", &text, "")
+    };
+    let expansion = |parent: &str| follows("e", parent, "Review the pull request.", r#","isMeta":true"#);
+    let output = follows("o", "c", "<local-command-stdout>Goal set</local-command-stdout>", "");
+    check(
+        &[command("/review", "PR 12 about the walrus"), expansion("c")].join("\n"),
+        &["annotation command: /review PR 12 about the walrus", "user.prompt human \"/review PR 12 about the walrus\""],
+    );
+    check(
+        &[command("/init", ""), expansion("c")].join("\n"),
+        &["annotation command: /init", "user.prompt human \"/init\""],
+    );
+    // Its output may stand between the two.
+    check(
+        &[command("/goal", "free the walrus"), output.clone(), expansion("o")].join("\n"),
+        &["annotation command: /goal free the walrus", "user.prompt human \"/goal free the walrus\""],
+    );
+    // What Claude Code does by itself is no prompt, and neither is a text for the model that follows something else.
+    check(&[command("/model", "opus"), output].join("\n"), &["annotation command: /model opus"]);
+    check(&[command("/model", "opus"), expansion("other")].join("\n"), &["annotation command: /model opus"]);
+    let caveat = follows("k", "c", "<local-command-caveat>below</local-command-caveat>", "");
+    check(&[command("/model", "opus"), caveat].join("\n"), &["annotation command: /model opus"]);
+    // A command is one prompt, however many texts it puts before the model.
+    check(
+        &[command("/review", "x"), expansion("c"), expansion("c")].join("\n"),
+        &["annotation command: /review x", "user.prompt human \"/review x\""],
+    );
+}
+
+#[test]
+fn a_remark_beside_a_prompt_is_cut_out() {
+    let reminder = r"<system-reminder>\nPlan mode is off\n</system-reminder>";
+    let blocks = |texts: &[&str]| {
+        let blocks: Vec<String> = texts.iter().map(|text| format!(r#"{{"type":"text","text":"{text}"}}"#)).collect();
+        format!(r#"@user {{"message":{{"role":"user","content":[{}]}}}}"#, blocks.join(","))
+    };
+    let feed = "feed the walrus";
+    for line in [
+        blocks(&[reminder, feed]),
+        blocks(&[feed, reminder]),
+        blocks(&[reminder, feed, reminder, reminder]),
+        blocks(&[&format!("{reminder}{feed}")]),
+        blocks(&[&format!("{reminder}\\n{reminder}\\n{feed}\\n{reminder}")]),
+        blocks(&[&format!("<local-command-caveat>x</local-command-caveat>{feed}")]),
+    ] {
+        check(&line, &["user.prompt human \"feed the walrus\""]);
+    }
+    check(&blocks(&[reminder]), &[]);
+    check(&blocks(&[reminder, reminder]), &[]);
+    // What a person writes about the tag stays.
+    let about = "why is <system-reminder>x</system-reminder> there?";
+    check(&blocks(&[about]), &[&format!("user.prompt human \"{about}\"")]);
+}
+
+#[test]
+fn a_summary_titles_the_session_that_its_line_is_in() {
+    let summary = |leaf: &str| format!(r#"{{"type":"summary","summary":"Boat Painting","leafUuid":"{leaf}"}}"#);
+    let prompt = follows("a", "0", "count the gulls", "");
+    let title = "annotation title: Boat Painting";
+    let said = "user.prompt human \"count the gulls\"";
+    // Of another file.
+    check(&[summary("z"), prompt.clone()].join("\n"), &[said]);
+    check(&summary("z"), &[]);
+    // Of this one, whatever comes first.
+    check(&[summary("a"), prompt.clone()].join("\n"), &[title, said]);
+    check(&[prompt, summary("a")].join("\n"), &[title, said]);
 }
 
 #[test]
@@ -96,6 +182,38 @@ fn a_message_in_blocks() {
         &format!(r#"@assistant {{"message":{{"id":"m","content":"hi","stop_reason":"end_turn",{nulls}}}}}"#),
         &["assistant.message m end_turn \"hi\"", "usage.reported m 10 42 0 0"],
     );
+}
+
+#[test]
+fn calls_that_an_answer_took_beside_its_own_are_counted() {
+    let call = |kind: &str, model: &str, input: u64| {
+        format!(
+            r#"{{"type":"{kind}"{model},"input_tokens":{input},"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}}"#
+        )
+    };
+    let calls = [
+        call("message", "", 400),
+        call("advisor_message", r#","model":"claude-opus-4-7""#, 150_000),
+        call("compaction", "", 180_000),
+        call("message", "", 600),
+    ];
+    let line = format!(
+        r#"@assistant {{"message":{{"id":"m","model":"claude-sonnet-4-6","content":"ok","stop_reason":"end_turn","usage":{{"input_tokens":1000,"output_tokens":100,"iterations":[{}]}}}}}}"#,
+        calls.join(",")
+    );
+    let expected = [
+        "assistant.message m end_turn \"ok\"",
+        "usage.reported m 1000 100 0 0",
+        "usage.reported m/advisor_message/1 150000 8 0 0",
+        "usage.reported m/compaction/2 180000 8 0 0",
+    ];
+    let out = decode(&transcript(OWN), whole_lines(&line).as_bytes());
+    let models = out.events.iter().filter_map(|event| match &event.payload {
+        Payload::UsageReported(usage) => usage.model.clone(),
+        _ => None,
+    });
+    assert_eq!(models.collect::<Vec<_>>(), ["claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-4-6"]);
+    check(&line, &expected);
 }
 
 #[test]
@@ -318,7 +436,7 @@ fn lines_without_a_time() {
         &[title, title, r#"{"type":"custom-title","customTitle":"More","sessionId":"s"}"#].join("\n"),
         &["annotation title: Greetings", "annotation title: More"],
     );
-    check(r#"{"type":"summary","summary":"Old title","leafUuid":"x"}"#, &["annotation title: Old title"]);
+    check(r#"{"type":"summary","summary":"Old title"}"#, &["annotation title: Old title"]);
     let mode = |mode: &str| format!(r#"{{"type":"permission-mode","permissionMode":"{mode}","sessionId":"s"}}"#);
     check(
         &[mode("default"), mode("default"), mode("plan"), mode("default")].join("\n"),

@@ -112,7 +112,6 @@ pub(super) const RESUMED: &str = "789e105f-ae33-486d-9271-0696266f072d";
 fn what_a_resumed_session_repeats_is_the_original_s() {
     let lines = fixture(&format!("resumed/{RESUMED}.jsonl"));
     let expected = [
-        "789e - annotation title: Casual Chat: Simple Gr",
         "789e 21:00 session.started unknown /Users/kirilldub",
         "789e - session.forked from 93a9705e-bc6a-406d-8",
         "93a9 21:00 user.prompt human \"say lol\"",
@@ -126,7 +125,9 @@ fn what_a_resumed_session_repeats_is_the_original_s() {
     ];
     for (cuts, restart) in [(&[][..], false), (&[1][..], true), (&[0, 1, 2, 3, 4, 5][..], true)] {
         let out = in_reads(&transcript(RESUMED), &lines, cuts, restart);
-        assert_eq!(told(&out), expected, "cut behind {cuts:?}");
+        let (titles, rest): (Vec<_>, Vec<_>) = told(&out).into_iter().partition(|event| event.contains("title"));
+        assert_eq!(rest, expected, "cut behind {cuts:?}");
+        assert_eq!(titles, ["789e - annotation title: Casual Chat: Simple Gr"], "cut behind {cuts:?}");
     }
     // A file that was only renamed has no copies.
     let renamed = String::from_utf8(lines.clone()).unwrap().replace("93a9705e-bc6a-406d-8dce-8acc014dedbd", RESUMED);

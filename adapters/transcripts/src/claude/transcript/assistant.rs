@@ -125,7 +125,7 @@ impl TranscriptDecoder {
         owner: &Arc<str>,
         id: String,
         model: Option<String>,
-        tokens: ClaudeTokens,
+        tokens: ClaudeTokens<'_>,
         out: &mut Decoded,
     ) {
         let same = self.carried.counted.as_deref() == Some(&id);
@@ -135,10 +135,19 @@ impl TranscriptDecoder {
         if same && most == before {
             return;
         }
-        let usage = reported(Some(id.clone()), model, most, tokens.details(), line.cost_usd);
-        let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
-        event.created_at = self.time_of(line);
-        out.push(event);
+        let mut report = |identity: Identity, usage: UsageReported| {
+            let mut event = out.event(record, owner, identity, usage);
+            event.created_at = self.time_of(line);
+            out.push(event);
+        };
+        let usage = reported(Some(id.clone()), model.clone(), most, tokens.details(), line.cost_usd);
+        report(Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+        for (index, call, tokens) in tokens.further_calls() {
+            let name = format!("{id}/{}/{index}", &*call.kind);
+            let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
+            let model = call.model.map(Text::into_string).or_else(|| model.clone());
+            report(identity, reported(Some(name), model, tokens.counts(), tokens.details(), None));
+        }
         self.carried.counted = Some(id);
         self.carried.counted_tokens = Some(most);
     }

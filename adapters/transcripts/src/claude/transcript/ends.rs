@@ -44,7 +44,7 @@ impl TranscriptDecoder {
         record: &Record<'_>,
         owner: &Arc<str>,
         chars: usize,
-        tokens: Option<ClaudeTokens>,
+        tokens: Option<ClaudeTokens<'_>>,
         out: &mut Decoded,
     ) {
         let [known, unknown] = self.carried.stops;

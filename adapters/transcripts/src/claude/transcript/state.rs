@@ -48,6 +48,15 @@ pub(super) struct ClaudeState {
     pub(super) likely_denied: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) questions: Vec<String>,
+    /// The last slash command, until it is known whether it was a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<LastCommand>,
+    /// Summaries whose last line was not seen yet in this file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) summaries: Vec<PendingSummary>,
+    /// The uuid of the last line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_uuid: Option<String>,
     /// The session the copies at the start of a fork's file come from; empty once its own lines
     /// have begun.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +82,24 @@ pub(super) struct ClaudeState {
     /// Sub-agents whose lines stand between those of the session, the last at work last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sidechains: Vec<Sidechain>,
+}
+
+/// A slash command that was typed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct LastCommand {
+    /// The uuid of its line, or of its output.
+    pub(super) uuid: String,
+    /// The command with its arguments.
+    pub(super) command: String,
+}
+
+/// A summary of the conversation that ends with a line.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct PendingSummary {
+    /// The uuid of the line.
+    pub(super) leaf: String,
+    /// The summary.
+    pub(super) title: String,
 }
 
 /// A sub-agent inside a session's file.

@@ -8,10 +8,10 @@ use events::{
 };
 use tailer::decode::{Decoded, Record};
 
-use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, TranscriptDecoder};
+use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, TranscriptDecoder, state::LastCommand};
 use crate::claude::{
     record::{ClaudeLine, INTERRUPTED, MessageBlock, MessageContent},
-    words::{Speaker, between, who},
+    words::{Speaker, who},
 };
 
 /// What the result of a call says that was not run because another one failed.
@@ -152,28 +152,41 @@ impl TranscriptDecoder {
             self.end(line, record, owner, outcome, 0, "[Request interrupted by user]", out);
             return;
         }
-        let origin = match who(line, start, self.parent.is_some() && !self.carried.prompted) {
-            Speaker::Prompt(origin) => origin,
-            Speaker::Command(name) => {
-                if name == "/clear" && self.foreign.is_none() && !self.carried.own {
+        let (origin, text) = match who(line, &text, self.parent.is_some() && !self.carried.prompted) {
+            Speaker::Prompt(origin, text) => (origin, text),
+            Speaker::Command(command) => {
+                if command == "/clear" && self.foreign.is_none() && !self.carried.own {
                     self.begin_own(out);
                 }
-                self.annotate(line, record, owner, EXTRA, Topic::Command, &name, out);
+                self.annotate(line, record, owner, EXTRA, Topic::Command, &command, out);
+                self.carried.command = line.uuid.as_deref().map(|uuid| LastCommand { uuid: uuid.to_owned(), command });
                 return;
             }
-            Speaker::Machine => return,
+            Speaker::CommandOutput => {
+                if let (Some(command), Some(uuid)) = (self.follows_command(line), line.uuid.as_deref()) {
+                    command.uuid = uuid.to_owned();
+                }
+                return;
+            }
+            // What a command puts before the model in the user's name makes the command a prompt.
+            Speaker::Machine => match self.follows_command(line).map(std::mem::take) {
+                Some(LastCommand { command, .. }) if line.is_meta == Some(true) => {
+                    self.carried.command = None;
+                    (PromptOrigin::Human, command)
+                }
+                Some(_) | None => return,
+            },
         };
+        self.carried.command = None;
         self.carried.prompted = true;
         self.carried.denied = false;
         self.carried.likely_denied = false;
-        let text = match origin {
-            PromptOrigin::Command => {
-                between(start, "<bash-input>", "</bash-input>").map_or_else(|| start.to_owned(), |c| format!("!{c}"))
-            }
-            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Wakeup | PromptOrigin::Agent => {
-                text.into_string()
-            }
-        };
         self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
+    }
+
+    /// The last slash command, if the line follows it or its output.
+    fn follows_command(&mut self, line: &ClaudeLine<'_>) -> Option<&mut LastCommand> {
+        let follows = line.parent_uuid.as_deref();
+        self.carried.command.as_mut().filter(|command| follows == Some(command.uuid.as_str()))
     }
 }
