@@ -86,9 +86,11 @@ impl ApprovalWatch {
             .or_else(|| dialog.and_then(|d| d.subject.as_deref()))
             .map(|subject| one_line(subject, SUBJECT));
         // What a screen shows of it may be cut, but is all there is.
-        let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| asked.about == Some(ApprovalKind::Command));
+        let is_command = asked.about == Some(ApprovalKind::Command);
+        let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| is_command);
+        let excerpt = asked.excerpt.as_ref().filter(|_| is_command).map(|excerpt| excerpt.joined());
         let risk = risk(&RiskRequest {
-            command: asked.command.as_deref().or(seen),
+            command: asked.command.as_deref().or(excerpt.as_deref()).or(seen),
             paths: &asked.paths,
             url: asked.url.as_deref(),
         });

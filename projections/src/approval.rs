@@ -2,7 +2,7 @@
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy,
-    DecidedVia, DeliveryId, Provider, SessionId, Source, Timestamp, ToolOutcome,
+    DecidedVia, DeliveryId, Excerpt, Provider, SessionId, Source, Timestamp, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,10 @@ pub struct Approval {
     /// The tool's input, JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// The beginning and the end of the command, or else of the input, of a request that is too long to be kept whole.
+    /// capture does not allow such a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Box<Excerpt>>,
     /// Whether every byte of the request is known; rules decide only then.
     pub exact: bool,
     /// The directory it would happen in.
@@ -124,6 +128,7 @@ impl Approval {
             .or_else(|| asked.paths.first().cloned())
             .or_else(|| asked.url.clone())
             .or_else(|| dialog.and_then(|d| d.subject.clone()))
+            .or_else(|| asked.excerpt.as_ref().map(|excerpt| excerpt.beginning.clone()))
             .map(|subject| crate::shorten::one_line(&subject, SUBJECT_CHARS));
         Self {
             id: asked.approval_id.clone(),
@@ -141,6 +146,7 @@ impl Approval {
             question: dialog.and_then(|d| d.question.clone()),
             options: dialog.map(|d| d.options.clone()).unwrap_or_default(),
             input: asked.input.clone(),
+            excerpt: asked.excerpt.clone(),
             exact: asked.input.is_some() && !asked.cut,
             cwd: asked.cwd.clone(),
             sandbox: asked.sandbox.clone(),

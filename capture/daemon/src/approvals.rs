@@ -42,6 +42,7 @@ use crate::{runs::Runs, supervisor::Supervisor};
 
 use accepted_answers::{accepts_decisions, route_of};
 use blocking::BlockingPool;
+use decision::not_whole;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
 use pending::{KnownSince, PendingApprovals, PendingSummary};
@@ -50,6 +51,7 @@ use api::{
     approvals::{ApprovalView, FileView, PolicyView},
     part::{IdPart, PART_HINT, shown},
 };
+pub(crate) use judge::is_only_for_its_command;
 pub use judge::{Judge, Judged, OnPolicy};
 
 /// Approvals that were pending before the start and are still decided from here.
@@ -415,7 +417,8 @@ impl ApprovalBroker {
         if standing.waits_for_person {
             return accepts_decisions(approval).then(|| Ok(route_of(approval)));
         }
-        Some(dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys))
+        let by_keys = dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys);
+        Some(by_keys.map_err(|why| approval.excerpt.as_deref().map_or(why, not_whole)))
     }
 }
 
@@ -427,17 +430,20 @@ fn is_pending(approval: &Approval) -> bool {
 pub(crate) fn risk_of(approval: &Approval) -> Option<&'static str> {
     // What a screen shows of a command may be cut, but is all there is.
     let seen = approval.subject.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Command));
+    let excerpt = approval.excerpt.as_ref().filter(|_| approval.kind == Some(ApprovalKind::Command));
+    let excerpt = excerpt.map(|excerpt| excerpt.joined());
     let (paths, url) = (&approval.paths, approval.url.as_deref());
-    monitor::risk(&RiskRequest { command: approval.command.as_deref().or(seen), paths, url })
+    monitor::risk(&RiskRequest { command: approval.command.as_deref().or(excerpt.as_deref()).or(seen), paths, url })
 }
 
 /// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.
 pub(crate) fn revision_of(approval: &Approval) -> String {
     let Approval { id, kind, tool, command, paths, url, subject, question, options, input, exact, cwd, digest, .. } =
         approval;
+    let excerpt = &approval.excerpt;
     let said = (
         (id, kind, tool, command, paths, url, subject),
-        (question, options, input, exact, cwd, digest, approval.agent_id.as_ref()),
+        (question, options, input, excerpt, exact, cwd, digest, approval.agent_id.as_ref()),
     );
     let text = serde_json::to_vec(&said).unwrap_or_default();
     blake3::hash(&text).to_hex()[..16].to_owned()

@@ -32,7 +32,7 @@ use terminal::host::frame::Presence as Seen;
 
 use crate::{
     answer_tokens::AnswerTokens,
-    approvals::{revision_of, risk_of},
+    approvals::{is_only_for_its_command, revision_of, risk_of},
     clock, paths,
     push::PushedBrowsers,
     runs::Runs,
@@ -408,20 +408,20 @@ impl NoticeMaker {
             && settings.page_url.is_some()
             && settings.channels.iter().any(shown)
         {
-            notice.buttons = self.buttons(approval, page);
+            notice.buttons = self.buttons(approval, page, &notice);
         }
         notice
     }
 
     /// Buttons for a request that a click can answer.
-    fn buttons(&self, approval: &ApprovalId, page: &str) -> Option<AnswerButtons> {
+    fn buttons(&self, approval: &ApprovalId, page: &str, notice: &Notice) -> Option<AnswerButtons> {
         let approval = self.parts.reader.entity::<Approval>(approval).ok().flatten()?;
         let is_clickable = approval.state == ApprovalState::Pending
             && !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
         let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
         let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
         // What a tap on a lock screen must not allow is decided where the whole request is shown.
-        let allow = risk_of(&approval).is_none().then_some(allow);
+        let allow = (risk_of(&approval).is_none() && is_shown_whole(&approval, notice)).then_some(allow);
         Some(AnswerButtons { url: format!("{page}{}", OperationId::PressButton.route().path), allow, deny })
     }
 
@@ -460,6 +460,16 @@ impl NoticeMaker {
                 .ok();
         }
     }
+}
+
+/// Whether the message shows everything that the request asks for: a command of visible ASCII characters, and no more.
+fn is_shown_whole(approval: &Approval, notice: &Notice) -> bool {
+    let is_only_a_command =
+        approval.exact && approval.kind == Some(ApprovalKind::Command) && is_only_for_its_command(approval);
+    approval.command.as_deref().filter(|_| is_only_a_command).is_some_and(|command| {
+        let is_readable = command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        is_readable && (notice.title.contains(command) || notice.body.contains(command))
+    })
 }
 
 fn notice(finding: &Finding, session: Option<&Session>) -> Notice {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use events::ApprovalKind;
+use events::{ApprovalKind, Excerpt};
 use projections::Approval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -52,7 +52,11 @@ pub fn headline(approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
     let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
     let shown = subject.map_or(0, |subject| subject.chars().count());
-    let more = if whole > shown { format!(" … ({} more characters)", whole - shown) } else { String::new() };
+    let more = match &approval.excerpt {
+        Some(excerpt) => format!(" … ({} bytes in all)", excerpt.bytes),
+        None if whole > shown => format!(" … ({} more characters)", whole - shown),
+        None => String::new(),
+    };
     format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
 }
 
@@ -76,13 +80,30 @@ pub fn exact(approval: &Approval) -> String {
     if let Some(edit) = edit(&fields, name) {
         return edit;
     }
-    match input {
-        Some(input) => block(name, input),
-        None => {
+    match (input, approval.excerpt.as_deref()) {
+        (Some(input), _) => block(name, input),
+        (None, Some(excerpt)) => not_whole(excerpt),
+        (None, None) => {
             let seen = approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog");
             block("as seen on the screen", seen)
         }
     }
+}
+
+/// The excerpt of a request that is too long, with how much of it is missing.
+fn not_whole(excerpt: &Excerpt) -> String {
+    let missing = excerpt.bytes.saturating_sub(excerpt.kept());
+    let warning = format!(
+        "\nNOT ALL OF IT: capture kept {} of the {} bytes of this request, so it cannot be allowed here. Read all of it in \
+         the agent and answer there, or deny it.\n",
+        excerpt.kept(),
+        excerpt.bytes
+    );
+    warning.clone()
+        + &block("its beginning", &excerpt.beginning)
+        + &format!("\n    … {missing} bytes are not shown …\n")
+        + &block("its end", &excerpt.end)
+        + &warning
 }
 
 /// How the questions of a request are answered.
@@ -254,6 +275,18 @@ mod tests {
         assert!(shown.contains(&format!("     {} b() {{}}\n", paint("fn", style::MAGENTA))), "{shown:?}");
         let unknown = coloured_diff(&plain, "/srv/a");
         assert!(unknown.contains(&paint("+let a = 2; // two", style::GREEN)), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_request_that_was_too_long_says_how_much_of_it_is_shown() {
+        let excerpt = Excerpt { beginning: "echo first\n".into(), end: "rm -rf ~".into(), bytes: 900_000 };
+        let shown = not_whole(&excerpt);
+        assert!(
+            shown.contains("kept 19 of the 900000 bytes") && shown.contains("899981 bytes are not shown"),
+            "{shown}"
+        );
+        assert!(shown.contains("    echo first\n") && shown.contains("    rm -rf ~\n"), "{shown}");
+        assert!(shown.starts_with("\nNOT ALL OF IT") && shown.ends_with("or deny it.\n"), "{shown}");
     }
 
     #[test]

@@ -74,6 +74,39 @@ names! {
     }
 }
 
+/// The parts that are kept of a request that is too long to be kept whole.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Excerpt {
+    /// Its beginning.
+    pub beginning: String,
+    /// Its end.
+    pub end: String,
+    /// The length of the whole, bytes.
+    pub bytes: u64,
+}
+
+impl Excerpt {
+    /// Cuts the middle out of a text, so that at most `kept` bytes remain.
+    #[must_use]
+    pub fn of(text: &str, kept: usize) -> Self {
+        let beginning = &text[..text.floor_char_boundary(kept / 2)];
+        let end = &text[text.ceil_char_boundary(text.len().saturating_sub(kept / 2)).max(beginning.len())..];
+        Self { beginning: beginning.to_owned(), end: end.to_owned(), bytes: text.len() as u64 }
+    }
+
+    /// What is kept, as one text: the beginning and the end, each on lines of its own.
+    #[must_use]
+    pub fn joined(&self) -> String {
+        format!("{}\n{}", self.beginning, self.end)
+    }
+
+    /// The bytes that are kept.
+    #[must_use]
+    pub const fn kept(&self) -> u64 {
+        (self.beginning.len() + self.end.len()) as u64
+    }
+}
+
 data! {
     /// The agent stopped to ask for permission. What it asks for is exact unless it was read from a
     /// screen.
@@ -101,9 +134,13 @@ data! {
         /// The tool's input, JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
-        /// Part of the request was too long and is left out.
+        /// Some of the request is unknown.
         #[serde(default, skip_serializing_if = "is_false")]
         cut: bool,
+        /// The beginning and the end of the command, or else of the input, when `command` and `input` are left out because
+        /// they are too long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        excerpt: Option<Box<Excerpt>>,
         /// The directory it would happen in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,

@@ -240,6 +240,46 @@ fn a_person_decides() {
 }
 
 #[test]
+fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
+    let machine = machine(None);
+    let server = serve(&machine);
+    let command = format!("echo first\n{}rm -rf ~ # the end", "x=1\n".repeat(300_000));
+    let hook = call(&machine, "claude", "600", &request(&machine, &command));
+    let asked = approval(&server, "pending");
+    let id = asked["id"].as_str().unwrap();
+    // The agent shows its own dialog at once.
+    assert_eq!(hook.said(), None);
+
+    let listed = done(&machine, &["approvals"]);
+    assert!(listed.contains("1200030 bytes in all"), "{listed}");
+    let shown = done(&machine, &["approvals", id]);
+    for words in ["NOT ALL OF IT: capture kept 655", "of the 1200030 bytes", "echo first", "rm -rf ~ # the end", "risk"]
+    {
+        assert!(shown.contains(words), "{words} is missing in {}…", &shown[..600]);
+    }
+    let (code, _, why) = said(&machine, &["approve", id]);
+    assert_eq!(code, Some(5), "{why}");
+    assert!(why.contains("so it cannot be allowed here"), "{}", &why[why.len().saturating_sub(600)..]);
+    assert_eq!(approval(&server, "pending")["id"], asked["id"]);
+}
+
+#[test]
+fn a_longer_request_than_any_model_writes_is_shown_whole() {
+    let machine = machine(None);
+    let server = serve(&machine);
+    let command = format!("echo first\n{}rm -rf ~ # the end", "x=1\n".repeat(100_000));
+    let hook = call(&machine, "claude", "600", &request(&machine, &command));
+    let asked = held(&server);
+    assert_eq!((&asked["exact"], asked["command"].as_str()), (&json!(true), Some(command.as_str())));
+    let id = asked["id"].as_str().unwrap();
+    let shown = done(&machine, &["approvals", id]);
+    assert_eq!(shown.matches("    x=1\n").count(), 100_000);
+    assert!(shown.contains("rm -rf ~ # the end"));
+    done(&machine, &["deny", id]);
+    assert_eq!(hook.decision()["behavior"], "deny");
+}
+
+#[test]
 fn questions_and_plans_are_answered() {
     let machine = machine(None);
     let server = serve(&machine);

@@ -7,14 +7,14 @@ use super::{Delivery, decode::payload_of};
 
 /// Longest command or file name kept in a claim, characters.
 pub const SUBJECT_CHARS: usize = 400;
-/// Longest tool input kept in a permission request, bytes. A longer one is left out, and no rule decides on the
-/// request.
-const INPUT_BYTES: usize = 64 << 10;
+/// Longest tool input kept in a permission request, bytes. No model writes more in one answer. Of a longer one an excerpt
+/// is kept, and the request cannot be allowed through capture.
+const INPUT_BYTES: usize = 512 << 10;
+/// Length of the excerpt of an input that is too long, bytes.
+const EXCERPT_BYTES: usize = 64 << 10;
 /// Maximum number of files named in a permission request.
 pub const PATHS: usize = 200;
 
-/// What a permission request asks for.
-#[derive(Debug, Default)]
 /// Whether the input of a shell tool requests nothing but to run the command: beside it stand at most its description, a
 /// time limit, and switches that are off.
 #[must_use]
@@ -26,6 +26,8 @@ pub fn is_only_a_command(provider: Provider, input: &str) -> bool {
         .is_ok_and(|input| input.iter().all(|(name, value)| KNOWN.contains(&name.as_str()) || is_off(name, value)))
 }
 
+/// What a permission request asks for.
+#[derive(Debug, Default)]
 pub struct PermissionDetails {
     /// The kind of permission; `None` when it is not certain.
     pub about: Option<ApprovalKind>,
@@ -54,25 +56,26 @@ pub struct PermissionDetails {
 }
 
 impl PermissionDetails {
-    /// Converts the details into the event; input that is too long is left out.
+    /// Converts the details into the event, with an excerpt of an input that is too long.
     pub fn into_event(self, delivery: &Delivery) -> ApprovalRequested {
         let long = |text: &str| text.len() > INPUT_BYTES;
         let too_many = self.paths.as_ref().is_none_or(|paths| paths.len() > PATHS);
-        let cut = self.cut
-            || delivery.redacted_from.is_some()
-            || too_many
-            || [&self.input, &self.command].into_iter().flatten().any(|text| long(text));
+        let is_long = [&self.input, &self.command].into_iter().flatten().any(|text| long(text));
+        let excerpted = self.command.as_ref().or(self.input.as_ref()).filter(|_| is_long);
+        let excerpt = excerpted.map(|text| Box::new(Excerpt::of(text, EXCERPT_BYTES)));
+        let cut = self.cut || delivery.redacted_from.is_some() || too_many || is_long;
         let subject = self.subject.map(|text| text.chars().take(SUBJECT_CHARS).collect());
         ApprovalRequested {
             approval_id: delivery.approval_id(),
             about: self.about,
             call_id: self.call_id,
             tool: self.tool,
-            command: self.command.filter(|command| !long(command)),
+            command: self.command.filter(|_| !is_long),
             paths: self.paths.filter(|_| !too_many).unwrap_or_default(),
             url: self.url,
-            input: self.input.filter(|input| !long(input)),
+            input: self.input.filter(|_| !is_long),
             cut,
+            excerpt,
             cwd: self.cwd,
             sandbox: self.sandbox,
             dialog: subject.map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),

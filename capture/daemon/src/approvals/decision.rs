@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
-use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
+use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, Excerpt, RunId};
 use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 use projections::Approval;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tokio::sync::{OnceCell, oneshot};
 use super::{
     ApprovalBroker, FileView,
     accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of},
-    dialog::dialog_of,
+    dialog::{dialog_of, is_cut_off},
     files::FileMarks,
     grants::Grant,
     pending::PendingApproval,
@@ -232,6 +232,9 @@ impl ApprovalBroker {
         if self.shared.stopping.is_cancelled() {
             return Err(stopping());
         }
+        if let Some(excerpt) = approval.excerpt.as_ref().filter(|_| decision.verdict == Verdict::Allow) {
+            return conflict(not_whole(excerpt));
+        }
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
         let is_full = table.grants.is_full();
         let Some(pending) = table.get_mut(&approval.id) else {
@@ -279,6 +282,12 @@ impl ApprovalBroker {
             );
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
+        if decision.verdict == Verdict::Allow && is_cut_off(approval) {
+            return conflict(format!(
+                "the screen shows only the beginning of this request: read all of it in the terminal (`capture attach \
+                 {run}`) and answer there, or deny it"
+            ));
+        }
         let answer = match decision.verdict {
             Verdict::Allow => DialogAnswer::AllowOnce,
             Verdict::Deny => DialogAnswer::Deny,
@@ -326,6 +335,16 @@ impl PendingApproval {
 /// Files as they are shown and recorded.
 pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
+}
+
+/// Why a request that is too long cannot be allowed here, and what to do instead.
+pub(super) fn not_whole(excerpt: &Excerpt) -> String {
+    format!(
+        "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent and \
+         answer there, or deny it",
+        excerpt.kept(),
+        excerpt.bytes
+    )
 }
 
 fn conflict<T>(why: impl Into<String>) -> Result<T, Refusal> {

@@ -69,6 +69,12 @@ pub(super) fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool
     }
 }
 
+/// Whether only the beginning of a request is known, because its dialog says that it shows no more.
+pub(super) fn is_cut_off(approval: &Approval) -> bool {
+    let is_from_screen = approval.command.is_none() && approval.input.is_none();
+    is_from_screen && approval.subject.as_deref().is_some_and(|subject| subject.trim_end().ends_with('…'))
+}
+
 fn is_same_kind(a: Option<ApprovalKind>, b: Option<ApprovalKind>) -> bool {
     let of = |kind| if kind == Some(ApprovalKind::Write) { Some(ApprovalKind::Edit) } else { kind };
     of(a) == of(b)

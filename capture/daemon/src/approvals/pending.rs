@@ -224,13 +224,14 @@ impl PendingApprovals {
     }
 
     /// Leaves the decision to a person; false when the hook is not to wait: not for a person, nor for a
-    /// decision that is under way.
+    /// decision that is under way. Nor for a request that cannot be allowed here, because its own dialog shows all of it.
     pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
         let is_claimed = self.get(&approval.id).is_some_and(|pending| pending.claimed);
+        let is_decidable = approval.excerpt.is_none() || route_of(approval) == DecidedVia::Protocol;
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
         hook.is_some_and(|hook| {
-            hook.left_to_person = hook.people;
-            hook.people || is_claimed
+            hook.left_to_person = hook.people && is_decidable;
+            hook.left_to_person || is_claimed
         })
     }
 

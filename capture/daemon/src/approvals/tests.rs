@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use api::approvals::{DecisionScope, PolicyDecision, Verdict};
-use events::{ApprovalId, ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
+use events::{
+    ApprovalId, ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Excerpt, Provider, Source, Timestamp,
+};
 use ingest::{Inputs, Undecided, channel};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
@@ -14,7 +16,11 @@ use server::Who;
 use store::Writer;
 use tokio::task::JoinHandle;
 
-use super::{dialog::is_same, grants::Grant, *};
+use super::{
+    dialog::{is_cut_off, is_same},
+    grants::Grant,
+    *,
+};
 
 /// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
 struct ByName;
@@ -391,6 +397,60 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
     around.ask(1, "ok safe git status", Provider::Codex);
     around.wait(1, false);
     assert_eq!(around.answer(), None);
+}
+
+#[test]
+fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied() {
+    for provider in [Provider::Claude, Provider::Codex, Provider::Qwen] {
+        let mut around = BrokerFixture::new();
+        let mut asked = approval(1, "ok ls", provider);
+        let excerpt = Excerpt { beginning: "echo first".into(), end: "rm -rf ~".into(), bytes: 900_000 };
+        (asked.command, asked.input, asked.exact, asked.excerpt) = (None, None, false, Some(Box::new(excerpt)));
+        let view = around.broker.view(asked.clone());
+        assert!(view.risk.is_some(), "the end of the command is examined");
+        around.approvals.insert(1, asked);
+        around.ask(1, "", provider);
+        around.wait(1, true);
+        // The hook goes at once, so that the agent shows its own dialog.
+        assert_eq!(around.answer(), None);
+        around.person(1, true);
+        conflict(around.decided(), "kept 18 of the 900000 bytes");
+    }
+}
+
+#[test]
+fn what_a_driver_asks_without_all_of_its_bytes_can_only_be_denied() {
+    for allow in [true, false] {
+        let mut around = BrokerFixture::new();
+        let mut asked = approval(1, "ask", Provider::Claude);
+        asked.source = Source::Protocol;
+        asked.exact = false;
+        asked.excerpt = Some(Box::new(Excerpt { beginning: "a".into(), end: "b".into(), bytes: 900_000 }));
+        around.approvals.insert(1, asked);
+        around.ask(1, "", Provider::Claude);
+        around.wait(1, true);
+        around.settle();
+        around.person(1, allow);
+        if allow {
+            conflict(around.decided(), "of the 900000 bytes");
+        } else {
+            assert!(!around.answer().unwrap().allow);
+        }
+    }
+}
+
+#[test]
+fn a_dialog_that_says_it_shows_only_a_beginning_is_not_known_whole() {
+    let seen = |subject: &str, command: Option<&str>| {
+        let mut asked = approval(1, "", Provider::Claude);
+        (asked.command, asked.input) = (command.map(str::to_owned), None);
+        asked.subject = Some(subject.into());
+        is_cut_off(&asked)
+    };
+    assert!(seen("find . -name '*.rs' -newer Cargo…", None));
+    assert!(!seen("find . -name '*.rs'", None));
+    // What the hook told is whole, however much of it the screen shows.
+    assert!(!seen("find . -name '*.rs' …", Some("find . -name '*.rs' -delete")));
 }
 
 #[track_caller]

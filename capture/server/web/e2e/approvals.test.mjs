@@ -34,6 +34,29 @@ test("a command is shown whole and allowed once", async () => {
   await card.getByText(/^Allowed/).waitFor();
 });
 
+test("a request of any length is shown whole, or says how much of it is missing and cannot be allowed", async () => {
+  const long = (bytes) => `echo start\n${"x=1\n".repeat(bytes / 4)}rm -rf ~ # the-end`;
+  for (const [tool, field] of [["Bash", "command"], ["Write", "content"]]) {
+    const whole = agent.ask(tool, { file_path: "/tmp/run.sh", [field]: long(120_000) });
+    let card = cardOf(visitor.page, await agent.pending());
+    if (tool === "Write") await card.getByRole("button", { name: /^Show all/ }).click();
+    await card.getByText("the-end").first().waitFor();
+    assert.equal(await card.getByText(/Not all of it is shown/).count(), 0);
+    await ready(deny(card));
+    await deny(card).click();
+    assert.equal(decision(await whole).behavior, "deny");
+
+    const cut = agent.ask(tool, { file_path: "/tmp/run.sh", [field]: long(900_000) });
+    const pending = await agent.pending();
+    card = cardOf(visitor.page, pending);
+    await card.getByText(/Not all of it is shown: 65,5\d\d of \d{3},\d{3} bytes/).first().waitFor();
+    await card.getByText("the-end").first().waitFor();
+    assert.equal(await cut, null, "the agent asks its user itself");
+    assert.equal(await allow(card).count(), 0);
+    await assert.rejects(world.api(`/api/v1/approvals/${pending.id}/decision`, { decision: "allow" }), /409/);
+  }
+});
+
 test("a denial carries its reason", async () => {
   const told = agent.ask("Bash", { command: "npm install left-pad" });
   const card = cardOf(visitor.page, await agent.pending());

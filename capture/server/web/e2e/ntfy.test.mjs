@@ -129,11 +129,11 @@ test("a button changes nothing once the page has decided", async () => {
 });
 
 test("a button is refused when what it would allow has changed", async () => {
-  agent.write("a.txt", "one\n");
-  const answered = agent.ask("Edit", { file_path: `${agent.cwd}/a.txt`, old_string: "one", new_string: "two" });
+  agent.write("a.sh", "echo one\n");
+  const answered = agent.ask("Bash", { command: "sh a.sh" });
   const approval = await agent.pending();
   const message = await told(approval);
-  agent.write("a.txt", "something else\n");
+  agent.write("a.sh", "echo something else\n");
   const refused = await press(button(message, "Allow once"));
   assert.equal(refused.status, 409);
   assert.notEqual((await world.api(`/api/v1/approvals/${approval.id}`)).state, "allowed");
@@ -152,6 +152,22 @@ test("a button is refused when the agent does not wait any more", async () => {
   const refused = await press(button(message, "Allow once"));
   assert.equal(refused.status, 409);
   assert.notEqual((await world.api(`/api/v1/approvals/${approval.id}`)).state, "allowed");
+});
+
+test("a message that does not show the whole request cannot allow it", async () => {
+  for (const [tool, input] of [
+    ["Bash", { command: `echo ${"a long line ".repeat(40)}; touch hidden` }],
+    ["Bash", { command: "echo one\ntouch two" }],
+    ["Bash", { command: "touch told", run_in_background: true }],
+    ["Bash", { command: "touch t\u0456ld" }],
+    ["Edit", { file_path: `${agent.cwd}/a.txt`, old_string: "one", new_string: "two" }],
+  ]) {
+    const answered = agent.ask(tool, input);
+    const message = await told(await agent.pending());
+    assert.deepEqual(message.actions.map(({ label }) => label), ["Deny"], JSON.stringify(input).slice(0, 60));
+    assert.equal((await press(button(message, "Deny"))).status, 200);
+    assert.equal(decision(await answered).behavior, "deny");
+  }
 });
 
 test("no token but those of buttons is good, and a question has none", async () => {

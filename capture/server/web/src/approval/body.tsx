@@ -6,7 +6,7 @@ import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
-import { counted } from "../text/format";
+import { counted, exactCount } from "../text/format";
 import { census, visible } from "../text/visible";
 import { readable, type FileChange, type Request } from "./request";
 
@@ -29,7 +29,9 @@ export function RequestBody({ request }: { request: Request }) {
         </div>
       )}
       {body.kind === "url" && <CommandText text={body.url} />}
+      {body.kind === "excerpt" && <Excerpt {...body} />}
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
+      {body.kind === "other" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
       {rest.length > 0 && (
         <dl class="rest">
           {rest.map(([name, value]) => (
@@ -44,20 +46,39 @@ export function RequestBody({ request }: { request: Request }) {
           ))}
         </dl>
       )}
-      <Census text={readable(request)} />
+      {body.kind !== "excerpt" && <Census text={readable(request)} />}
     </div>
   );
 }
 
 /** A text that is run or fetched: every byte, wrapped, never cut. */
-function CommandText({ text }: { text: string }) {
+function CommandText({ text, label = "what would run" }: { text: string; label?: string }) {
   return (
     <div class="exact-box">
-      <pre class="exact" tabIndex={0} aria-label="what would run">
+      <pre class="exact" tabIndex={0} aria-label={label}>
         <Shown text={text} strictness="exact" />
       </pre>
       <CopyButton text={text} label="Copy exactly" />
     </div>
+  );
+}
+
+/** A request that is too long to be known whole: its ends, and how much is missing. */
+function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: string; kept: number; bytes: number }) {
+  const warning = (
+    <p class="census census-warns">
+      <Icon name="warning" size={14} />
+      Not all of it is shown: {exactCount(kept)} of {exactCount(bytes)} bytes. It cannot be allowed here. Read all of it in the agent and answer there, or deny it.
+    </p>
+  );
+  return (
+    <>
+      {warning}
+      <CommandText text={beginning} label="the beginning of what would run" />
+      <p class="muted">… {exactCount(bytes - kept)} bytes are not shown …</p>
+      <CommandText text={end} label="the end of what would run" />
+      {warning}
+    </>
   );
 }
 

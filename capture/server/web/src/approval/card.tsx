@@ -145,7 +145,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === "a" && risk === null && questions === null) void decide("allow");
+    if (event.key === "a" && risk === null && questions === null && approval.excerpt == null) void decide("allow");
     else if (event.key === "d") void decide("deny");
     else if (event.key === "r") reason_();
     else return;
@@ -254,7 +254,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={risk !== null} ready={usable && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                <DecideButton class="primary allow" hold={risk !== null} ready={usable && approval.excerpt == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
                   {busy.value === "allow" ? "Sending…" : label(approval, scope.value, risk !== null, questions !== null)}
                 </DecideButton>
               </div>

@@ -14,7 +14,8 @@ export type Body =
   | { kind: "questions"; questions: Question[] }
   | { kind: "plan"; text: string }
   | { kind: "url"; url: string }
-  | { kind: "other"; text: string };
+  | { kind: "excerpt"; beginning: string; end: string; kept: number; bytes: number }
+  | { kind: "other"; text: string; whole: boolean };
 
 /** The body of a request, and the rest of its input as names and values. */
 export type Request = { body: Body; rest: [string, string][]; said: string | null };
@@ -22,7 +23,7 @@ export type Request = { body: Body; rest: [string, string][]; said: string | nul
 type Fields = Record<string, unknown>;
 
 /** What of a request its body is read from. */
-export type Source = Pick<OpenApproval, "kind" | "input" | "command" | "exact" | "paths" | "url" | "subject" | "question">;
+export type Source = Pick<OpenApproval, "kind" | "input" | "command" | "excerpt" | "exact" | "paths" | "url" | "subject" | "question">;
 
 /** Reads a request. */
 export function request(approval: Source): Request {
@@ -58,6 +59,11 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
     }
     return null;
   };
+  if (approval.excerpt != null) {
+    const { beginning, end, bytes } = approval.excerpt;
+    const kept = new TextEncoder().encode(beginning + end).length;
+    return { kind: "excerpt", beginning, end, kept, bytes };
+  }
   const questions = approval.kind === "question" ? questionsOf(fields) : null;
   if (questions !== null) {
     used.add("questions");
@@ -80,8 +86,8 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
     return { kind: "url", url: approval.url };
   }
   const input = approval.input ?? null;
-  if (input !== null && Object.keys(fields).length === 0) return { kind: "other", text: input };
-  return { kind: "other", text: approval.question ?? approval.subject ?? "" };
+  if (input !== null && Object.keys(fields).length === 0) return { kind: "other", text: input, whole: true };
+  return { kind: "other", text: approval.question ?? approval.subject ?? "", whole: input !== null };
 }
 
 function changes(approval: Source, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
@@ -154,6 +160,9 @@ export function readable({ body, rest }: Request): string {
       break;
     case "url":
       pieces.unshift(body.url);
+      break;
+    case "excerpt":
+      pieces.unshift(body.beginning, body.end);
       break;
     case "changes":
       for (const file of body.files) pieces.push(file.path, ...file.lines.map((line) => line.text));

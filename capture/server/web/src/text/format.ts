@@ -83,6 +83,9 @@ export function dollars(amount: number | null): string {
 /** `1 file`, `3 files`. */
 export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
+/** A count with all its digits: `120,011`. */
+export const exactCount = (count: number): string => count.toLocaleString("en");
+
 /** A size in bytes. */
 export const bytes = (count: number): string => (count < 1000 ? `${count} B` : `${short(count)}B`);
 
