@@ -16,6 +16,9 @@ const SHELL: &str = "bash";
 /// The tool that asks a person.
 const QUESTION: &str = "ask";
 
+/// What stands before the reason why a call would change nothing.
+const NO_EFFECT: &str = "nothing changes as things are; if it is allowed, the agent only gets this text";
+
 /// A permission request as our own agent delivers it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RuntimeRequest {
@@ -39,6 +42,9 @@ pub struct RuntimeRequest {
     pub mode: String,
     /// How commands are kept from doing harm.
     pub sandbox: String,
+    /// Why the call would change nothing as things are, where that is known: the text that the model would get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_effect: Option<String>,
 }
 
 impl RuntimeRequest {
@@ -92,6 +98,7 @@ pub(crate) fn details(request: &RawValue) -> Option<PermissionDetails> {
         cwd: Some(request.cwd),
         sandbox: Some(request.sandbox),
         subject: subject.or(question),
+        question: request.no_effect.map(|why| format!("{NO_EFFECT}: {why}")),
         ..PermissionDetails::default()
     })
 }
@@ -146,6 +153,7 @@ mod tests {
             arguments: RawValue::from_string(arguments.to_string()).unwrap(),
             mode: "ask".into(),
             sandbox: "none".into(),
+            no_effect: None,
         };
         request.to_raw().unwrap()
     }
@@ -161,6 +169,17 @@ mod tests {
         assert_eq!(details.call_id.as_deref(), Some("c1"));
         assert!(super::details(&request("bash", ApprovalKind::Command, json!({ "cmd": "ls" }))).is_none());
         assert!(super::details(&RawValue::from_string("{}".into()).unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_call_that_changes_nothing_says_so() {
+        let mut request: Value =
+            serde_json::from_str(request("edit", ApprovalKind::Edit, json!({ "path": "a" })).get()).unwrap();
+        let question =
+            |request: &Value| details(&RawValue::from_string(request.to_string()).unwrap()).unwrap().question;
+        assert_eq!(question(&request), None);
+        request["no_effect"] = "a is a binary file".into();
+        assert!(question(&request).unwrap().ends_with("only gets this text: a is a binary file"));
     }
 
     #[test]

@@ -13,4 +13,4 @@ mod reporter;
 pub use deltas::DeltaSender;
 pub use hook_command::DecisionOutcome;
 pub use link::{SessionDescription, SessionLink, find_socket};
-pub use reporter::{ReportError, ServerReporter, decide, wait_for_decision};
+pub use reporter::{ReportError, ServerReporter, decide, wait_for_decision, wait_for_rules};

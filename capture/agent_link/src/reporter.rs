@@ -122,6 +122,12 @@ pub fn wait_for_decision(data: &Path, delivery: &Delivery, patience: Duration) -
     hook::decision(data, delivery, patience, true)
 }
 
+/// Waits for what rules and earlier decisions say of a delivery. Undecided as soon as they leave it to people.
+#[must_use]
+pub fn wait_for_rules(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
+    hook::decision(data, delivery, patience, false)
+}
+
 /// A person's decision, from this process. False when no server can be reached.
 ///
 /// # Errors

@@ -4,22 +4,71 @@
 use std::{sync::Arc, time::Duration};
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
-use engine::{AskedPermission, CallDecision};
+use api::approvals::DecisionScope;
+use engine::{AskedPermission, CallDecision, CallVerdict};
+use tools::Preview;
 
 use crate::{
     permission::InProcess,
     question::{PermissionQuestion, unanswered},
 };
 
+/// What whoever was asked said.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AskerDecision {
+    pub(crate) decision: CallDecision,
+    /// What is allowed: this call, or also the same later in the session.
+    pub(crate) scope: DecisionScope,
+}
+
+impl AskerDecision {
+    /// About this call and no other.
+    pub(crate) const fn once(decision: CallDecision) -> Self {
+        Self { decision, scope: DecisionScope::Once }
+    }
+}
+
 /// Somebody who can be asked: the person at the terminal, or the program that drives a session.
 pub(crate) trait PermissionAsker: Send + Sync {
     /// Asks, and waits for a decision at most `wait`. A future that is dropped withdraws the question.
-    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>>;
+    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>>;
+}
+
+/// A call as whoever decides about it sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct PreviewedCall {
+    pub(crate) asked: AskedPermission,
+    /// What it would do as things were when its turn came; nothing where its arguments say it all.
+    pub(crate) preview: Option<Preview>,
+}
+
+impl PreviewedCall {
+    /// Looks at a call whose turn has come.
+    pub(crate) async fn of(asked: AskedPermission, tools: Arc<SessionTools>) -> Self {
+        let call = asked.call.call;
+        // Without a preview the question shows the arguments.
+        let preview = tokio::task::spawn_blocking(move || tools.preview(call)).await.ok().flatten();
+        Self { asked, preview }
+    }
+
+    /// Whether nothing would change as things are.
+    pub(crate) fn is_without_effect(&self) -> bool {
+        self.preview.as_ref().is_some_and(Preview::is_without_effect)
+    }
+
+    /// The decision as it is carried out. Who allowed a call of which they were told that nothing changes has allowed
+    /// no change.
+    pub(crate) fn as_shown(&self, mut decision: CallDecision) -> CallDecision {
+        if decision.verdict == CallVerdict::Allow && self.is_without_effect() {
+            decision.verdict = CallVerdict::NoEffect;
+        }
+        decision
+    }
 }
 
 /// Decides about the calls of a session.
 pub struct LocalBroker {
-    in_process: InProcess,
+    in_process: Arc<InProcess>,
     asker: Option<Arc<dyn PermissionAsker>>,
     tools: Arc<SessionTools>,
     wait: Duration,
@@ -32,7 +81,7 @@ impl LocalBroker {
         tools: Arc<SessionTools>,
         wait: Duration,
     ) -> Self {
-        Self { in_process, asker, tools, wait }
+        Self { in_process: Arc::new(in_process), asker, tools, wait }
     }
 }
 
@@ -41,11 +90,16 @@ impl PermissionBroker for LocalBroker {
         if let Some(decision) = self.in_process.decide(&asked) {
             return Box::pin(std::future::ready(decision));
         }
-        let Some(asker) = &self.asker else {
-            return Box::pin(std::future::ready(unanswered()));
-        };
-        let question = PermissionQuestion::of(&asked, self.tools.diff(asked.call.call).as_deref());
-        let decision = asker.ask(question, self.wait);
-        Box::pin(async move { decision.await.unwrap_or_else(unanswered) })
+        let (in_process, tools) = (Arc::clone(&self.in_process), Arc::clone(&self.tools));
+        let (asker, wait) = (self.asker.clone(), self.wait);
+        Box::pin(async move {
+            let call = PreviewedCall::of(asked, tools).await;
+            if let Some(decision) = in_process.without_effect(&call) {
+                return decision;
+            }
+            let Some(asker) = asker else { return unanswered() };
+            let said = asker.ask(PermissionQuestion::of(&call), wait).await;
+            said.map_or_else(unanswered, |said| call.as_shown(said.decision))
+        })
     }
 }

@@ -67,8 +67,8 @@ pub fn is_session_known(data: &Path, given: &str) -> bool {
     sessions::is_known(data, given)
 }
 
-/// The model of the settings and where its key comes from, in words, and whether nothing is known to be wrong with
-/// them. Reads no file and runs no program.
+/// The model of the settings, where it is reached and where its key comes from, in words, and whether nothing is known
+/// to be wrong with them. Reads no file and runs no program.
 #[must_use]
 pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsString)]) -> (bool, String) {
     let Some(name) = &settings.model else {
@@ -84,8 +84,12 @@ pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsStri
         Some(variable) => format!("the variable {variable}, which is to hold the key, is not set here"),
         None => keys::source_in_words(&name.provider, &provider),
     };
-    // It may be set where the agent is started.
-    (true, format!("{name}; {source}"))
+    let has_key = provider.key_env.is_some() || provider.key_file.is_some() || !provider.key_command.is_empty();
+    match model::address_in_words(settings, &name.provider, environment, has_key) {
+        // The key may be set where the agent is started.
+        Ok(address) => (true, format!("{name} at {address}; {source}")),
+        Err(error) => (false, format!("{name}: {error}")),
+    }
 }
 
 /// Why the agent did not run.

@@ -8,7 +8,9 @@ use std::{
 };
 
 use agent::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
-use agent_settings::{AgentSettings, ModelApi, ModelName, ProviderSettings, ThinkingLevel};
+use agent_settings::{
+    AddressSource, AgentSettings, ModelApi, ModelName, ProviderAddress, ProviderSettings, ThinkingLevel,
+};
 use engine::ModelChoice;
 use models::{
     Api, Secret, Target, Thinking,
@@ -55,8 +57,8 @@ impl ModelCatalog {
         let of_provider =
             |error: &dyn std::error::Error| RunError::Usage(format!("agent.providers.{}: {error}", name.provider));
         let provider = self.settings.provider(&name.provider).map_err(|error| RunError::Usage(error.to_string()))?;
-        let (Some(api), Some(base_url)) = (provider.api, &provider.base_url) else {
-            return Err(RunError::Usage(format!("agent.providers.{}: api or base_url is missing", name.provider)));
+        let Some(api) = provider.api else {
+            return Err(RunError::Usage(format!("agent.providers.{}: api is missing", name.provider)));
         };
         let facts = ModelFacts::of(api, &name.model);
         let max_output = provider.max_output_tokens.unwrap_or(facts.max_output);
@@ -72,7 +74,7 @@ impl ModelCatalog {
         target.check().map_err(|error| of_provider(&error))?;
 
         let key = self.key(name, &provider)?;
-        let mut endpoint = ModelEndpoint::new(base_url, key).map_err(|error| of_provider(&error))?;
+        let mut endpoint = endpoint(&self.settings, &name.provider, &self.environment, key)?.0;
         for (header, value) in &provider.headers {
             endpoint =
                 endpoint.with_header(header, &Secret::new(value.clone())).map_err(|error| of_provider(&error))?;
@@ -126,12 +128,22 @@ impl ModelCatalog {
             .with("name", name.model.as_str())
             .with("api", wire_api(api).name())
             .with("provider", name.provider.as_str())
-            .with_some("baseUrl", provider.base_url)
+            .with_some("baseUrl", self.address(name).ok().map(|address| address.base_url))
             .with("reasoning", facts.reasons)
             .with("input", sees.map(Json::from).collect::<Vec<Json>>())
             .with("contextWindow", facts.context_window.unwrap_or(UNKNOWN_WINDOW))
             .with("maxTokens", provider.max_output_tokens.unwrap_or(facts.max_output))
             .with("cost", cost)
+    }
+
+    fn address(&self, name: &ModelName) -> Result<ProviderAddress, RunError> {
+        address(&self.settings, &name.provider, &self.environment)
+    }
+
+    /// Where a model is reached, in words.
+    pub(crate) fn address_in_words(&self, name: &ModelName) -> Result<String, RunError> {
+        // Whether it may get a key was checked with the key itself.
+        address_in_words(&self.settings, &name.provider, &self.environment, false)
     }
 
     /// What is known of a model.
@@ -176,6 +188,53 @@ impl ModelCatalog {
         keys.insert(name.provider.clone(), key.clone());
         Ok(key)
     }
+}
+
+fn address(
+    settings: &AgentSettings,
+    provider: &str,
+    environment: &[(OsString, OsString)],
+) -> Result<ProviderAddress, RunError> {
+    let variable = |name: &str| {
+        let found = environment.iter().find(|(of, _)| of == name);
+        // What is not UTF-8 is no URL, and is refused as that.
+        found.map(|(_, value)| value.to_string_lossy().into_owned())
+    };
+    settings.address(provider, variable).map_err(|error| RunError::Usage(error.to_string()))
+}
+
+/// Where requests to a provider go with this key. The error names what says so.
+fn endpoint(
+    settings: &AgentSettings,
+    provider: &str,
+    environment: &[(OsString, OsString)],
+    key: Option<Secret>,
+) -> Result<(ModelEndpoint, ProviderAddress), RunError> {
+    let address = address(settings, provider, environment)?;
+    let endpoint = ModelEndpoint::new(&address.base_url, key).map_err(|error| {
+        RunError::Usage(match &address.source {
+            AddressSource::Setting(key) => format!("{key}: {error}"),
+            AddressSource::Variable(name) => format!("the variable {name}: {error}"),
+            AddressSource::Vendor => format!("agent.providers.{provider}: {error}"),
+        })
+    })?;
+    Ok((endpoint, address))
+}
+
+/// Where a provider is reached and what says so, in words; `has_key` is whether it gets a key.
+pub(crate) fn address_in_words(
+    settings: &AgentSettings,
+    provider: &str,
+    environment: &[(OsString, OsString)],
+    has_key: bool,
+) -> Result<String, RunError> {
+    // The address is checked for a key, of which it need not be known here.
+    let key = has_key.then(|| Secret::new("-".to_owned()));
+    let (endpoint, address) = endpoint(settings, provider, environment, key)?;
+    Ok(match address.source {
+        AddressSource::Variable(name) => format!("{} ({name})", endpoint.address()),
+        AddressSource::Setting(_) | AddressSource::Vendor => endpoint.address(),
+    })
 }
 
 fn no_such_level(name: &ModelName, level: ThinkingLevel, facts: &ModelFacts) -> RunError {

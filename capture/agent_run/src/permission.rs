@@ -2,7 +2,9 @@
 //!
 //! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, whatever concerns
 //! the session alone, and in the mode `accept-edits` edits of the workspace that the policy's preset of that kind
-//! would allow. A rule of the user that leaves a request to a person is obeyed. Everything else is for a broker.
+//! would allow. A rule of the user that leaves a request to a person is obeyed. A call that changes nothing as things
+//! are is answered by its tool without a question, if the answer tells nothing of a file that the agent may not read
+//! without one. Everything else is for a broker.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,6 +18,8 @@ use engine::{
 use events::Provider;
 use policy::InForce;
 use session_tree::Object;
+
+use crate::broker::PreviewedCall;
 
 /// The policy of a session, and what it is held against.
 pub struct InProcess {
@@ -90,6 +94,15 @@ impl InProcess {
             | CallClass::Note
             | CallClass::Other => None,
         }
+    }
+
+    /// The decision about a call that changes nothing as things are. Its result may tell what is in its files, so that
+    /// it is asked about like a read of them.
+    #[must_use]
+    pub(crate) fn without_effect(&self, call: &PreviewedCall) -> Option<CallDecision> {
+        let facts = &call.asked.facts;
+        let may_tell = || facts.paths.iter().all(|path| self.may_read(Path::new(&facts.cwd), Path::new(path)));
+        (call.is_without_effect() && may_tell()).then(|| decision(CallVerdict::NoEffect, "session", None, None))
     }
 
     /// Whether a file of the workspace may be read without asking anybody, as the tool `read` would.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use agent::{BoxFuture, PrintPass};
-use engine::CallDecision;
+use api::approvals::DecisionScope;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -21,8 +21,8 @@ use rustix::{
 use tokio::sync::oneshot;
 
 use crate::{
-    broker::PermissionAsker,
-    question::{PermissionQuestion, answered, by_person},
+    broker::{AskerDecision, PermissionAsker},
+    question::{PermissionQuestion, allowed, answered, denied},
 };
 
 /// Who decides, in the session's file.
@@ -51,8 +51,8 @@ pub(crate) struct Person {
 
 #[derive(Debug)]
 struct PersonQuestion {
-    text: String,
-    answer: oneshot::Sender<String>,
+    question: PermissionQuestion,
+    answer: oneshot::Sender<AskerDecision>,
 }
 
 /// Withdraws a question when its answer is not needed any more.
@@ -78,36 +78,78 @@ impl Person {
 }
 
 impl PermissionAsker for Person {
-    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>> {
+    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>> {
         let (questions, wake, printed) = (self.questions.clone(), self.wake.clone(), self.printed.clone());
         Box::pin(async move {
             // Until it is answered or withdrawn.
             let _held = printed.wait().await;
-            let (answer, line) = oneshot::channel();
-            questions.send(PersonQuestion { text: shown(&question), answer }).ok()?;
+            let (answer, decided) = oneshot::channel();
+            questions.send(PersonQuestion { question, answer }).ok()?;
             // Dropped after the receiver below, also when this future is.
             let withdrawn = Withdrawn(wake);
-            let line = tokio::time::timeout(wait, line).await.ok()?.ok()?;
+            let decided = tokio::time::timeout(wait, decided).await.ok()?.ok()?;
             drop(withdrawn);
-            Some(if question.is_question {
-                let chosen = line.parse::<usize>().ok().and_then(|n| question.options.get(n.checked_sub(1)?));
-                answered(chosen.unwrap_or(&line), BY)
-            } else {
-                by_person(matches!(line.as_str(), "y" | "Y" | "yes"), BY)
-            })
+            Some(decided)
         })
     }
 }
 
-/// The question on a terminal.
-fn shown(question: &PermissionQuestion) -> String {
+/// The question on a terminal of this size, in columns and rows.
+fn shown(question: &PermissionQuestion, size: (usize, usize)) -> ShownQuestion {
     if question.is_question {
         let options: String =
             question.options.iter().zip(1..).map(|(option, n)| format!("  {n}. {option}\n")).collect();
-        return format!("\nThe agent asks: {}\n{options}Answer: ", question.title);
+        return ShownQuestion {
+            text: format!("\nThe agent asks: {}\n{options}Answer: ", question.title),
+            in_full: false,
+        };
     }
     let details: String = question.details.lines().map(|line| format!("  {line}\n")).collect();
-    format!("\n{}\n{details}Allow it once? [y/N] ", question.title)
+    let text = format!("\n{}\n{details}", question.title);
+    let (columns, rows) = size;
+    let takes = printing::asked::rows(&text, columns) + 1;
+    let in_full = takes > rows;
+    let (yes, session, no) = if in_full { ("yes", "session", "no") } else { ("[y]es", "[s]ession", "[n]o") };
+    let session = if question.can_last { format!(" {session},") } else { String::new() };
+    let long = if in_full {
+        format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n")
+    } else {
+        String::new()
+    };
+    ShownQuestion { text: format!("{text}{long}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }
+}
+
+/// A question as it stands on the terminal.
+struct ShownQuestion {
+    text: String,
+    /// Whether it is longer than the screen, so that one key does not allow it.
+    in_full: bool,
+}
+
+/// What an answer decides; nothing when it has to be given again.
+fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<AskerDecision> {
+    if question.is_question {
+        let chosen = line.parse::<usize>().ok().and_then(|n| question.options.get(n.checked_sub(1)?));
+        return Some(AskerDecision::once(answered(chosen.map_or(line, String::as_str), BY)));
+    }
+    let word = line.to_lowercase();
+    let scope = match word.as_str() {
+        "y" | "s" if in_full => return None,
+        "y" | "yes" => DecisionScope::Once,
+        "s" | "session" if question.can_last => DecisionScope::Session,
+        // It is offered where it can be given, and must not become more or less than that.
+        "s" | "session" => return None,
+        "" | "n" | "no" => return Some(AskerDecision::once(denied("", BY))),
+        _ => return Some(AskerDecision::once(denied(line, BY))),
+    };
+    Some(AskerDecision { decision: allowed(BY), scope })
+}
+
+/// Columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let of = |n: Option<u16>, otherwise: usize| n.filter(|n| *n > 0).map_or(otherwise, usize::from);
+    (of(size.map(|size| size.ws_col), 80), of(size.map(|size| size.ws_row), 24))
 }
 
 fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
@@ -119,18 +161,36 @@ fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
         if tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
             continue;
         }
-        let mut err = printing::stderr();
-        let shown = write!(err, "{}", question.text).and_then(|()| err.flush());
-        drop(err);
-        if shown.is_err() {
+        let shown = shown(&question.question, size());
+        if !print(&shown.text) {
             continue;
         }
-        match line(&question, woken) {
-            // Who asked may be gone.
-            Some(line) => drop(question.answer.send(line)),
+        // Who asked may be gone.
+        match answer(&question, shown.in_full, woken) {
+            Some(decided) => drop(question.answer.send(decided)),
             None => printing::print_error_line(""),
         }
     }
+}
+
+/// What is decided; nothing when the question is withdrawn, or the terminal is gone.
+fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Option<AskerDecision> {
+    loop {
+        let line = line(question, woken)?;
+        if let Some(decided) = decided(&question.question, in_full, &line) {
+            return Some(decided);
+        }
+        let session = if question.question.can_last { " session," } else { "" };
+        if !print(&format!("Type yes,{session} no, or what to do instead: ")) {
+            return None;
+        }
+    }
+}
+
+/// Prints a text that stands until it is answered; gives whether it was printed.
+fn print(text: &str) -> bool {
+    let mut err = printing::stderr();
+    write!(err, "{text}").and_then(|()| err.flush()).is_ok()
 }
 
 /// The line that is typed; nothing when the question is withdrawn, or the terminal is gone.
@@ -156,3 +216,6 @@ fn line(question: &PersonQuestion, woken: &WakeReceiver) -> Option<String> {
         };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,35 +3,47 @@
 
 use std::fmt::Write as _;
 
-use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
-use printing::{safe, safe_lines};
+use engine::{CallClass, CallDecision, CallVerdict};
+use printing::{
+    asked::{counts, risks},
+    request::block,
+    safe, safe_lines,
+};
 use session_tree::Json;
+use tools::Preview;
 
-use crate::{SANDBOX_LEVEL, permission::decision};
+use crate::{SANDBOX_LEVEL, broker::PreviewedCall, permission::decision};
+
+/// Longest argument that stands beside its name, characters. Others are blocks of lines.
+const BESIDE: usize = 100;
 
 /// A permission request in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PermissionQuestion {
-    /// One line: what the agent wants, or what it asks.
+    /// One line: what the agent wants and how long that is, or what it asks.
     pub(crate) title: String,
-    /// Lines: where, on what, with which arguments. Empty for a question of the agent.
+    /// Lines: where, on what, with which arguments; at last what deserves a second look. Empty for a question of the
+    /// agent.
     pub(crate) details: String,
     /// The answers that the agent suggests to its question.
     pub(crate) options: Vec<String>,
     /// Whether it is a question of the agent, which is answered with a text.
     pub(crate) is_question: bool,
+    /// Whether the same can be allowed for the rest of the session.
+    pub(crate) can_last: bool,
 }
 
 impl PermissionQuestion {
-    /// The question for a call; `diff` is what it would change.
-    pub(crate) fn of(asked: &AskedPermission, diff: Option<&str>) -> Self {
+    /// The question for a call, about this call alone.
+    pub(crate) fn of(call: &PreviewedCall) -> Self {
+        let PreviewedCall { asked, preview } = call;
         let (call, facts) = (&asked.call, &asked.facts);
         let is_question = facts.kind == CallClass::Question;
         if is_question {
             let options = call.arguments.get("options").and_then(Json::as_array).unwrap_or_default();
             let question = safe(call.arguments.text("question").unwrap_or_default());
             let options = options.iter().map(|option| safe(option.as_str().unwrap_or_default())).collect();
-            return Self { title: question, details: String::new(), options, is_question };
+            return Self { title: question, details: String::new(), options, is_question, can_last: false };
         }
         let what = match facts.kind {
             CallClass::Read if searches(&call.tool) => "search files",
@@ -55,24 +67,46 @@ impl PermissionQuestion {
         if let Some(url) = &facts.url {
             details.push_str(&safe_lines(&format!("address {url}")));
         }
-        if let Some("") = diff {
-            details.push_str("the file has this text already, so nothing would change\n");
-        } else if let Some(diff) = diff {
-            details.push_str(&safe_lines(diff));
-        } else {
-            if facts.kind == CallClass::Edit {
-                details.push_str("the text to replace does not occur exactly once, so nothing would change\n");
+        let mut title = format!("The agent wants to {what}");
+        match preview {
+            Some(Preview::WouldChange(diff)) => {
+                title += &format!(" ({})", counts(diff));
+                details += &block("the change", diff);
             }
-            // Paths and addresses are above.
-            let is_new = |(name, _): &(&str, &Json)| !matches!(*name, "path" | "url");
-            for (name, value) in call.arguments.iter().filter(is_new) {
-                let _ = write!(details, "{}: ", safe(name));
-                details.push_str(&safe_lines(&value.as_str().map_or_else(|| value.to_text(), str::to_owned)));
+            Some(Preview::NoChange(why) | Preview::Refused(why)) => {
+                title += ", which changes nothing as things are";
+                details += "if you allow it, nothing changes and the agent gets this text:";
+                details += &block("the text", why);
+            }
+            None => {
+                // What it runs stands last, right above the answer.
+                let is_last = |(name, _): &(&str, &Json)| *name == "command";
+                // Paths and addresses are above.
+                let is_new = |(name, _): &(&str, &Json)| !matches!(*name, "path" | "url");
+                let (last, others): (Vec<_>, Vec<_>) = call.arguments.iter().filter(is_new).partition(is_last);
+                for (name, value) in others.into_iter().chain(last) {
+                    details += &argument(name, &value.as_str().map_or_else(|| value.to_text(), str::to_owned));
+                }
+                if let Some(command) = call.arguments.text("command") {
+                    if !is_short(command) {
+                        title += &format!(" ({})", counts(command));
+                    }
+                    details += &risks(command);
+                }
             }
         }
-        let title = safe(&format!("The agent wants to {what}"));
-        Self { title, details, options: Vec::new(), is_question }
+        Self { title: safe(&title), details, options: Vec::new(), is_question, can_last: false }
     }
+}
+
+/// An argument: beside its name when it is short, else as lines of which blank runs are folded.
+fn argument(name: &str, value: &str) -> String {
+    if is_short(value) { format!("{}: {value}\n", safe(name)) } else { block(&safe(name), value) }
+}
+
+/// Whether a text is one short line that shows as what it is.
+fn is_short(text: &str) -> bool {
+    safe(text) == text && text.chars().count() <= BESIDE && !text.contains("  ")
 }
 
 /// Whether a tool reads all that is below a directory.
@@ -80,13 +114,15 @@ fn searches(tool: &str) -> bool {
     matches!(tool, "glob" | "grep")
 }
 
-/// What is decided when a person says so: the call may run once, or not at all.
-pub(crate) fn by_person(is_allowed: bool, by: &str) -> CallDecision {
-    if is_allowed {
-        decision(CallVerdict::Allow, by, None, None)
-    } else {
-        decision(CallVerdict::Deny, by, None, Some("denied by the user".to_owned()))
-    }
+/// A person allows the call.
+pub(crate) fn allowed(by: &str) -> CallDecision {
+    decision(CallVerdict::Allow, by, None, None)
+}
+
+/// A person denies the call; `why` is for the model, and empty when they say nothing.
+pub(crate) fn denied(why: &str, by: &str) -> CallDecision {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    decision(CallVerdict::Deny, by, None, Some(format!("denied by the user{why}")))
 }
 
 /// The answer to a question of the agent. Blanks are none.
@@ -103,3 +139,6 @@ pub(crate) fn answered(text: &str, by: &str) -> CallDecision {
 pub(crate) fn unanswered() -> CallDecision {
     decision(CallVerdict::Unanswered, "nobody", None, None)
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,9 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let session = opener.open(file, &opener.model, opener.thinking, person).await?;
         let (id, model, mode) = (&session.id, &opener.model, opener.mode);
         let limits = opener.limits_in_words();
-        let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
+        let address = opener.models.address_in_words(model)?;
+        let header =
+            format!("capture: session {id}, model {model} at {address}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
         let ended = print_until_signal(&session.handle, message, format, gate, is_watched).await;
         session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;

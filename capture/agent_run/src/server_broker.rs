@@ -7,15 +7,15 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
-use agent_link::{DecisionOutcome, ReportError, ServerReporter};
+use agent_link::{DecisionOutcome, ReportError, ServerReporter, wait_for_decision, wait_for_rules};
 use agents::AgentAnswer;
-use api::approvals::{DecisionRequest, DecisionScope, Verdict};
+use api::approvals::{DecisionRequest, Verdict};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use events::{ApprovalId, Provider};
 use hooks::delivery::Delivery;
@@ -29,17 +29,19 @@ use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until, timeout},
 };
+use tools::Preview;
 
 use crate::{
     SANDBOX_LEVEL,
-    broker::PermissionAsker,
+    broker::{AskerDecision, PermissionAsker, PreviewedCall},
     permission::{InProcess, decision},
     question::{PermissionQuestion, unanswered},
     status::{SessionStatus, arguments_of, kind_of, subject_of},
 };
 
-/// The person at the terminal is not asked what a rule answers, which takes no longer than this.
-const RULES_WITHIN: Duration = Duration::from_millis(300);
+/// The person at the terminal is not asked what a rule answers. The server says at once that none does; one that takes
+/// longer than this is not waited for.
+const RULES_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between looks at whether the first attempt to reach a server is over.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long that attempt is waited for.
@@ -51,7 +53,7 @@ const AGAIN_TIMES: u32 = 5;
 
 /// Decides about the calls of a session.
 pub struct ServerBroker {
-    in_process: InProcess,
+    in_process: Arc<InProcess>,
     asker: Arc<Asker>,
 }
 
@@ -85,6 +87,7 @@ impl ServerBroker {
     ) -> Self {
         let reporter = ServerReporter::new(data.clone(), Provider::Capture, cwd, std::process::id());
         let reporter = Mutex::new(SessionReporter { reporter, has_begun: false });
+        let in_process = Arc::new(in_process);
         Self { in_process, asker: Arc::new(Asker { data, session, reporter, status, person, tools, wait }) }
     }
 }
@@ -95,7 +98,14 @@ impl PermissionBroker for ServerBroker {
             self.asker.status.decided(&asked, &decision);
             return Box::pin(std::future::ready(decision));
         }
-        Box::pin(Arc::clone(&self.asker).decide(asked))
+        let (in_process, asker) = (Arc::clone(&self.in_process), Arc::clone(&self.asker));
+        Box::pin(async move {
+            let call = PreviewedCall::of(asked, Arc::clone(&asker.tools)).await;
+            match in_process.without_effect(&call) {
+                Some(decision) => decision,
+                None => call.as_shown(asker.decide(&call).await),
+            }
+        })
     }
 }
 
@@ -137,17 +147,17 @@ impl Drop for DeliveredRequest {
 /// What somebody said.
 enum Heard {
     Server(DecisionOutcome),
-    Person(Option<CallDecision>),
+    Person(Option<AskerDecision>),
     Nobody,
 }
 
 impl Asker {
-    async fn decide(self: Arc<Self>, asked: AskedPermission) -> CallDecision {
+    async fn decide(self: Arc<Self>, call: &PreviewedCall) -> CallDecision {
         if self.has_server().await {
             let until = Instant::now() + self.wait;
-            match self.deliver(&asked).await {
+            match self.deliver(call).await {
                 Ok(mut request) => {
-                    let decision = Arc::clone(&self).decide_with_server(&asked, &mut request, until).await;
+                    let decision = Arc::clone(&self).decide_with_server(call, &mut request, until).await;
                     if decision.verdict == CallVerdict::Unanswered {
                         request.expire().await;
                     }
@@ -156,8 +166,9 @@ impl Asker {
                 Err(error) => complain(&format!("cannot report a permission request to the server: {error}")),
             }
         }
-        let _waiting = self.status.waits(&asked);
-        self.ask_person(&asked, self.wait).await.unwrap_or_else(unanswered)
+        let _waiting = self.status.waits(&call.asked);
+        let said = self.ask_person(PermissionQuestion::of(call), self.wait).await;
+        said.map_or_else(unanswered, |said| said.decision)
     }
 
     async fn has_server(&self) -> bool {
@@ -174,19 +185,24 @@ impl Asker {
 
     async fn decide_with_server(
         self: Arc<Self>,
-        asked: &AskedPermission,
+        call: &PreviewedCall,
         request: &mut DeliveredRequest,
         until: Instant,
     ) -> CallDecision {
+        let asked = &call.asked;
         let mut tries = 0;
-        let mut server = Some(self.wait_for(request, until));
         // A rule answers before anybody is asked.
-        let early = async { wait_on(&mut server).await };
-        let mut heard = timeout(RULES_WITHIN, early).await.ok().map(Heard::Server);
+        let early = async { wait_on(&mut Some(self.wait_for(request, left(until), wait_for_rules))).await };
+        let early = timeout(RULES_WITHIN, early).await.unwrap_or(DecisionOutcome::Undecided);
+        let (mut heard, mut server) = match early {
+            DecisionOutcome::Undecided => (None, Some(self.wait_for(request, left(until), wait_for_decision))),
+            early => (Some(Heard::Server(early)), None),
+        };
         // Until then the server says so itself.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
+        let question = PermissionQuestion { can_last: true, ..PermissionQuestion::of(call) };
         if heard.is_none() && self.person.is_none() {
-            self.say_who_decides(asked, until);
+            say_who_decides(asked, &question, until);
         }
         let mut asks = self.person.is_some();
         let mut was_shown = false;
@@ -196,7 +212,10 @@ impl Asker {
                 None => {
                     was_shown |= asks;
                     let person = async {
-                        if asks { self.ask_person(asked, left(until)).await } else { std::future::pending().await }
+                        if !asks {
+                            return std::future::pending().await;
+                        }
+                        self.ask_person(question.clone(), left(until)).await
                     };
                     tokio::select! {
                         outcome = wait_on(&mut server) => Heard::Server(outcome),
@@ -220,13 +239,15 @@ impl Asker {
                 }
                 // The person here decides, or nobody does.
                 Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
-                Heard::Person(Some(own)) if server.is_none() || own.verdict == CallVerdict::Unanswered => return own,
+                Heard::Person(Some(own)) if server.is_none() || own.decision.verdict == CallVerdict::Unanswered => {
+                    return own.decision;
+                }
                 Heard::Person(Some(own)) => match self.decide_there(request, asked, &own).await {
                     // The server answers whoever waits for it, which is us.
                     Ok(true) => (asks, was_shown) = (false, false),
-                    Ok(false) => return own,
+                    Ok(false) => return own.decision,
                     // It does not know the session, by the user's configuration.
-                    Err(ReportError::Refused(error)) if error.status() == Some(404) => return own,
+                    Err(ReportError::Refused(error)) if error.status() == Some(404) => return own.decision,
                     // It says why and what to do; the question stands again.
                     Err(error) => complain(&error.to_string()),
                 },
@@ -240,8 +261,8 @@ impl Asker {
     }
 
     /// Delivers a request. A future that is dropped meanwhile leaves a request that is settled at once.
-    async fn deliver(self: &Arc<Self>, asked: &AskedPermission) -> Result<DeliveredRequest, ReportError> {
-        let payload = payload_of(asked)?;
+    async fn deliver(self: &Arc<Self>, call: &PreviewedCall) -> Result<DeliveredRequest, ReportError> {
+        let payload = payload_of(call)?;
         let (done, delivered) = oneshot::channel();
         let asker = Arc::clone(self);
         let delivers = move || {
@@ -266,13 +287,17 @@ impl Asker {
     }
 
     /// Waits on a thread of its own: it reads from a socket.
-    fn wait_for(&self, request: &DeliveredRequest, until: Instant) -> oneshot::Receiver<DecisionOutcome> {
+    fn wait_for(
+        &self,
+        request: &DeliveredRequest,
+        patience: Duration,
+        wait: fn(&Path, &Delivery, Duration) -> DecisionOutcome,
+    ) -> oneshot::Receiver<DecisionOutcome> {
         let (done, decided) = oneshot::channel();
         let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
-        let patience = left(until);
         let waits = move || {
             // Whoever asked may not wait any more.
-            drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
+            drop(done.send(wait(&data, &delivery, patience)));
         };
         if let Err(error) = std::thread::Builder::new().name("waits".to_owned()).spawn(waits) {
             complain(&format!("cannot wait for a decision: {error}"));
@@ -287,32 +312,15 @@ impl Asker {
         tokio::spawn(async move {
             sleep(AGAIN).await;
             let patience = left(until);
-            let waits = move || drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
+            let waits = move || drop(done.send(wait_for_decision(&data, &delivery, patience)));
             drop(std::thread::Builder::new().name("waits".to_owned()).spawn(waits));
         });
         decided
     }
 
-    async fn ask_person(&self, asked: &AskedPermission, wait: Duration) -> Option<CallDecision> {
+    async fn ask_person(&self, question: PermissionQuestion, wait: Duration) -> Option<AskerDecision> {
         let person = self.person.clone()?;
-        person.ask(self.question(asked), wait).await
-    }
-
-    fn question(&self, asked: &AskedPermission) -> PermissionQuestion {
-        PermissionQuestion::of(asked, self.tools.diff(asked.call.call).as_deref())
-    }
-
-    /// Says how to decide where nobody can be asked here.
-    fn say_who_decides(&self, asked: &AskedPermission, until: Instant) {
-        let question = self.question(asked);
-        let (what, how) = if question.is_question {
-            (format!("The agent asks: {}", question.title), "answer")
-        } else {
-            let subject = subject_of(asked).map(|subject| format!(": {subject}")).unwrap_or_default();
-            (format!("{}{subject}", question.title), "decide")
-        };
-        let seconds = left(until).as_secs_f64().ceil();
-        complain(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
+        person.ask(question, wait).await
     }
 
     /// What the person here says, as a person's decision. False when no server can be reached.
@@ -320,11 +328,12 @@ impl Asker {
         &self,
         request: &DeliveredRequest,
         asked: &AskedPermission,
-        own: &CallDecision,
+        own: &AskerDecision,
     ) -> Result<bool, ReportError> {
+        let AskerDecision { decision: own, scope } = own;
         let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
         let answers = own.answer.clone().map(|answer| [(question_of(asked).to_owned(), answer)].into());
-        let (message, scope) = (own.reason.clone(), DecisionScope::Once);
+        let (message, scope) = (own.reason.clone(), *scope);
         let decision = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
         let (data, approval) = (self.data.clone(), request.approval.clone());
         let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
@@ -340,6 +349,18 @@ impl Asker {
     fn reporter(&self) -> MutexGuard<'_, SessionReporter> {
         self.reporter.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Says how to decide where nobody can be asked here.
+fn say_who_decides(asked: &AskedPermission, question: &PermissionQuestion, until: Instant) {
+    let (what, how) = if question.is_question {
+        (format!("The agent asks: {}", question.title), "answer")
+    } else {
+        let subject = subject_of(asked).map(|subject| format!(": {subject}")).unwrap_or_default();
+        (format!("{}{subject}", question.title), "decide")
+    };
+    let seconds = left(until).as_secs_f64().ceil();
+    complain(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
 }
 
 fn left(until: Instant) -> Duration {
@@ -373,7 +394,8 @@ fn question_of(asked: &AskedPermission) -> &str {
 }
 
 /// The request as it is delivered: everything that is decided on.
-fn payload_of(asked: &AskedPermission) -> Result<PermissionPayload, serde_json::Error> {
+fn payload_of(call: &PreviewedCall) -> Result<PermissionPayload, serde_json::Error> {
+    let asked = &call.asked;
     let arguments = if asked.facts.kind == CallClass::Question {
         let options = asked.call.arguments.get("options").and_then(Json::as_array).unwrap_or_default();
         let options: Vec<&str> = options.iter().filter_map(Json::as_str).collect();
@@ -391,6 +413,10 @@ fn payload_of(asked: &AskedPermission) -> Result<PermissionPayload, serde_json::
         arguments: RawValue::from_string(arguments)?,
         mode: asked.mode.name().to_owned(),
         sandbox: SANDBOX_LEVEL.to_owned(),
+        no_effect: match &call.preview {
+            Some(Preview::NoChange(why) | Preview::Refused(why)) => Some(why.clone()),
+            Some(Preview::WouldChange(_)) | None => None,
+        },
     };
     Ok(PermissionPayload { request: request.to_raw()?, item: None, call: Some(request.call), place: Some(request.cwd) })
 }

@@ -5,6 +5,7 @@
 //! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
 //! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
+pub mod asked;
 pub mod display;
 pub mod markdown;
 mod pager;

@@ -1,15 +1,16 @@
 //! What a request asks for, as people read it: an edit as a diff, a plan as it was written, a question with numbered
-//! options, a command line by line. Nothing is cut or hidden, and what is not known is shown as it came.
+//! options, a command line by line. Nothing is cut or hidden, what is folded is counted, and what is not known is shown
+//! as it came.
 
 use std::time::Duration;
 
-use events::{ApprovalKind, Excerpt};
+use events::{ApprovalKind, Excerpt, Provider};
 use projections::Approval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use crate::{display::show, markdown, safe, style, syntax::Painter};
+use crate::{asked, display::show, markdown, safe, style, syntax::Painter};
 
 /// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
 #[derive(Debug, Clone, Deserialize)]
@@ -60,14 +61,19 @@ pub fn headline(approval: &Approval) -> String {
     format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
 }
 
-/// The exact request, or what is known of it.
+/// The exact request, or what is known of it, and what the agent says would come of it.
 #[must_use]
 pub fn exact(approval: &Approval) -> String {
+    let said = approval.question.as_deref().filter(|_| approval.provider == Provider::Capture);
+    requested(approval) + &said.map(|said| block("the agent says", said)).unwrap_or_default()
+}
+
+fn requested(approval: &Approval) -> String {
     let name = if approval.exact { "exactly as requested" } else { "as the agent reported it" };
     let input = approval.input.as_deref();
     let fields = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
     if let Some(command) = approval.command.as_deref() {
-        return block(&format!("command, {name}"), command) + &others(&fields, &["command"]);
+        return block(&format!("command, {name}"), command) + &others(&fields, &["command"]) + &risks(command);
     }
     let questions = questions(approval);
     if !questions.is_empty() {
@@ -218,19 +224,18 @@ fn indented(text: &str) -> String {
     show(text).text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// A text of the agent, escaped, with a note about hidden characters.
+/// A text of the agent, escaped and with its runs of blank lines folded, with its length and a note about hidden
+/// characters.
 #[must_use]
 pub fn block(name: &str, text: &str) -> String {
-    let shown = show(text);
-    let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
-    let mut about = format!("{} characters", shown.length);
-    if shown.hidden > 0 {
-        about += &format!(", {} of them hidden and shown as escapes", shown.hidden);
-    }
-    if shown.non_ascii > 0 {
-        about += &format!(", {} not ASCII", shown.non_ascii);
-    }
-    format!("\n{name} ({about}):\n{lines}")
+    let lines: String = asked::lines(text).iter().map(|line| format!("    {line}\n")).collect();
+    format!("\n{name} ({}):\n{lines}", asked::counts(text))
+}
+
+/// The parts of a command that deserve a second look; to stand below everything else that is shown of it.
+fn risks(command: &str) -> String {
+    let risks = asked::risks(command);
+    if risks.is_empty() { risks } else { format!("\n{}", style::painted(&risks, style::ALARM)) }
 }
 
 #[cfg(test)]

@@ -202,7 +202,8 @@ impl SessionDriver {
                     question.abort();
                 }
             }
-            Effect::Run(run) => self.run_tool(run),
+            Effect::Run(run) => self.run_tool(run, |tools, run| tools.run(run)),
+            Effect::RunWithoutEffect(run) => self.run_tool(run, |tools, run| tools.run_without_effect(run)),
             Effect::Kill(call) => self.tools.cancel(call),
             Effect::Sleep { until_mono_ms } => self.sleep(until_mono_ms),
             Effect::Tell(frame) => self.tell(frame),
@@ -303,11 +304,11 @@ impl SessionDriver {
         self.questions.insert(call, self.runtime.spawn(task).abort_handle());
     }
 
-    fn run_tool(&mut self, run: CallRun) {
+    fn run_tool(&mut self, run: CallRun, how: fn(&dyn ToolRunner, &CallRun) -> CallOutput) {
         let (call, inbox) = (run.call, self.inbox.clone());
         let (tools, clock) = (Arc::clone(&self.tools), Arc::clone(&self.clock));
         let began_ms = clock.now().mono_ms;
-        let task = self.runtime.spawn_blocking(move || tools.run(&run));
+        let task = self.runtime.spawn_blocking(move || how(&*tools, &run));
         let task = async move {
             let mut result = task.await.unwrap_or_else(|_| failed("The tool failed. It may have taken effect."));
             let took_ms = clock.now().mono_ms.saturating_sub(began_ms);

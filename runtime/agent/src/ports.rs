@@ -71,6 +71,10 @@ pub trait ToolRunner: Send + Sync {
     /// Runs a call that was inspected, and blocks until it has ended. `run.arguments` are those that were allowed.
     fn run(&self, run: &CallRun) -> CallOutput;
 
+    /// Answers a call that was inspected and changes nothing as things are, and blocks until it has ended. A call that
+    /// would change something by now is not made, and the result says so.
+    fn run_without_effect(&self, run: &CallRun) -> CallOutput;
+
     /// Ends a call with all its processes: [`run`](Self::run) returns soon. Does not block.
     fn cancel(&self, call: engine::CallId);
 

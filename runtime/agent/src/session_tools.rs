@@ -9,7 +9,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{CallClass, CallFacts, CallId, CallOutput, CallRun};
 use session_tree::{Json, Object, Tree};
-use tools::{Call, Cancel, Content, Details, Intent, IntentKind, PersonAnswer, ToolResult, Tools};
+use tools::{Call, Cancel, Content, Details, Intent, IntentKind, PersonAnswer, Preview, ToolResult, Tools};
 
 use crate::ports::ToolRunner;
 
@@ -47,11 +47,12 @@ impl SessionTools {
         }
     }
 
-    /// What an edit would change, as a unified diff, for whoever decides about a call that was inspected.
+    /// What a call that was inspected would do as things are now, for whoever decides about it; nothing where its
+    /// arguments say it all. Changes and records nothing. Reads files, so it blocks.
     #[must_use]
-    pub fn diff(&self, id: CallId) -> Option<String> {
+    pub fn preview(&self, id: CallId) -> Option<Preview> {
         let inspected = self.calls().get(&id)?.clone();
-        self.tools.diff(&inspected.call, &inspected.intent)
+        self.tools.preview(&inspected.call, &inspected.intent)
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<CallId, InspectedCall>> {
@@ -114,6 +115,13 @@ impl ToolRunner for SessionTools {
         result_of(result)
     }
 
+    fn run_without_effect(&self, run: &CallRun) -> CallOutput {
+        result_of(match self.allowed(run) {
+            Ok(inspected) => self.tools.run_without_effect(&inspected.call, &inspected.intent),
+            Err(error) => ToolResult::error(error),
+        })
+    }
+
     fn cancel(&self, call: CallId) {
         // Without a handle the tool has not begun, and cannot begin either.
         if let Ok(cancel) = self.cancel_of(call) {
@@ -138,6 +146,7 @@ fn facts_of(intent: &Intent) -> CallFacts {
             IntentKind::Fetch => CallClass::Fetch,
             IntentKind::Question => CallClass::Question,
             IntentKind::Session => CallClass::Note,
+            IntentKind::Unknown => CallClass::Other,
         },
         cwd: text(&intent.cwd),
         paths: intent.paths.iter().map(text).collect(),

@@ -106,6 +106,10 @@ impl ToolRunner for Tools {
         }
     }
 
+    fn run_without_effect(&self, _: &CallRun) -> CallOutput {
+        CallOutput { content: text("nothing to do"), is_error: true, details: None }
+    }
+
     fn cancel(&self, call: CallId) {
         self.cancelled.lock().unwrap().insert(call);
         self.changed.notify_all();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-pub use provider::{ModelApi, ProviderSettings};
+pub use provider::{AddressSource, ModelApi, ProviderAddress, ProviderSettings};
 pub use thinking::ThinkingLevel;
 
 /// Why modes and options that need a sandbox are refused.
@@ -198,6 +198,19 @@ impl AgentSettings {
     /// There is no such provider, or it is not told how and where it is reached.
     pub fn provider(&self, name: &str) -> Result<ProviderSettings, SettingError> {
         ProviderSettings::resolve(name, self.providers.get(name))
+    }
+
+    /// Where a provider is reached: the settings say so, or the variable of the vendor's own libraries, or the vendor.
+    /// `variable` reads one.
+    ///
+    /// # Errors
+    /// It is no vendor, and the settings do not say it.
+    pub fn address(
+        &self,
+        name: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<ProviderAddress, SettingError> {
+        ProviderAddress::resolve(name, self.providers.get(name), variable)
     }
 
     /// Names of the providers that can be used: those that are configured, and the vendors.

@@ -12,7 +12,8 @@ use crate::SettingError;
 pub struct ProviderSettings {
     /// The API it speaks.
     pub api: Option<ModelApi>,
-    /// What stands before the path of a request: `https://api.openai.com/v1`.
+    /// What stands before the path of a request: `https://api.openai.com/v1`. See [`ProviderAddress`] for what counts
+    /// where it is absent.
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub key_env: Option<String>,
@@ -51,12 +52,55 @@ pub(crate) struct Vendor {
     name: &'static str,
     api: ModelApi,
     base_url: &'static str,
+    base_url_env: &'static str,
     pub(crate) key_env: &'static str,
 }
 
 impl Vendor {
     pub(crate) const fn name(&self) -> &'static str {
         self.name
+    }
+}
+
+/// Where a provider is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderAddress {
+    /// What stands before the path of a request.
+    pub base_url: String,
+    /// Who says so.
+    pub source: AddressSource,
+}
+
+/// Who says where a provider is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressSource {
+    /// The settings: this key.
+    Setting(String),
+    /// A variable that the vendor's own libraries read.
+    Variable(&'static str),
+    /// The vendor.
+    Vendor,
+}
+
+impl ProviderAddress {
+    /// The settings first, then the vendor's variable, then the vendor's own address.
+    pub(crate) fn resolve(
+        name: &str,
+        written: Option<&ProviderSettings>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingError> {
+        let key = format!("agent.providers.{name}.base_url");
+        if let Some(base_url) = written.and_then(|written| written.base_url.clone()) {
+            return Ok(Self { base_url, source: AddressSource::Setting(key) });
+        }
+        let Some(vendor) = VENDORS.iter().find(|vendor| vendor.name == name) else {
+            return Err(SettingError::new(key, "missing"));
+        };
+        let of_variable = variable(vendor.base_url_env).filter(|value| !value.trim().is_empty());
+        Ok(match of_variable {
+            Some(base_url) => Self { base_url, source: AddressSource::Variable(vendor.base_url_env) },
+            None => Self { base_url: vendor.base_url.to_owned(), source: AddressSource::Vendor },
+        })
     }
 }
 
@@ -67,18 +111,21 @@ pub(crate) const VENDORS: [Vendor; 3] = [
         name: "anthropic",
         api: ModelApi::Anthropic,
         base_url: "https://api.anthropic.com",
+        base_url_env: "ANTHROPIC_BASE_URL",
         key_env: "ANTHROPIC_API_KEY",
     },
     Vendor {
         name: "openai",
         api: ModelApi::Responses,
         base_url: "https://api.openai.com/v1",
+        base_url_env: "OPENAI_BASE_URL",
         key_env: "OPENAI_API_KEY",
     },
     Vendor {
         name: "gemini",
         api: ModelApi::Gemini,
         base_url: "https://generativelanguage.googleapis.com",
+        base_url_env: "GOOGLE_GEMINI_BASE_URL",
         key_env: "GEMINI_API_KEY",
     },
 ];
@@ -118,12 +165,11 @@ impl ProviderSettings {
         };
         if let Some(vendor) = vendor {
             provider.api.get_or_insert(vendor.api);
-            provider.base_url.get_or_insert_with(|| vendor.base_url.to_owned());
             if provider.key_command.is_empty() && provider.key_file.is_none() {
                 provider.key_env.get_or_insert_with(|| vendor.key_env.to_owned());
             }
         }
-        let missing = [("api", provider.api.is_none()), ("base_url", provider.base_url.is_none())];
+        let missing = [("api", provider.api.is_none()), ("base_url", vendor.is_none() && provider.base_url.is_none())];
         match missing.into_iter().find(|(_, is_missing)| *is_missing) {
             Some((key, _)) => Err(SettingError::new(format!("agent.providers.{name}.{key}"), "missing")),
             None => Ok(provider),

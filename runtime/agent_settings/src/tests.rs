@@ -58,7 +58,6 @@ fn what_cannot_be_meant_is_named() {
 fn vendors_have_defaults_and_others_say_how_they_are_reached() {
     let settings = parse("[providers.gemini]\nkey_file = \"/k\"\n[providers.mine]\napi = \"chat\"").unwrap();
     let anthropic = settings.provider("anthropic").unwrap();
-    assert_eq!(anthropic.base_url.as_deref(), Some("https://api.anthropic.com"));
     assert_eq!(anthropic.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
     // A file takes the place of the variable.
     assert_eq!(settings.provider("gemini").unwrap().key_env, None);
@@ -66,4 +65,31 @@ fn vendors_have_defaults_and_others_say_how_they_are_reached() {
     let error = settings.provider("other").unwrap_err().to_string();
     assert!(error.contains("anthropic, openai, gemini"), "{error}");
     assert!(settings.key_variables().contains(&"OPENAI_API_KEY".to_owned()));
+}
+
+#[test]
+fn the_settings_say_where_a_provider_is_before_its_variable_does() {
+    let settings =
+        parse("[providers.openai]\nbase_url = \"https://work.test/v1\"\n[providers.mine]\napi = \"chat\"").unwrap();
+    let gateway = |name: &str| Some(format!("https://{}.gateway.test", name.to_lowercase()));
+    let of = |name, variable: &dyn Fn(&str) -> Option<String>| settings.address(name, variable).unwrap();
+    for (name, variable, vendor) in [
+        ("anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+        ("gemini", "GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
+    ] {
+        let address = of(name, &gateway);
+        assert_eq!(address.base_url, gateway(variable).unwrap());
+        assert_eq!(address.source, AddressSource::Variable(variable));
+        for unset in [None, Some(String::new()), Some(" ".to_owned())] {
+            let address = of(name, &|_| unset.clone());
+            assert_eq!((address.base_url.as_str(), address.source), (vendor, AddressSource::Vendor));
+        }
+    }
+    let address = of("openai", &gateway);
+    assert_eq!(address.base_url, "https://work.test/v1");
+    assert_eq!(address.source, AddressSource::Setting("agent.providers.openai.base_url".to_owned()));
+    let address = AgentSettings::default().address("openai", gateway).unwrap();
+    assert_eq!(address.base_url, "https://openai_base_url.gateway.test");
+    // Others have no variable.
+    assert_eq!(settings.address("mine", gateway).unwrap_err().key, "agent.providers.mine.base_url");
 }

@@ -224,6 +224,11 @@ impl EngineStep<'_> {
                 call.stage = CallStage::refuse(format!("Permission denied{why}."));
             }
             CallVerdict::Unanswered => call.stage = CallStage::refuse(UNANSWERED),
+            CallVerdict::NoEffect => {
+                let run = call.run.clone();
+                call.stage = CallStage::Running(facts);
+                self.out.push(Effect::RunWithoutEffect(run));
+            }
             CallVerdict::Allow if facts.kind == CallClass::Question => {
                 call.stage = match decision.answer {
                     Some(answer) => {

@@ -30,6 +30,9 @@ pub enum Effect {
     Withdraw(CallId),
     /// Run a tool; answer with `Returned`.
     Run(CallRun),
+    /// Let a tool answer a call that changes nothing as things are; answer with `Returned`. Must change nothing: if it
+    /// would change something by now, the result says so.
+    RunWithoutEffect(CallRun),
     /// End a tool with all its processes. Nothing need be reported; what is reported is ignored.
     Kill(CallId),
     /// Answer with `Ticked` once the monotonic clock has this time. Takes the place of the one before.

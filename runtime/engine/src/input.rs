@@ -450,6 +450,8 @@ pub enum CallVerdict {
     Deny,
     /// Nobody answered in time. It does not run, and the model is not told that it was refused.
     Unanswered,
+    /// As things are it changes nothing: the tool only says why. Nobody need have been asked.
+    NoEffect,
 }
 
 /// What a tool gave.

@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Write as _,
-    io::{self, Read},
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -11,35 +10,30 @@ use similar::TextDiff;
 
 use crate::{
     arguments::{EditArguments, Replacement, WriteArguments},
-    edit::{self, Edited, Tolerance},
-    limits, replace,
+    edit::Edited,
+    preview::Preview,
+    replace,
     result::ToolResult,
     seen::{Knowledge, SeenFile, SeenFiles},
     text,
     workspace::{OpenedFile, Workspace},
 };
 
+mod check;
 mod reading;
 
+use check::{Check, CheckedWrite, Held, REFUSAL_BYTES, Refusal, cannot_write};
 pub(crate) use reading::read;
 
-/// Longest diff that is shown, bytes.
+/// Longest diff that is kept beside a result, bytes.
 const DIFF_BYTES: usize = 16 * 1024;
-/// Longest diff in a refusal, bytes. With a longer one the file is to be read again.
-const REFUSAL_BYTES: usize = 4 * 1024;
+/// Longest diff of a preview, bytes.
+const PREVIEW_BYTES: usize = 256 * 1024;
 
 /// The files of a session.
 pub(crate) struct Files {
     pub(crate) workspace: Workspace,
     seen: Mutex<SeenFiles>,
-}
-
-/// A file that may be changed.
-struct Held {
-    opened: OpenedFile,
-    content: Vec<u8>,
-    hash: String,
-    knowledge: Knowledge,
 }
 
 impl Files {
@@ -51,92 +45,90 @@ impl Files {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a file that is to be changed.
-    fn hold(&self, path: &Path) -> Result<Held, String> {
-        let cannot = |error: &io::Error| format!("cannot open {}: {error}", self.workspace.shown(path));
-        let mut opened = self.workspace.open_file(path).map_err(|error| cannot(&error))?;
-        let content = whole(&mut opened).map_err(|error| cannot(&error))?;
-        let hash = blake3::hash(&content).to_hex().to_string();
-        let knowledge = self.seen().knowledge(path, &hash);
-        Ok(Held { opened, content, hash, knowledge })
+    fn checked_edit(&self, path: &Path, arguments: &EditArguments) -> Result<(Held, Edited), Refusal> {
+        Check { workspace: &self.workspace, seen: &self.seen() }.edit(path, arguments)
     }
 
-    /// Why a stale file is not changed. When the whole difference is shown, the model knows the file again.
-    fn stale(&self, path: &Path, held: &Held, before: Option<&[u8]>) -> ToolResult {
-        let shown = self.workspace.shown(path);
-        let difference = before.map(|before| diff(&shown, before, &held.content));
-        match difference {
-            Some((difference, _)) if difference.len() <= REFUSAL_BYTES => {
-                let seen = self.seen().record(seen_file(path, held, Vec::new(), false), Some(&held.content));
-                let mut result = ToolResult::error(format!(
-                    "{shown} changed since it was read; nothing was written. What changed:\n{difference}"
-                ));
-                result.details.seen = Some(seen);
-                result
+    fn checked_write(&self, path: &Path, arguments: &WriteArguments) -> Result<CheckedWrite, Refusal> {
+        Check { workspace: &self.workspace, seen: &self.seen() }.write(path, arguments)
+    }
+
+    /// Answers with a refusal. When it shows all that changed, the model knows the file again.
+    fn refuse(&self, refusal: Refusal) -> ToolResult {
+        let mut result = refusal.to_result();
+        result.details.seen = refusal.shows.map(|(seen, content)| self.seen().record(seen, Some(&content)));
+        result
+    }
+
+    /// What an edit would do.
+    pub(crate) fn preview_edit(&self, path: &Path, arguments: &EditArguments) -> Preview {
+        match self.checked_edit(path, arguments) {
+            Ok((held, edited)) => {
+                let shown = self.workspace.shown(path);
+                Preview::WouldChange(preview_diff(&shown, &shown, &held.content, &edited.content))
             }
-            Some(_) | None => ToolResult::error(format!(
-                "{shown} changed since it was read; nothing was written. Read it again and repeat the call"
-            )),
+            Err(refusal) => Preview::Refused(refusal.why),
         }
     }
 
-    /// The content a file would have after an edit.
-    fn edited(&self, path: &Path, edit: &EditArguments) -> Result<(Held, Edited), Box<ToolResult>> {
-        let held = self.hold(path).map_err(|why| Box::new(ToolResult::error(why)))?;
-        let tolerance = match &held.knowledge {
-            Knowledge::Unseen => Tolerance::Exact,
-            Knowledge::Current { .. } => Tolerance::All,
-            Knowledge::Stale(before) => return Err(Box::new(self.stale(path, &held, before.as_deref()))),
-        };
-        if held.content.contains(&0) {
-            return Err(Box::new(ToolResult::error(format!("{} is a binary file", self.workspace.shown(path)))));
+    /// What a write would do.
+    pub(crate) fn preview_write(&self, path: &Path, arguments: &WriteArguments) -> Preview {
+        let (shown, content) = (self.workspace.shown(path), arguments.content.as_bytes());
+        match self.checked_write(path, arguments) {
+            Ok(CheckedWrite::Creates) if content.is_empty() => {
+                // A diff of nothing would be empty.
+                Preview::WouldChange(format!("--- /dev/null\n+++ {shown}\n"))
+            }
+            Ok(CheckedWrite::Creates) => Preview::WouldChange(preview_diff("/dev/null", &shown, b"", content)),
+            Ok(CheckedWrite::Replaces(held)) => {
+                Preview::WouldChange(preview_diff(&shown, &shown, &held.content, content))
+            }
+            Ok(CheckedWrite::Keeps(_)) => Preview::NoChange(kept(&shown)),
+            Err(refusal) => Preview::Refused(refusal.why),
         }
-        let written = edit.edits.iter().map(|one| one.new.as_str());
-        if let Some(mark) = written.filter_map(mark).find(|mark| !contains(&held.content, mark)) {
-            return Err(Box::new(ToolResult::error(masked(&mark))));
-        }
-        let edited = edit::apply(&held.content, &edit.edits, tolerance).map_err(|why| {
-            let (why, removed) = text::clean(why.as_bytes());
-            let mut result = ToolResult::error(format!("{}: {why}", self.workspace.shown(path)));
-            (result.details.masked, result.details.removed) = (removed.masked, removed.removed);
-            Box::new(result)
-        })?;
-        if edited.content.len() > limits::FILE_BYTES_MEMORY {
-            return Err(Box::new(ToolResult::error(format!(
-                "{} would have {} bytes; the limit is {}",
-                self.workspace.shown(path),
-                edited.content.len(),
-                limits::FILE_BYTES
-            ))));
-        }
-        Ok((held, edited))
-    }
-
-    /// What an edit would change.
-    pub(crate) fn edit_diff(&self, path: &Path, arguments: &EditArguments) -> Option<String> {
-        let (held, edited) = self.edited(path, arguments).ok()?;
-        Some(bounded(diff(&self.workspace.shown(path), &held.content, &edited.content).0))
     }
 
     pub(crate) fn edit(&self, path: &Path, arguments: &EditArguments) -> ToolResult {
-        let (held, edited) = match self.edited(path, arguments) {
+        let (held, edited) = match self.checked_edit(path, arguments) {
             Ok(edited) => edited,
-            Err(refusal) => return *refusal,
+            Err(refusal) => return self.refuse(refusal),
         };
         let shown = self.workspace.shown(path);
         if let Err(error) = replace::replace(&self.workspace, path, &held.opened.stat, &edited.content) {
-            return ToolResult::error(format!("cannot write {shown}: {error}"));
+            return ToolResult::error(cannot_write(&shown, &error));
         }
-        let (difference, removed) = diff(&shown, &held.content, &edited.content);
+        let (difference, removed) = diff(&shown, &shown, &held.content, &edited.content);
         let mut result = ToolResult::text(describe_edit(&shown, &arguments.edits, &edited, &difference));
         result.details.changed.push(path.to_owned());
         result.details.masked = removed.masked;
         result.details.removed = removed.removed;
-        result.details.diff = Some(bounded(difference));
+        result.details.diff = Some(bounded(difference, DIFF_BYTES));
         let whole = held.knowledge == Knowledge::Current { whole: true };
         let lines = edited.places.iter().map(|place| (place.first as u64, place.last as u64)).collect();
         result.details.seen = self.written(path, &edited.content, lines, whole);
         result
+    }
+
+    /// The result of an edit that changes nothing; one that would change something by now is not made.
+    pub(crate) fn edit_without_effect(&self, path: &Path, arguments: &EditArguments) -> ToolResult {
+        match self.checked_edit(path, arguments) {
+            Ok(_) => self.not_made(path),
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    /// The result of a write that changes nothing; one that would change something by now is not made.
+    pub(crate) fn write_without_effect(&self, path: &Path, arguments: &WriteArguments) -> ToolResult {
+        match self.checked_write(path, arguments) {
+            Ok(CheckedWrite::Creates | CheckedWrite::Replaces(_)) => self.not_made(path),
+            Ok(CheckedWrite::Keeps(held)) => self.keep(path, arguments, &held),
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    fn not_made(&self, path: &Path) -> ToolResult {
+        let shown = self.workspace.shown(path);
+        ToolResult::error(format!("{shown} changed just now; nothing was written. Make the call again"))
     }
 
     /// Records what is in a file that was just written.
@@ -154,77 +146,51 @@ impl Files {
         Some(self.seen().record(file, Some(content)))
     }
 
-    /// What a write would change; nothing for a new file, of which the content says it all.
-    pub(crate) fn write_diff(&self, path: &Path, arguments: &WriteArguments) -> Option<String> {
-        let held = self.hold(path).ok()?;
-        Some(bounded(diff(&self.workspace.shown(path), &held.content, arguments.content.as_bytes()).0))
+    /// The result of a write of what the file has already.
+    fn keep(&self, path: &Path, arguments: &WriteArguments, held: &Held) -> ToolResult {
+        let mut result = ToolResult::text(kept(&self.workspace.shown(path)));
+        let seen = held.seen(path, all_lines(&arguments.content), true);
+        result.details.seen = Some(self.seen().record(seen, Some(&held.content)));
+        result
     }
 
     pub(crate) fn write(&self, path: &Path, arguments: &WriteArguments) -> ToolResult {
         let shown = self.workspace.shown(path);
         let content = arguments.content.as_bytes();
-        let lines = arguments.content.lines().count() as u64;
-        let (made, difference) = match self.workspace.open_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if let Some(mark) = mark(&arguments.content) {
-                    return ToolResult::error(masked(&mark));
-                }
-                (replace::create(&self.workspace, path, content), None)
-            }
-            Err(error) => return ToolResult::error(format!("cannot open {shown}: {error}")),
-            Ok(_) => {
-                let held = match self.hold(path) {
-                    Ok(held) => held,
-                    Err(why) => return ToolResult::error(why),
-                };
-                match &held.knowledge {
-                    Knowledge::Current { whole: true } => {}
-                    Knowledge::Unseen | Knowledge::Current { whole: false } if held.content.is_empty() => {}
-                    Knowledge::Unseen => {
-                        return ToolResult::error(format!(
-                            "{shown} exists and was not read; read it first, or change it with edit"
-                        ));
-                    }
-                    Knowledge::Current { whole: false } => {
-                        return ToolResult::error(format!(
-                            "only a part of {shown} was read; read the rest first, or change it with edit"
-                        ));
-                    }
-                    Knowledge::Stale(before) => return self.stale(path, &held, before.as_deref()),
-                }
-                if let Some(mark) = mark(&arguments.content).filter(|mark| !contains(&held.content, mark)) {
-                    return ToolResult::error(masked(&mark));
-                }
+        let (made, difference) = match self.checked_write(path, arguments) {
+            Err(refusal) => return self.refuse(refusal),
+            Ok(CheckedWrite::Keeps(held)) => return self.keep(path, arguments, &held),
+            Ok(CheckedWrite::Creates) => (replace::create(&self.workspace, path, content), None),
+            Ok(CheckedWrite::Replaces(held)) => {
                 let written = replace::replace(&self.workspace, path, &held.opened.stat, content);
-                (written, Some(diff(&shown, &held.content, content)))
+                (written, Some(diff(&shown, &shown, &held.content, content)))
             }
         };
         if let Err(error) = made {
-            return ToolResult::error(format!("cannot write {shown}: {error}"));
+            return ToolResult::error(cannot_write(&shown, &error));
         }
         let what = if difference.is_some() { "replaced" } else { "created" };
+        let lines = arguments.content.lines().count();
         let mut result = ToolResult::text(format!("{what} {shown} ({lines} lines, {} bytes)", content.len()));
         result.details.changed.push(path.to_owned());
         if let Some((difference, removed)) = difference {
             result.details.masked = removed.masked;
             result.details.removed = removed.removed;
-            result.details.diff = Some(bounded(difference));
+            result.details.diff = Some(bounded(difference, DIFF_BYTES));
         }
-        let shown_lines = if lines == 0 { Vec::new() } else { vec![(1, lines)] };
-        result.details.seen = self.written(path, content, shown_lines, true);
+        result.details.seen = self.written(path, content, all_lines(&arguments.content), true);
         result
     }
 }
 
-/// Reads a file whole, up to the limit of what is edited.
-fn whole(opened: &mut OpenedFile) -> io::Result<Vec<u8>> {
-    let too_long = || io::Error::other(format!("it is longer than {} MiB", limits::FILE_BYTES >> 20));
-    if opened.size() > limits::FILE_BYTES {
-        return Err(too_long());
-    }
-    let mut content = Vec::with_capacity(usize::try_from(opened.size()).unwrap_or_default());
-    (&mut opened.file).take(limits::FILE_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > limits::FILE_BYTES { Err(too_long()) } else { Ok(content) }
+/// What the model gets for a write that changes nothing.
+fn kept(shown: &str) -> String {
+    format!("{shown} has this content already; nothing was written")
+}
+
+fn all_lines(content: &str) -> Vec<(u64, u64)> {
+    let lines = content.lines().count() as u64;
+    if lines == 0 { Vec::new() } else { vec![(1, lines)] }
 }
 
 fn modified_us(opened: &OpenedFile) -> i64 {
@@ -232,31 +198,28 @@ fn modified_us(opened: &OpenedFile) -> i64 {
     opened.stat.st_mtime.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000)
 }
 
-fn seen_file(path: &Path, held: &Held, lines: Vec<(u64, u64)>, whole: bool) -> SeenFile {
-    SeenFile {
-        path: path.to_owned(),
-        hash: held.hash.clone(),
-        bytes: held.content.len() as u64,
-        modified_us: modified_us(&held.opened),
-        lines,
-        whole,
-    }
+/// A unified diff for the model and its session: without secrets and control characters.
+fn diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> (String, text::Removed) {
+    text::clean(unified(from, to, before, after).as_bytes())
 }
 
-/// A unified diff without secrets.
-fn diff(name: &str, before: &[u8], after: &[u8]) -> (String, text::Removed) {
+/// A unified diff for whoever decides: without secrets, with all characters that would be written.
+fn preview_diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
+    bounded(text::without_secrets(&unified(from, to, before, after)), PREVIEW_BYTES)
+}
+
+fn unified(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
     let diff = TextDiff::configure()
         .timeout(std::time::Duration::from_millis(500))
         .diff_lines(before.as_ref(), after.as_ref());
-    let unified = diff.unified_diff().context_radius(3).header(name, name).to_string();
-    text::clean(unified.as_bytes())
+    diff.unified_diff().context_radius(3).header(from, to).to_string()
 }
 
-fn bounded(mut diff: String) -> String {
-    if diff.len() > DIFF_BYTES {
-        let left = diff.len() - DIFF_BYTES;
-        diff.truncate(diff.floor_char_boundary(DIFF_BYTES));
+fn bounded(mut diff: String, most: usize) -> String {
+    if diff.len() > most {
+        let left = diff.len() - most;
+        diff.truncate(diff.floor_char_boundary(most));
         write!(diff, "\n[{left} more bytes]").ok();
     }
     diff
@@ -285,24 +248,6 @@ fn describe_edit(shown: &str, edits: &[Replacement], edited: &Edited, difference
         said.push_str(text::first_bytes(difference, REFUSAL_BYTES));
     }
     said
-}
-
-/// A mark of a masked secret in a text.
-fn mark(text: &str) -> Option<String> {
-    let start = text.find("[redacted:")?;
-    let length = text[start..].char_indices().take(64).find(|(_, c)| *c == ']')?.0;
-    Some(text[start..=start + length].to_owned())
-}
-
-fn contains(content: &[u8], mark: &str) -> bool {
-    memchr::memmem::find(content, mark.as_bytes()).is_some()
-}
-
-fn masked(mark: &str) -> String {
-    format!(
-        "the new text contains `{mark}`, which stands for a secret that was masked when it was read; nothing was written. \
-         Edit around the secret and leave it as it is"
-    )
 }
 
 #[cfg(test)]

@@ -44,9 +44,10 @@ pub enum IntentKind {
     Fetch,
     /// Ask the person. The caller puts the question; [`answer`](crate::answer) makes the result.
     Question,
-    /// Nothing outside the session: the list of tasks, commands in the background that were allowed when they began,
-    /// reserved tools.
+    /// Nothing outside the session: the list of tasks, and commands in the background that were allowed when they began.
     Session,
+    /// It is not known: reserved tools.
+    Unknown,
 }
 
 impl IntentKind {
@@ -56,7 +57,9 @@ impl IntentKind {
         match self {
             Self::ReadInWorkspace | Self::ReadOutside => true,
             // The others are run one after another, in the order of the model.
-            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session => false,
+            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session | Self::Unknown => {
+                false
+            }
         }
     }
 
@@ -64,7 +67,7 @@ impl IntentKind {
     #[must_use]
     pub const fn has_consequences(self) -> bool {
         match self {
-            Self::Edit | Self::Write | Self::Command | Self::Fetch => true,
+            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Unknown => true,
             Self::ReadInWorkspace | Self::ReadOutside | Self::Question | Self::Session => false,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A call goes through three steps. [`Call::parse`] reads its arguments, strictly. [`Tools::intent`] says what it would
 //! do: the kind of action, the paths with their links resolved, the address; the caller decides on that, or asks whoever
-//! decides. [`Tools::run`] does it, touches nothing but what the intent names, and returns what the model gets: without
+//! decides; [`Tools::preview`] says what files would become, and changes and records nothing. [`Tools::run`] does it, touches nothing but what the intent names, and returns what the model gets: without
 //! secrets, without control sequences, and bounded.
 //!
 //! What this crate must not do: decide what is allowed, know a model or a conversation, read a clock or the environment,
@@ -27,6 +27,7 @@ pub mod host;
 mod intent;
 pub mod limits;
 mod output;
+mod preview;
 mod replace;
 mod result;
 pub mod schema;
@@ -42,6 +43,7 @@ pub use cancel::Cancel;
 pub use commands::BackgroundState;
 pub use edit::edited;
 pub use intent::{Intent, IntentKind};
+pub use preview::Preview;
 pub use result::{Content, Details, Exit, OutputFile, ToolResult};
 pub use schema::SCHEMAS;
 pub use seen::SeenFile;

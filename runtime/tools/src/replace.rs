@@ -7,18 +7,32 @@ use std::{
 };
 
 use atomic_file::Draft;
-use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, statat};
+use rustix::fs::{Access, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown, fstat, statat};
 
 use crate::workspace::Workspace;
 
-/// Replaces a file that was opened when it was `before`, and keeps its mode and owner.
-pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
-    if before.st_nlink > 1 {
+/// Whether a file can be replaced that was opened when it was `before`, or made where nothing is, as far as that shows
+/// without trying.
+pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -> io::Result<()> {
+    if let Some(links) = before.map(|before| before.st_nlink).filter(|links| *links > 1) {
         return Err(io::Error::other(format!(
-            "the file has {} hard links, and replacing it would leave the others as they are",
-            before.st_nlink
+            "the file has {links} hard links, and replacing it would leave the others as they are"
         )));
     }
+    // Of directories that are still to be made the lowest one that is there counts.
+    let (dir, _) = match workspace.open_parent(path, false) {
+        Err(error) if before.is_none() && error.kind() == io::ErrorKind::NotFound => {
+            return path.parent().map_or(Err(error), |parent| check(workspace, parent, None));
+        }
+        opened => opened?,
+    };
+    accessat(&dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?;
+    Ok(())
+}
+
+/// Replaces a file that was opened when it was `before`, and keeps its mode and owner.
+pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
+    check(workspace, path, Some(before))?;
     let (dir, name) = workspace.open_parent(path, false)?;
     // By the descriptor of the directory: whoever moves or links directories meanwhile changes nothing.
     let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);

@@ -45,7 +45,7 @@ pub(crate) enum Knowledge {
 }
 
 /// The files that the model has seen.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SeenFiles {
     files: HashMap<PathBuf, SeenFile>,
     contents: VecDeque<(PathBuf, Vec<u8>)>,
@@ -93,6 +93,20 @@ impl SeenFiles {
     pub(crate) fn clear(&mut self) {
         self.files.clear();
         self.contents.clear();
+    }
+}
+
+#[cfg(test)]
+impl SeenFiles {
+    /// The files, in any order.
+    pub(crate) fn files(&self) -> Vec<SeenFile> {
+        self.files.values().cloned().collect()
+    }
+
+    /// The same without when files were modified.
+    pub(crate) fn without_times(mut self) -> Self {
+        self.files.values_mut().for_each(|file| file.modified_us = 0);
+        self
     }
 }
 

@@ -30,6 +30,11 @@ pub(crate) fn clean(bytes: &[u8]) -> (String, Removed) {
     (redacted.text.into_owned(), Removed { masked, removed })
 }
 
+/// A text without secrets, for a person: with all its characters.
+pub(crate) fn without_secrets(text: &str) -> String {
+    redact::shared().map_or_else(|| WITHHELD.to_owned(), |redactor| redactor.redact(text).text.into_owned())
+}
+
 /// The secrets in bytes; `None` when the rules cannot be read.
 pub(crate) fn secrets(bytes: &[u8]) -> Option<Vec<FoundSecret>> {
     redact::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)

@@ -19,6 +19,7 @@ use crate::{
     files::{self, Files},
     glob, grep,
     intent::{Intent, IntentKind},
+    preview::Preview,
     result::ToolResult,
     seen::SeenFile,
     shell::CommandRunner,
@@ -138,9 +139,8 @@ impl Tools {
                 let url = fetch::parse_url(&arguments.url).map_err(|why| format!("the URL {why}"))?;
                 Ok(Intent { url: Some(url.into()), ..intent(IntentKind::Fetch) })
             }
-            Call::Process(_) | Call::Todo(_) | Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => {
-                Ok(intent(IntentKind::Session))
-            }
+            Call::Process(_) | Call::Todo(_) => Ok(intent(IntentKind::Session)),
+            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => Ok(intent(IntentKind::Unknown)),
         }
     }
 
@@ -151,12 +151,10 @@ impl Tools {
         if cancel.is_cancelled() {
             return ToolResult::error("cancelled before it began");
         }
-        // What was not resolved is nowhere.
-        let path = intent.paths.first().map_or(Path::new(""), PathBuf::as_path);
-        let needs_path = matches!(call, Call::Read(_) | Call::Edit(_) | Call::Write(_) | Call::Glob(_) | Call::Grep(_));
-        if needs_path && !path.is_absolute() {
-            return ToolResult::error("the intent of this call has no path");
-        }
+        let path = match path_of(call, intent) {
+            Ok(path) => path,
+            Err(why) => return ToolResult::error(why),
+        };
         match call {
             Call::Ask(_) => ToolResult::error("a question is put by the session, not run"),
             Call::Bash(arguments) => match &intent.command {
@@ -181,31 +179,53 @@ impl Tools {
                 ToolResult::text(format!("the list has {} items, {done} of them done", arguments.items.len()))
             }
             Call::Write(arguments) => self.files.write(path, arguments),
-            Call::Mcp(_) => reserved(Tool::Mcp),
-            Call::Rewind(_) => reserved(Tool::Rewind),
-            Call::Skill(_) => reserved(Tool::Skill),
+            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => ToolResult::error(reserved(call.tool())),
         }
     }
 
-    /// What an edit or a write would change, as a unified diff without secrets, for the person who decides. `None` for
-    /// other calls, new files, and calls that would be refused.
+    /// What a call would do as things are now, for whoever decides about it: the same as [`run`](Self::run) would, as
+    /// far as that shows without trying. `None` for calls of which the arguments say it all. Changes and records
+    /// nothing.
     #[must_use]
-    pub fn diff(&self, call: &Call, intent: &Intent) -> Option<String> {
-        let path = intent.paths.first()?;
+    pub fn preview(&self, call: &Call, intent: &Intent) -> Option<Preview> {
+        let path = match path_of(call, intent) {
+            Ok(path) => path,
+            Err(why) => return Some(Preview::Refused(why.to_owned())),
+        };
         match call {
-            Call::Edit(arguments) => self.files.edit_diff(path, arguments),
-            Call::Write(arguments) => self.files.write_diff(path, arguments),
+            Call::Edit(arguments) => Some(self.files.preview_edit(path, arguments)),
+            Call::Write(arguments) => Some(self.files.preview_write(path, arguments)),
+            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => Some(Preview::Refused(reserved(call.tool()))),
             Call::Ask(_)
             | Call::Bash(_)
             | Call::Fetch(_)
             | Call::Glob(_)
             | Call::Grep(_)
-            | Call::Mcp(_)
             | Call::Process(_)
             | Call::Read(_)
-            | Call::Rewind(_)
-            | Call::Skill(_)
             | Call::Todo(_) => None,
+        }
+    }
+
+    /// The result of a call whose [`preview`](Self::preview) changes nothing, without a decision. What would change
+    /// something by now is not made, and the result says so.
+    pub fn run_without_effect(&self, call: &Call, intent: &Intent) -> ToolResult {
+        let path = match path_of(call, intent) {
+            Ok(path) => path,
+            Err(why) => return ToolResult::error(why),
+        };
+        match call {
+            Call::Edit(arguments) => self.files.edit_without_effect(path, arguments),
+            Call::Write(arguments) => self.files.write_without_effect(path, arguments),
+            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => ToolResult::error(reserved(call.tool())),
+            Call::Ask(_)
+            | Call::Bash(_)
+            | Call::Fetch(_)
+            | Call::Glob(_)
+            | Call::Grep(_)
+            | Call::Process(_)
+            | Call::Read(_)
+            | Call::Todo(_) => ToolResult::error("nobody decided about this call, so it was not run"),
         }
     }
 
@@ -231,8 +251,15 @@ impl Tools {
     }
 }
 
-fn reserved(tool: Tool) -> ToolResult {
-    ToolResult::error(format!("{tool} is not available in this session"))
+fn reserved(tool: Tool) -> String {
+    format!("{tool} is not available in this session")
+}
+
+/// The path of a call that has one. What was not resolved is nowhere.
+fn path_of<'a>(call: &Call, intent: &'a Intent) -> Result<&'a Path, &'static str> {
+    let path = intent.paths.first().map_or(Path::new(""), PathBuf::as_path);
+    let needs_path = matches!(call, Call::Read(_) | Call::Edit(_) | Call::Write(_) | Call::Glob(_) | Call::Grep(_));
+    if needs_path && !path.is_absolute() { Err("the intent of this call has no path") } else { Ok(path) }
 }
 
 /// A person's answer to a question.
@@ -259,3 +286,6 @@ pub fn answer(answer: &PersonAnswer) -> ToolResult {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

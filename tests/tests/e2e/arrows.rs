@@ -74,7 +74,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("devices", "capture/devices", &["api", "atomic_file", "events"]),
     ("search", "capture/search", &["api", "events", "store"]),
     ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
-    ("printing", "capture/printing", &["api", "events", "projections"]),
+    ("printing", "capture/printing", &["api", "events", "monitor", "projections"]),
     ("hook_command", "capture/hook_command", &["agents", "api", "daemon", "events", "hooks", "processes"]),
     ("web_push", "capture/web_push", &["atomic_file"]),
     ("web_command", "capture/web_command", &["api", "client", "daemon", "events", "printing"]),

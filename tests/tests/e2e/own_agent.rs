@@ -258,15 +258,15 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     user.expect("y\r\n");
     house.model.tell("typed");
     user.expect("+2nd line");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     user.types("n\n");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "first line\nsecond line\n");
     user.types("y\n");
     // What was done before stands before the next question.
     user.expect("· edit notes.txt");
     user.expect("echo ran >> count");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     user.types("y\n");
     user.expect("· bash env > environment");
     user.expect("2. right");
@@ -280,6 +280,115 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     assert!(results[1].contains("denied by the user") && results[4].contains("right"), "{results:?}");
     // The command had an environment, and the key is not in it.
     assert!(fs::read_to_string(house.machine.project().join("environment")).unwrap().contains("PATH="));
+    house.is_clean();
+}
+
+/// An edit of `notes.txt` that was read, and changed meanwhile.
+#[test]
+fn an_edit_that_would_be_refused_is_refused_without_a_question() {
+    let write = |content: &str| call(tool("write", json!({ "path": "notes.txt", "content": content })));
+    let script = Script::default().lane(
+        "edit",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(tool("bash", json!({ "command": "sed -i s/first/1st/ notes.txt" }))),
+            call(edit()),
+            call(edit()),
+            // What is there already, and what is reserved.
+            write("1st line\n2nd line\n"),
+            call(tool("skill", json!({ "name": "deploy" }))),
+            say("It is done."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("edit the notes");
+    user.expect("sed -i");
+    user.expect("or say what to do instead: ");
+    user.types("y\n");
+    user.expect("edit: notes.txt changed since it was read");
+    // The model was told what changed, and the next edit is asked about with what it changes.
+    user.expect("+2nd line");
+    user.expect("or say what to do instead: ");
+    assert_eq!(house.notes(), "1st line\nsecond line\n");
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(house.notes(), "1st line\n2nd line\n");
+    let results = house.model.results("edit");
+    assert!(results[2].contains("nothing was written") && results[2].contains("+1st line"), "{results:?}");
+    assert!(results[4].contains("has this content already"), "{results:?}");
+    assert!(results[5].contains("skill is not available"), "{results:?}");
+    assert_eq!(
+        house
+            .entries("capture.decided")
+            .iter()
+            .filter(|entry| entry["data"]["decision"]["verdict"] == "no_effect")
+            .count(),
+        3
+    );
+    house.is_clean();
+}
+
+#[test]
+fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing() {
+    let guess = || call(tool("edit", json!({ "path": ".env", "edits": [{ "old": "PASSWORD=guess", "new": "x" }] })));
+    let script = Script::default().lane("edit", [guess(), guess(), say("It is done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let env = house.machine.project().join(".env");
+    fs::write(&env, "PASSWORD=other\n").unwrap();
+    let mut user = house.at_terminal("edit it");
+    user.expect("which changes nothing as things are");
+    user.expect("or say what to do instead: ");
+    user.types("leave that file alone\n");
+    user.expect("which changes nothing as things are");
+    user.expect("or say what to do instead: ");
+    // It becomes what would be changed while the question stands: nobody allowed that.
+    fs::write(&env, "PASSWORD=guess\n").unwrap();
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(fs::read_to_string(&env).unwrap(), "PASSWORD=guess\n");
+    let results = house.model.results("edit");
+    assert!(results[0].contains("denied by the user: leave that file alone"), "{results:?}");
+    assert!(results[1].contains("nothing was written"), "{results:?}");
+}
+
+#[test]
+fn blank_lines_push_nothing_off_the_screen() {
+    let blank = "\n".repeat(60);
+    let command = format!("echo safe\n{blank}rm -rf ~/gone\n{blank}echo safe");
+    let script =
+        Script::default().lane("work", [call(tool("bash", json!({ "command": command }))), say("It is done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("work");
+    user.expect("run a command (123 lines, ");
+    user.expect("[60 blank lines]");
+    user.expect("look at line 62: rm -rf ~/gone: ");
+    user.expect("or say what to do instead: ");
+    user.types("n\n");
+    assert_eq!(user.end().1, 0);
+}
+
+#[test]
+fn a_gateway_that_a_variable_names_gets_the_requests_and_no_other_host_the_key() {
+    let house = House::new(Api::Anthropic, Script::default().lane("where", [say("Here.")]));
+    house.machine.configure("autostart = false\n[agent]\nmodel = \"anthropic/claude-sonnet-4-5\"\n");
+    let run = |address: &str, prompt: &str| {
+        let mut command = house.command(&["run", prompt]);
+        command.env("ANTHROPIC_API_KEY", key()).env("ANTHROPIC_BASE_URL", address);
+        Run::of(command.output().unwrap())
+    };
+    let at_gateway = run(&house.model.url(), "where");
+    assert_eq!((at_gateway.code, at_gateway.out.as_str()), (Some(0), "Here.\n"), "{at_gateway:?}");
+    assert!(at_gateway.err.contains(&format!("at {} (ANTHROPIC_BASE_URL)", house.model.url())), "{at_gateway:?}");
+    for address in ["http://gateway.test", "ftp://gateway.test", "gateway", "https://user:word@gateway.test"] {
+        let refused = run(address, "where");
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.err.contains("the variable ANTHROPIC_BASE_URL: "), "{refused:?}");
+        assert!(!refused.err.contains("word") && !refused.err.contains(&key()), "{refused:?}");
+    }
+    let mut doctor = house.machine.command(&["doctor"]);
+    doctor.env("ANTHROPIC_API_KEY", key()).env("ANTHROPIC_BASE_URL", "http://gateway.test");
+    let told = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
+    assert!(told.contains("the variable ANTHROPIC_BASE_URL: ") && told.contains("use https"), "{told}");
     house.is_clean();
 }
 
@@ -298,7 +407,7 @@ fn a_mode_accepts_edits_and_an_interrupt_ends_the_turn() {
     let mut user = house.at_terminal("--mode accept-edits edit the notes");
     // The edit was not asked; the command is.
     user.expect("touch made");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "first line\n2nd line\n");
     user.types([3]);
     assert_eq!(user.end().1, 130);
@@ -319,7 +428,7 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
     let house = House::new(Api::Anthropic, script);
     let count = house.machine.project().join("count");
     let mut user = house.at_terminal("append a line");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     user.types("y\n");
     eventually("the command runs", || fs::read_to_string(&count).ok().filter(|text| !text.is_empty()));
     let processes = user.processes();

@@ -182,15 +182,15 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     let server = house.machine.serve();
     let mut user = house.at_terminal("work");
     user.expect("touch elsewhere");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
     user.expect("allowed, as decided through the server");
     user.expect("touch here");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     let here = asked(&server)["id"].as_str().unwrap().to_owned();
     user.types("y\n");
     user.expect("touch none");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     // What was decided here cannot be decided there any more.
     let late = house.machine.command(&["deny", &here]).output().unwrap();
     assert!(String::from_utf8_lossy(&late.stderr).contains("already allowed"), "{late:?}");
@@ -206,6 +206,33 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
         (decided.len() >= 3).then_some(decided)
     });
     assert_eq!(decided, ["decided allowed by person", "decided allowed by person", "decided denied by person"]);
+    house.is_clean();
+}
+
+#[test]
+fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
+    let script = Script::default()
+        .lane("work", [bash("touch a; date"), bash("touch a; date"), bash("make all"), bash("touch b"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let mut user = house.at_terminal("work");
+    user.expect("touch a; date");
+    user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
+    user.types("s\n");
+    // The same is not asked again.
+    user.expect("· bash touch a; date");
+    user.expect("· bash touch a; date");
+    user.expect("make all");
+    user.expect("or say what to do instead: ");
+    user.types("use make clean\n");
+    user.expect("touch b");
+    user.expect("or say what to do instead: ");
+    user.types("Yes\n");
+    assert_eq!(user.end().1, 0);
+    assert!(house.machine.project().join("b").exists());
+    let results = house.model.results("work");
+    assert!(results[2].contains("denied by the user: use make clean"), "{results:?}");
+    drop(server);
     house.is_clean();
 }
 
@@ -261,7 +288,7 @@ fn a_server_that_dies_allows_nothing() {
     let server = house.machine.serve();
     let mut user = house.at_terminal("work");
     user.expect("touch made");
-    user.expect("Allow it once? [y/N] ");
+    user.expect("or say what to do instead: ");
     asked(&server);
     server.kill();
     user.types("y\n");

@@ -49,6 +49,8 @@ pub struct PermissionDetails {
     pub sandbox: Option<String>,
     /// A one-line subject, for people.
     pub subject: Option<String>,
+    /// What else people are to know before they decide.
+    pub question: Option<String>,
     /// The key of the claim beside it.
     pub key: Option<String>,
     /// Part of the request is missing here.
@@ -65,6 +67,8 @@ impl PermissionDetails {
         let excerpt = excerpted.map(|text| Box::new(Excerpt::of(text, EXCERPT_BYTES)));
         let cut = self.cut || delivery.redacted_from.is_some() || too_many || is_long;
         let subject = self.subject.map(|text| text.chars().take(SUBJECT_CHARS).collect());
+        let has_dialog = subject.is_some() || self.question.is_some();
+        let dialog = Dialog { subject, question: self.question.filter(|text| !long(text)), ..Dialog::default() };
         ApprovalRequested {
             approval_id: delivery.approval_id(),
             about: self.about,
@@ -78,7 +82,7 @@ impl PermissionDetails {
             excerpt,
             cwd: self.cwd,
             sandbox: self.sandbox,
-            dialog: subject.map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
+            dialog: has_dialog.then(|| Box::new(dialog)),
             delivery: Some(delivery.id),
             digest: Some(delivery.digest()),
             search_path: delivery.search_path.clone(),

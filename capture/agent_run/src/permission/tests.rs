@@ -3,6 +3,7 @@ use std::fs;
 use engine::{CallFacts, CallId, CallRun, RequestNumber};
 use policy::OnDisk;
 use session_tree::Object;
+use tools::Preview;
 
 use super::*;
 
@@ -29,14 +30,22 @@ impl House {
         decided
     }
 
-    /// The decision, and why the policy is not in force.
-    fn decide_with(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> (String, Option<String>) {
+    /// Whether a call that changes nothing is answered without a question.
+    fn answers(&self, rules: &str, path: &str, preview: Option<Preview>) -> bool {
         let root = self.dir.path().canonicalize().unwrap();
-        let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
+        let file = root.join("config/policy.toml");
         fs::write(&file, format!("version = 1\n{rules}")).unwrap();
         let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
-        let (in_process, refused) = InProcess::new(&file, &workspace, Arc::new(facts));
-        let asked = AskedPermission {
+        let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+        let asked = self.asked(SessionMode::Ask, CallClass::Edit, path);
+        let decided = in_process.without_effect(&PreviewedCall { asked, preview });
+        assert!(decided.iter().all(|decided| decided.verdict == CallVerdict::NoEffect));
+        decided.is_some()
+    }
+
+    fn asked(&self, mode: SessionMode, kind: CallClass, path: &str) -> AskedPermission {
+        let workspace = self.dir.path().canonicalize().unwrap().join("work");
+        AskedPermission {
             call: CallRun {
                 call: CallId { request: RequestNumber(1), index: 0 },
                 model_id: "c".to_owned(),
@@ -50,7 +59,17 @@ impl House {
                 ..CallFacts::default()
             },
             mode,
-        };
+        }
+    }
+
+    /// The decision, and why the policy is not in force.
+    fn decide_with(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> (String, Option<String>) {
+        let root = self.dir.path().canonicalize().unwrap();
+        let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+        let (in_process, refused) = InProcess::new(&file, &workspace, Arc::new(facts));
+        let asked = self.asked(mode, kind, path);
         let decided = match in_process.decide(&asked) {
             None => "person".to_owned(),
             Some(decision) => format!("{:?} by {}", decision.verdict, decision.by),
@@ -83,6 +102,25 @@ fn only_plain_reads_of_the_workspace_need_nobody() {
     let allows = "preset = \"workspace-edits\"";
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Edit, "src/main.rs"), "person");
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Command, "."), "person");
+}
+
+#[test]
+fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
+    let house = House::new();
+    let refused = || Some(Preview::Refused("changed".to_owned()));
+    assert!(house.answers("", "src/main.rs", refused()));
+    assert!(house.answers("", "src/main.rs", Some(Preview::NoChange("it has this content".to_owned()))));
+    // The answer would tell what is in the file.
+    for path in [".env", "../elsewhere.txt", "../config/policy.toml"] {
+        assert!(!house.answers("", path, refused()), "{path}");
+    }
+    let rule = |decision: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\nkind = [\"read\"]\n");
+    assert!(!house.answers(&rule("ask"), "src/main.rs", refused()));
+    assert!(!house.answers(&rule("deny"), "src/main.rs", refused()));
+    assert!(!house.answers("nonsense = true", "src/main.rs", refused()));
+    // What would change something is never answered so.
+    assert!(!house.answers("", "src/main.rs", Some(Preview::WouldChange("+x".to_owned()))));
+    assert!(!house.answers("", "src/main.rs", None));
 }
 
 #[test]

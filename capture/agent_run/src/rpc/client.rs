@@ -15,8 +15,8 @@ use engine::CallDecision;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    broker::PermissionAsker,
-    question::{PermissionQuestion, answered, by_person, unanswered},
+    broker::{AskerDecision, PermissionAsker},
+    question::{PermissionQuestion, allowed, answered, denied, unanswered},
 };
 
 /// Who decides, in the session's file.
@@ -71,7 +71,7 @@ impl RpcClient {
 }
 
 impl PermissionAsker for RpcClient {
-    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>> {
+    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>> {
         let id = format!("permission-{}", self.asked.fetch_add(1, Ordering::Relaxed) + 1);
         let (questions, waiting) = (self.questions.clone(), Arc::clone(&self.waiting));
         Box::pin(async move {
@@ -83,13 +83,13 @@ impl PermissionAsker for RpcClient {
             questions.send(dialog(question).to_line(&asked.id, timeout_ms)).await.ok()?;
             let answer = tokio::time::timeout(wait, received).await.ok()?.ok()?;
             drop(asked);
-            Some(decision(is_question, answer))
+            Some(AskerDecision::once(decision(is_question, answer)))
         })
     }
 }
 
 fn dialog(question: PermissionQuestion) -> Dialog {
-    let PermissionQuestion { title, details, options, is_question } = question;
+    let PermissionQuestion { title, details, options, is_question, can_last: _ } = question;
     match (is_question, options.is_empty()) {
         (false, _) => Dialog::Confirm { title, message: details },
         (true, true) => Dialog::Input { title },
@@ -102,7 +102,7 @@ fn decision(is_question: bool, answer: DialogAnswer) -> CallDecision {
     match (is_question, answer) {
         (true, DialogAnswer::Value(text)) => answered(&text, BY),
         (true, DialogAnswer::Confirmed(_) | DialogAnswer::Cancelled) => unanswered(),
-        (false, DialogAnswer::Confirmed(is_allowed)) => by_person(is_allowed, BY),
-        (false, DialogAnswer::Value(_) | DialogAnswer::Cancelled) => by_person(false, BY),
+        (false, DialogAnswer::Confirmed(true)) => allowed(BY),
+        (false, DialogAnswer::Confirmed(false) | DialogAnswer::Value(_) | DialogAnswer::Cancelled) => denied("", BY),
     }
 }

@@ -68,3 +68,49 @@ fn arguments_that_are_refused_name_the_field() {
     let error = session_tools(dir.path()).inspect(&run("read", r#"{"path":"a","lines":3}"#)).unwrap_err();
     assert!(error.contains("lines"), "{error}");
 }
+
+#[test]
+fn only_notes_of_the_session_are_notes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "one\n").unwrap();
+    let tools = session_tools(dir.path());
+    let arguments = |tool: tools::Tool| match tool.name() {
+        "ask" => r#"{"question":"Which?"}"#,
+        "bash" => r#"{"command":"ls"}"#,
+        "edit" => r#"{"path":"a","edits":[{"old":"one","new":"1"}]}"#,
+        "fetch" => r#"{"url":"https://host.test/"}"#,
+        "glob" | "grep" => r#"{"pattern":"a"}"#,
+        "mcp" => r#"{"action":"search"}"#,
+        "process" | "rewind" => r#"{"action":"list"}"#,
+        "read" => r#"{"path":"a"}"#,
+        "skill" => r#"{"name":"a"}"#,
+        "todo" => r#"{"items":[]}"#,
+        "write" => r#"{"path":"a","content":""}"#,
+        other => panic!("{other} is missing here"),
+    };
+    let notes: Vec<&str> = tools::Tool::ALL
+        .into_iter()
+        .filter(|tool| tools.inspect(&run(tool.name(), arguments(*tool))).unwrap().kind == CallClass::Note)
+        .map(tools::Tool::name)
+        .collect();
+    assert_eq!(notes, ["process", "todo"]);
+    // What is reserved is anything.
+    assert_eq!(tools.inspect(&run("skill", arguments(tools::Tool::Skill))).unwrap().kind, CallClass::Other);
+}
+
+#[test]
+fn a_call_without_effect_changes_nothing_by_then_either() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a");
+    std::fs::write(&file, "two\n").unwrap();
+    let tools = session_tools(dir.path());
+    let edit = run("edit", r#"{"path":"a","edits":[{"old":"one","new":"1"}]}"#);
+    tools.inspect(&edit).unwrap();
+    assert!(matches!(tools.preview(edit.call), Some(Preview::Refused(_))));
+    std::fs::write(&file, "one\n").unwrap();
+    let result = tools.run_without_effect(&edit);
+    assert!(result.is_error && text(&result).contains("nothing was written"), "{}", text(&result));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    // It was answered.
+    assert!(text(&tools.run(&edit)).contains("not inspected"));
+}

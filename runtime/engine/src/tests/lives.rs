@@ -95,6 +95,21 @@ fn what_is_not_allowed_is_said_in_words_that_differ() {
 }
 
 #[test]
+fn a_call_without_effect_is_answered_by_its_tool_and_never_run() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    world.want(&[("a", "write", "1"), ("b", "write", "2")]);
+    world.inspect_all();
+    world.decide_all(&CallDecision { verdict: CallVerdict::NoEffect, ..allow() });
+    world.return_all("it changed since it was read");
+    // What follows it is looked at again and asked about.
+    world.run_calls("written");
+    assert_eq!(world.talk()[2..4], ["t it changed since it was read", "t written"]);
+    assert_eq!(world.ran.iter().map(|(call, _)| call.index).collect::<Vec<_>>(), [1]);
+    world.check_prefixes();
+}
+
+#[test]
 fn arguments_that_were_allowed_are_those_that_run() {
     let mut world = World::new();
     world.prompt("p1", "go");

@@ -133,6 +133,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
             let verdict = match how {
                 0 => CallVerdict::Deny,
                 1 => CallVerdict::Unanswered,
+                2 => CallVerdict::NoEffect,
                 _ => CallVerdict::Allow,
             };
             let answer = (asked.facts.kind == CallClass::Question).then(|| "yes".to_owned());

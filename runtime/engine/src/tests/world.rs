@@ -218,6 +218,8 @@ impl World {
                 self.ran.push((run.call, run.tool.clone()));
                 self.running.push(run);
             }
+            // Changes nothing, so it need not be in the file that it happens.
+            Effect::RunWithoutEffect(run) => self.running.push(run),
             Effect::Kill(call) => {
                 self.killed.push(call);
                 self.running.retain(|run| run.call != call);

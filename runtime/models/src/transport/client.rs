@@ -86,10 +86,22 @@ impl ModelEndpoint {
     /// With a further header, which is treated like a key.
     ///
     /// # Errors
-    /// When it cannot be sent.
+    /// When it cannot be sent, or the URL is `http` to another host than loopback.
     pub fn with_header(mut self, name: &str, value: &Secret) -> Result<Self, ClientError> {
+        if self.url.scheme() == "http" && !self.is_loopback() {
+            return Err(ClientError::Plaintext);
+        }
         self.headers.insert(header_name(name)?, secret_value(name, value)?);
         Ok(self)
+    }
+
+    /// The address that requests go to, without what is behind its path.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        url.as_str().trim_end_matches('/').to_owned()
     }
 
     /// Whether it is this machine.

@@ -1,11 +1,11 @@
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::PathBuf,
 };
 
 use super::*;
-use crate::{arguments::ReadArguments, cancel::Cancel, result::Content};
+use crate::{arguments::ReadArguments, cancel::Cancel, limits, result::Content};
 
 struct Place {
     files: Files,

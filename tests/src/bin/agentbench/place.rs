@@ -18,7 +18,7 @@ use crate::{Bench, Outcome};
 /// The variable that holds the key of the model.
 pub(crate) const KEY: &str = "OWN_AGENT";
 /// What the agent shows when it wants to be allowed something, and when it asks something.
-pub(crate) const MAY_I: &str = "Allow it once? [y/N] ";
+pub(crate) const MAY_I: &str = "or say what to do instead: ";
 pub(crate) const ANSWER: &str = "Answer: ";
 
 /// All four.

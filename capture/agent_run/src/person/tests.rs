@@ -1,0 +1,63 @@
+use engine::CallVerdict;
+
+use super::*;
+
+fn question(details: &str, can_last: bool) -> PermissionQuestion {
+    let (title, details) = ("The agent wants to run a command".to_owned(), details.to_owned());
+    PermissionQuestion { title, details, options: Vec::new(), is_question: false, can_last }
+}
+
+/// The verdict, what is allowed and the reason; nothing when the question stands again.
+fn decided_by(line: &str, can_last: bool, in_full: bool) -> Option<(CallVerdict, DecisionScope, Option<String>)> {
+    let decided = decided(&question("", can_last), in_full, line)?;
+    Some((decided.decision.verdict, decided.scope, decided.decision.reason))
+}
+
+#[test]
+fn only_the_words_that_are_offered_allow() {
+    use CallVerdict::{Allow, Deny};
+    for line in ["y", "Y", "yes", "Yes", "YES"] {
+        assert_eq!(decided_by(line, true, false), Some((Allow, DecisionScope::Once, None)), "{line}");
+    }
+    for line in ["s", "S", "session"] {
+        assert_eq!(decided_by(line, true, false), Some((Allow, DecisionScope::Session, None)), "{line}");
+        // Nobody would hold it: it is neither more nor less.
+        assert_eq!(decided_by(line, false, false), None, "{line}");
+    }
+    for line in ["", "n", "N", "no", "No"] {
+        let denied = Some((Deny, DecisionScope::Once, Some("denied by the user".to_owned())));
+        assert_eq!(decided_by(line, true, false), denied, "{line}");
+    }
+    for line in ["use make clean instead", "yes please", "y n", "ok"] {
+        let reason = format!("denied by the user: {line}");
+        assert_eq!(decided_by(line, true, false), Some((Deny, DecisionScope::Once, Some(reason))), "{line}");
+    }
+}
+
+#[test]
+fn one_key_does_not_allow_what_is_longer_than_the_screen() {
+    let long = question(&"line\n".repeat(30), true);
+    assert!(shown(&long, (80, 24)).in_full && !shown(&long, (80, 60)).in_full);
+    let wide = question(&"x".repeat(3_000), true);
+    assert!(shown(&wide, (80, 24)).in_full);
+    assert!(
+        shown(&long, (80, 24)).text.contains("The above has 33 rows, more than this screen"),
+        "{:?}",
+        shown(&long, (80, 24)).text
+    );
+    for line in ["y", "s", "Y"] {
+        assert_eq!(decided_by(line, true, true), None, "{line}");
+    }
+    assert_eq!(decided_by("yes", true, true).unwrap().0, CallVerdict::Allow);
+    assert_eq!(decided_by("n", true, true).unwrap().0, CallVerdict::Deny);
+}
+
+#[test]
+fn the_answer_is_asked_for_in_words_that_hold() {
+    let text = |can_last| shown(&question("in /w\n", can_last), (80, 24)).text;
+    assert_eq!(
+        text(true),
+        "\nThe agent wants to run a command\n  in /w\nAllow it? [y]es, [s]ession, [n]o, or say what to do instead: "
+    );
+    assert!(text(false).ends_with("Allow it? [y]es, [n]o, or say what to do instead: "));
+}

@@ -1,0 +1,211 @@
+//! A text that an agent wants to be allowed, for whoever decides: nothing of it can push the rest off the screen unnoticed.
+//!
+//! Runs of blank or equal lines and of blanks are folded, and the text says of how many. What does not print is escaped.
+//! The rest stays, line by line. [`risks`] repeats what deserves a second look; it belongs right above the answer.
+
+use monitor::{RiskRequest, risk};
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::display::show;
+
+/// Fewest equal lines behind the first one that are folded.
+const EQUAL_LINES: usize = 3;
+/// Fewest blank lines that are folded.
+const BLANK_LINES: usize = 3;
+/// Fewest blanks in a line that are folded.
+const BLANKS: usize = 32;
+/// Most lines that [`risks`] repeats.
+const RISKS: usize = 10;
+/// Longest part of a line that [`risks`] repeats, characters.
+const RISK_CHARS: usize = 160;
+/// Columns of a tab, at most.
+const TAB: usize = 8;
+
+/// The lines of a text, escaped and folded.
+#[must_use]
+pub fn lines(text: &str) -> Vec<String> {
+    let shown = show(text).text;
+    let lines: Vec<&str> = shown.split('\n').collect();
+    // A newline at the end begins no line.
+    let lines = lines.strip_suffix(&[""]).unwrap_or(&lines);
+    let is_blank = |line: &str| line.trim().is_empty();
+    let mut out = Vec::with_capacity(lines.len());
+    let mut at = 0;
+    while let Some(&line) = lines.get(at) {
+        let alike = |other: &&&str| **other == line || is_blank(line) && is_blank(other);
+        let run = lines[at..].iter().take_while(alike).count();
+        if is_blank(line) && run >= BLANK_LINES {
+            out.push(format!("[{run} blank lines]"));
+        } else if !is_blank(line) && run > EQUAL_LINES {
+            out.push(folded(line));
+            out.push(format!("[the line above {} more times]", run - 1));
+        } else {
+            out.extend(lines[at..at + run].iter().map(|line| folded(line)));
+        }
+        at += run;
+    }
+    out
+}
+
+/// A line without its long runs of blanks.
+fn folded(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(from) = rest.find([' ', '\t']) {
+        let blanks = &rest[from..];
+        let end = blanks.find(|c| !matches!(c, ' ' | '\t')).unwrap_or(blanks.len());
+        out.push_str(&rest[..from]);
+        if end >= BLANKS {
+            out.push_str(&format!("[{end} blanks]"));
+        } else {
+            out.push_str(&blanks[..end]);
+        }
+        rest = &blanks[end..];
+    }
+    out + rest
+}
+
+/// How long a text is: `3 lines, 60 characters`, and what of it is escaped or not ASCII.
+#[must_use]
+pub fn counts(text: &str) -> String {
+    let shown = show(text);
+    let plural = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let mut counts = plural(shown.length, "character");
+    let lines = text.lines().count();
+    if lines > 1 {
+        counts = format!("{lines} lines, {counts}");
+    }
+    if shown.hidden > 0 {
+        counts += &format!(", {} of them hidden and shown as escapes", shown.hidden);
+    }
+    if shown.non_ascii > 0 {
+        counts += &format!(", {} not ASCII", shown.non_ascii);
+    }
+    counts
+}
+
+/// The parts of a command that deserve a second look, one a line, with their reasons. Empty when no sign of danger is
+/// known, which does not mean that there is none.
+#[must_use]
+pub fn risks(command: &str) -> String {
+    let of = |command: &str| risk(&RiskRequest { command: Some(command), ..RiskRequest::default() });
+    let mut found: Vec<(String, &'static str)> = Vec::new();
+    let mut number = 0;
+    let mut lines = command.lines();
+    while let Some(line) = lines.next() {
+        number += 1;
+        let (first, mut joined) = (number, squeezed(line));
+        // One that goes on in the next line.
+        while joined.ends_with('\\') {
+            let Some(next) = lines.next() else { break };
+            joined.pop();
+            joined += &squeezed(next);
+            number += 1;
+        }
+        let parts = joined.split([';', '&', '|']).map(str::trim).filter(|part| !part.is_empty());
+        let mut risky: Vec<(&str, &'static str)> = parts.filter_map(|part| Some((part, of(part)?))).collect();
+        if risky.is_empty() {
+            risky.extend(of(&joined).map(|why| (joined.as_str(), why)));
+        }
+        found.extend(risky.into_iter().map(|(part, why)| (format!("line {first}: {}", cut(part)), why)));
+    }
+    if found.is_empty() {
+        found.extend(of(command).map(|why| ("the whole command".to_owned(), why)));
+    }
+    let more = found.len().saturating_sub(RISKS);
+    let mut out: String =
+        found.iter().take(RISKS).map(|(part, why)| format!("look at {}: {why}\n", show(part).text)).collect();
+    if more > 0 {
+        out += &format!("look at {more} more parts of the command\n");
+    }
+    out
+}
+
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text without its middle, when it is long.
+fn cut(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= RISK_CHARS {
+        return text.to_owned();
+    }
+    let (head, tail) = (RISK_CHARS * 3 / 4, RISK_CHARS / 4);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start} [{} characters] {end}", length - head - tail)
+}
+
+/// How many rows of a terminal a text takes.
+#[must_use]
+pub fn rows(text: &str, columns: usize) -> usize {
+    let columns = columns.max(1);
+    let width = |line: &str| line.chars().map(|c| if c == '\t' { TAB } else { c.width().unwrap_or(0) }).sum::<usize>();
+    text.lines().map(|line| width(line).div_ceil(columns).max(1)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts that would push a command off the screen.
+    fn pushed() -> Vec<String> {
+        let evil = "rm -rf ~/work";
+        ["\n", " \n", "\t \n", "#\n", ":\n", "\u{a0}\n", "\u{200b}\n", "\r\n", "\u{3164}\n", "# nothing to see\n"]
+            .iter()
+            .flat_map(|filler| {
+                let filler = filler.repeat(200);
+                [format!("echo safe\n{filler}{evil}\n{filler}echo safe"), format!("{evil}\n{filler}")]
+            })
+            .chain([
+                format!("echo safe{}; {evil}; {}echo safe", " ".repeat(9_000), "\t".repeat(9_000)),
+                format!("echo {}; {evil}; echo {}", "a".repeat(20_000), "b".repeat(20_000)),
+                format!("echo safe{}\\\n && {evil} \\\n && echo", " \\\n".repeat(200)),
+            ])
+            .collect()
+    }
+
+    #[test]
+    fn nothing_pushes_a_command_off_the_screen() {
+        for command in pushed() {
+            let folded = lines(&command).join("\n");
+            let is_long = command.contains("aaaa");
+            assert!(is_long || rows(&folded, 80) < 12, "{command:?}\n{folded}");
+            let risks = risks(&command);
+            assert!(risks.contains("rm -rf ~/work: ") && rows(&risks, 80) < 8, "{command:?}\n{risks}");
+        }
+    }
+
+    #[test]
+    fn what_is_folded_is_counted() {
+        assert_eq!(lines("a\n\n\n\n \nb\n\nc\n"), ["a", "[4 blank lines]", "b", "", "c"]);
+        assert_eq!(lines(&"#\n".repeat(60)), ["#", "[the line above 59 more times]"]);
+        assert_eq!(lines("x\nx\nx"), ["x", "x", "x"]);
+        assert_eq!(lines(&format!("a{}b", " ".repeat(50))), ["a[50 blanks]b"]);
+        assert_eq!(lines(&format!("{}b", " ".repeat(8))), ["        b"]);
+        assert_eq!(lines("a\rb\u{202e}"), ["a\\u{d}b\\u{202e}"]);
+        assert!(lines("").is_empty());
+        assert_eq!(counts("a"), "1 character");
+        assert_eq!(
+            counts("a\nb\u{200b}é\n"),
+            "2 lines, 6 characters, 1 of them hidden and shown as escapes, 2 not ASCII"
+        );
+    }
+
+    #[test]
+    fn harmless_commands_are_not_repeated() {
+        for command in ["ls", "cargo test\ngit status", "echo 'a; b'"] {
+            assert_eq!(risks(command), "", "{command}");
+        }
+        let many = "rm -rf ~/a\n".repeat(30);
+        assert!(risks(&many).ends_with("look at 20 more parts of the command\n"));
+    }
+
+    #[test]
+    fn rows_are_those_of_the_terminal() {
+        assert_eq!(rows("a\n\nbb", 1), 4);
+        assert_eq!(rows("日本", 2), 2);
+        assert_eq!(rows("\t", 4), 2);
+    }
+}
