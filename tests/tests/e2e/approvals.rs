@@ -553,3 +553,20 @@ fn a_request_that_was_not_named_is_shown_before_it_is_denied() {
     }
     assert_eq!(hook.decision()["behavior"], "deny");
 }
+
+#[test]
+fn what_the_policy_decides_has_one_form_for_one_command_line_and_for_many() {
+    let machine = machine(Some("version = 1\npreset = \"read-only\"\n"));
+    for (line, decision) in [("ls -la", "allow"), ("rm -r x", "ask"), ("ls &&", "ask")] {
+        let one = machine.command(&["policy", "test", "--json", line]).output().unwrap();
+        let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+        let mut many = machine.command(&["policy", "test", "--json", "--stdin"]);
+        let mut many = many.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        writeln!(many.stdin.take().unwrap(), "{}", json!({"id": 7, "cmd": line})).unwrap();
+        let many = many.wait_with_output().unwrap();
+        let mut many: Value = serde_json::from_slice(&many.stdout).unwrap();
+        assert_eq!(one["decision"], decision, "{line}: {one}");
+        assert_eq!(many.as_object_mut().unwrap().remove("id"), Some(json!(7)));
+        assert_eq!(one, many, "{line}");
+    }
+}

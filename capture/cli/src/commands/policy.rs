@@ -193,7 +193,7 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
 fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let decision = PolicyJudge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
     if context.json {
-        return context.print_json(&decision);
+        return context.print_json(&PolicyTestAnswer::new(None, decision));
     }
     print_line(&decision_text(&decision))
 }
@@ -220,10 +220,11 @@ struct PolicyTestRequest {
     agent: Option<Provider>,
 }
 
-/// The answer to a [`PolicyTestRequest`].
+/// What the policy decides: the answer to a [`PolicyTestRequest`], or, without an id, about one command line.
 #[derive(Serialize)]
 struct PolicyTestAnswer {
-    id: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<serde_json::Value>,
     decision: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     rewrite: Option<String>,
@@ -232,9 +233,15 @@ struct PolicyTestAnswer {
 }
 
 impl PolicyTestAnswer {
+    fn new(id: Option<serde_json::Value>, decision: Decision) -> Self {
+        let Decision { verdict, rewrite, rule, reason } = decision;
+        Self { id, decision: verdict, rewrite, rule, reason }
+    }
+
     /// The answer as people read it, in one line.
     fn in_words(&self) -> String {
-        let id = self.id.as_str().map_or_else(|| self.id.to_string(), str::to_owned);
+        let id = self.id.clone().unwrap_or_default();
+        let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
         let (id, reason, rule) = (show(&id).text, show(&self.reason).text, show(&self.rule).text);
         let rewrite = self.rewrite.as_deref().map(|text| format!(", as: {}", show(text).text)).unwrap_or_default();
         format!("{id}: {}: {reason} ({rule}){rewrite}", self.decision)
@@ -258,13 +265,12 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
             Ok(asked) => {
                 let cwd = asked.cwd.map_or_else(|| here.clone(), |cwd| here.join(cwd));
                 let agent = asked.agent.unwrap_or(Provider::Unknown);
-                let Decision { verdict, rewrite, rule, reason } = judge.explain(&asked.cmd, &cwd, agent).decision;
-                PolicyTestAnswer { id: asked.id, decision: verdict, rewrite, rule, reason }
+                PolicyTestAnswer::new(Some(asked.id), judge.explain(&asked.cmd, &cwd, agent).decision)
             }
             Err((id, error)) => {
                 malformed += 1;
                 PolicyTestAnswer {
-                    id: id.unwrap_or_default(),
+                    id: Some(id.unwrap_or_default()),
                     decision: Verdict::Ask,
                     rewrite: None,
                     rule: "malformed".into(),
