@@ -1,4 +1,5 @@
-//! Replaces files atomically: writes a draft in the same directory, then renames it.
+//! Replaces files atomically: writes a draft in the same directory, then renames it. Reads settings files, whatever their
+//! name leads to ([`read_settings`]).
 //!
 //! A [`Draft`] is made with mode 0600 and a name nobody can guess, and goes away unless it is put in its place. Its
 //! place is a name in a directory: a symbolic link of that name is replaced, never followed. Whoever wants the file a
@@ -7,6 +8,8 @@
 //! There is one rule for fsync, and [`Durability`] names its two cases. The directory is synced by nobody: after a
 //! power cut the name means the old file or the new one, and both are whole.
 
+mod regular;
+
 use std::{
     fs::File,
     io::{self, Write},
@@ -14,6 +17,8 @@ use std::{
 };
 
 use tempfile::{Builder, NamedTempFile};
+
+pub use regular::{Links, SETTINGS_MOST, open_regular, read_regular, read_settings};
 
 /// What a power cut may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::{
     fmt,
-    fs::File,
     io::Read,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags, fstat, open};
+use atomic_file::{Links, open_regular};
 
 /// Bytes a secret may have.
 const SECRET_BYTES: u64 = 4_096;
@@ -104,22 +104,18 @@ impl SecretSource {
 
 fn read_file(path: &Path) -> Result<String, SecretError> {
     let unreadable = |error: std::io::Error| SecretError::Unreadable { path: path.to_owned(), error };
-    // A pipe would be waited for.
-    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
-        .map_err(|e| unreadable(e.into()))?;
-    let mode = fstat(&file).map_err(|e| unreadable(e.into()))?.st_mode & 0o777;
+    let file = open_regular(path, Links::Followed).map_err(unreadable)?;
+    let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(SecretError::Open { path: path.to_owned(), mode });
     }
     let mut text = String::new();
-    File::from(file).take(SECRET_BYTES + 2).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(SECRET_BYTES + 2).read_to_string(&mut text).map_err(unreadable)?;
     Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{fmt, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
+use atomic_file::{Links, read_regular};
 use rustls::crypto::ring;
 use ureq::{
     Agent, Body, Error, http,
@@ -247,11 +248,8 @@ fn roots(ca_file: Option<&Path>) -> Result<Vec<Certificate<'static>>, String> {
         .collect();
     if let Some(path) = ca_file {
         let cannot = |error: &dyn fmt::Display| format!("cannot read certificates in {}: {error}", path.display());
-        let length = std::fs::metadata(path).map_err(|e| cannot(&e))?.len();
-        if length > CA_BYTES {
-            return Err(cannot(&"too long"));
-        }
-        let pem = std::fs::read(path).map_err(|e| cannot(&e))?;
+        let pem = read_regular(path, Links::Followed, CA_BYTES).map_err(|e| cannot(&e))?;
+        let pem = pem.ok_or_else(|| cannot(&"there is no such file"))?;
         let before = roots.len();
         for item in parse_pem(&pem) {
             if let PemItem::Certificate(certificate) = item.map_err(|e| cannot(&e))? {

@@ -28,16 +28,12 @@ pub fn withdraw(endpoint: &Endpoint, data: &Path) {
     }
 }
 
-/// The text of a file; `None` when there is none.
+/// The text of a settings file; `None` when there is none.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// When it is there and cannot be read, is not a regular file or is too large.
 pub fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
+    atomic_file::read_settings(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes a file only its owner can read, whole or not at all.

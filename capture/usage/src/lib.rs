@@ -11,7 +11,7 @@ mod quotas;
 mod report;
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -85,9 +85,9 @@ pub fn prices(own: Option<&Path>) -> Result<Prices, PricesError> {
     static SHIPPED: OnceLock<Result<Prices, PriceError>> = OnceLock::new();
     let shipped = SHIPPED.get_or_init(Prices::shipped).clone().map_err(PricesError::Shipped)?;
     let Some(path) = own else { return Ok(shipped) };
-    match fs::read_to_string(path) {
-        Ok(text) => shipped.with(&text).map_err(|source| PricesError::Invalid { path: path.to_owned(), source }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(shipped),
+    match atomic_file::read_settings(path) {
+        Ok(Some(text)) => shipped.with(&text).map_err(|source| PricesError::Invalid { path: path.to_owned(), source }),
+        Ok(None) => Ok(shipped),
         Err(source) => Err(PricesError::Unreadable { path: path.to_owned(), source }),
     }
 }

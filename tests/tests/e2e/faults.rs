@@ -1,6 +1,6 @@
 //! What happens to files, and to those who do not want to be captured.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use tests::{
     eventually, number_from_env,
@@ -314,4 +314,53 @@ fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing
     println!("{} of {} records were read", read.len(), written.len());
     assert_eq!(read.len(), texts.len(), "none twice");
     assert!(read.is_subset(&written), "{:?}", read.difference(&written));
+}
+
+/// A name among the settings leads to something that has no end, or never begins: no command waits for it, each says
+/// which file it is, and the server goes on.
+#[test]
+fn settings_that_are_no_files_are_refused_and_not_waited_for() {
+    let config = |machine: &Machine| machine.home().with_file_name("config").join("capture");
+    let files: [(&str, &[&[&str]]); 4] = [
+        ("config.toml", &[&["doctor"], &["ps"], &["config", "show"], &["serve"]]),
+        ("policy.toml", &[&["doctor"], &["policy", "check"], &["policy", "test", "ls"]]),
+        ("prices.toml", &[&["usage"], &["doctor"]]),
+        ("screen-rules/a.toml", &[&["doctor"], &["serve"]]),
+    ];
+    for (file, commands) in files {
+        for kind in ["pipe", "endless"] {
+            let machine = Machine::new(PROGRAM);
+            // What the server itself needs at its start is there only afterwards.
+            let server = machine.serve();
+            let path = config(&machine).join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if kind == "pipe" {
+                assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
+            } else {
+                std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            }
+            for command in commands {
+                let beside = machine.home().join("beside");
+                let mut command_line = machine.command(command);
+                if *command == ["serve"] {
+                    command_line.env("CAPTURE_DATA_DIR", &beside);
+                }
+                let (out, log) = (machine.home().join("out"), machine.home().join("err"));
+                let mut child = command_line
+                    .stdout(fs::File::create(&out).unwrap())
+                    .stderr(fs::File::create(&log).unwrap())
+                    .spawn()
+                    .unwrap();
+                eventually(&format!("the end of {command:?} with {kind} {file}"), || child.try_wait().unwrap());
+                let text = fs::read_to_string(out).unwrap() + &fs::read_to_string(log).unwrap();
+                let name = Path::new(file).file_name().unwrap().to_str().unwrap();
+                let is_of_doctor = *command == ["doctor"] && (file.starts_with("prices") || file.starts_with("screen"));
+                assert!(is_of_doctor || text.contains(name), "{command:?} with {kind} {file}: {text}");
+                assert!(is_of_doctor || text.contains("regular file"), "{command:?} with {kind} {file}: {text}");
+            }
+            let answer = server.client.get("/api/v1/health/sources").unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            server.stop();
+        }
+    }
 }

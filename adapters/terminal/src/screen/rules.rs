@@ -30,9 +30,6 @@ fn tested(provider: Provider) -> &'static [&'static str] {
     Agent::of(provider).map_or(&[], |agent| agent.tested_dialogs)
 }
 
-/// The largest file of rules that is read.
-const MAX_FILE: u64 = 1 << 20;
-
 /// The rules for all providers.
 #[derive(Debug, Default)]
 pub struct ScreenRules {
@@ -84,11 +81,7 @@ impl ScreenRules {
         }
         paths.sort();
         for path in paths {
-            let size = fs::metadata(&path).map_err(failed(&path))?.len();
-            if size > MAX_FILE {
-                return Err(failed(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 1 MiB")));
-            }
-            let text = fs::read_to_string(&path).map_err(failed(&path))?;
+            let Some(text) = atomic_file::read_settings(&path).map_err(failed(&path))? else { continue };
             rules.add(&path.display().to_string(), &text)?;
         }
         Ok(rules)
