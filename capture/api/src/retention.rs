@@ -22,6 +22,8 @@ pub struct PruneRequest {
     pub larger_than_bytes: Option<u64>,
     /// Only sessions that began in this directory or below it; without another condition all of them.
     pub project: Option<String>,
+    /// A person has looked at the clock and it is right, although it jumped.
+    pub clock_is_right: bool,
     /// Only say what would be removed.
     pub dry_run: bool,
 }
@@ -41,6 +43,8 @@ pub struct RemovedSession {
     pub parent_session_id: Option<SessionId>,
     /// Whether it seems to run.
     pub is_running: bool,
+    /// Whether its events and texts were removed before, to save space.
+    pub was_pruned: bool,
     /// Its events.
     pub events: u64,
     /// About how much the database holds of it, bytes.
@@ -106,6 +110,8 @@ pub struct RetentionStatus {
     pub database_bytes: u64,
     /// What of that is in use, bytes.
     pub used_bytes: u64,
+    /// Why the clock of this machine is not trusted, so that nothing is removed for its age; `null` when it is.
+    pub clock: Option<String>,
 }
 
 /// A number of bytes as people write it: `5GB`, `512MiB`, `4096`.

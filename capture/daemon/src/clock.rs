@@ -6,7 +6,11 @@ use std::{
 };
 
 use events::Timestamp;
-use rustix::rand::{GetRandomFlags, getrandom};
+use retention::ClockReading;
+use rustix::{
+    rand::{GetRandomFlags, getrandom},
+    time::{ClockId, clock_gettime},
+};
 use tailer::tail::Now;
 
 /// The largest step back of the wall clock that is followed, ms.
@@ -52,6 +56,20 @@ impl SteadyWall {
 pub fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Both clocks that tell how much time has passed, for what must not trust one of them.
+#[must_use]
+pub fn reading() -> ClockReading {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    // The kernel draws it anew at each start.
+    let boot = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+    let since_boot = clock_gettime(ClockId::Boottime);
+    ClockReading {
+        wall: wall(),
+        boot: BOOT.get_or_init(boot).clone(),
+        since_boot_ms: since_boot.tv_sec * 1_000 + since_boot.tv_nsec / 1_000_000,
+    }
 }
 
 /// The random bits of an id that is minted: of a run, a delivery, a prompt.

@@ -10,6 +10,7 @@ use std::{
 
 use agents::Homes;
 use api::health::SourceHealth;
+use atomic_file::{Links, SETTINGS_MOST, read_regular};
 use events::{Provider, Timestamp};
 use hooks::{AGENTS, Fit, HookCommand, HookStatus, InstallState, ProgramSearch, delivery::Spool};
 use ingest::{
@@ -21,6 +22,7 @@ use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use protocols::codex_daemon::HealthHandle;
+use retention::Retention;
 use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
@@ -37,6 +39,8 @@ pub const HOOKS: &str = "hooks";
 pub const STORE: &str = "store";
 /// Name of the source that reports the policy in force.
 pub const POLICY: &str = "policy";
+/// Name of the source that reports whether old sessions are removed by themselves.
+pub const RETENTION: &str = "retention";
 /// How long a lost delivery needs attention, ms.
 const LOST_MS: i64 = 60 * 60 * 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.
@@ -66,6 +70,8 @@ pub struct HealthParts {
     pub otlp: OtlpExport,
     /// The user's policy.
     pub policy: PathBuf,
+    /// What removes old sessions.
+    pub retention: Retention,
     /// Knows whether a part of the service has failed.
     pub supervisor: Supervisor,
     /// Since when files are behind.
@@ -258,6 +264,7 @@ impl HealthParts {
         sources.extend(self.hooks.rows(&self.gauges, now));
         sources.push(self.runs_row());
         sources.push(policy_row(&self.policy));
+        sources.extend(retention_row(&self.retention));
         sources.extend(self.telemeter.health());
         sources.extend(daemons::health(&self.daemons));
         sources
@@ -323,14 +330,20 @@ impl Collector for HookDeliveries {
     }
 }
 
+/// Whether old sessions are removed by themselves; `None` if nothing asks for it and the clock is not in doubt.
+fn retention_row(retention: &Retention) -> Option<SourceHealth> {
+    let (trouble, removes) = (retention.clock_doubt(), retention.removes_by_itself());
+    let detail = if removes { "old sessions are removed once a day" } else { "old sessions are removed on request" };
+    let is_shown = removes || trouble.is_some();
+    is_shown.then(|| SourceHealth { detail: Some(detail.into()), trouble, ..row(RETENTION.into()) })
+}
+
 /// The policy that is in force: which file, and which content of it.
 fn policy_row(file: &Path) -> SourceHealth {
     let shown = file.display();
-    let detail = match std::fs::read(file) {
-        Ok(content) => format!("{shown} (blake3 {})", blake3::hash(&content)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            format!("{shown} (does not exist: every request is left to you)")
-        }
+    let detail = match read_regular(file, Links::Followed, SETTINGS_MOST) {
+        Ok(Some(content)) => format!("{shown} (blake3 {})", blake3::hash(&content)),
+        Ok(None) => format!("{shown} (does not exist: every request is left to you)"),
         Err(error) => format!("{shown} ({error})"),
     };
     let trouble = policy::load(file, None).err();

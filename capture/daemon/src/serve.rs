@@ -326,7 +326,7 @@ impl RunningService {
             reader: reader.clone(),
             inputs: inputs.clone(),
             index: search.index(),
-            clock: Arc::new(clock::now),
+            clocks: Arc::new(clock::reading),
             policy: options.config.retention.policy(),
         });
         // What it has not done is noted in the store.
@@ -361,6 +361,7 @@ impl RunningService {
             search: search.clone(),
             otlp: otlp.clone(),
             policy: paths::policy_file()?,
+            retention: retention.clone(),
             supervisor: supervisor.clone(),
             behind: health::BehindSince::default(),
         });

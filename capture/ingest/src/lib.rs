@@ -62,7 +62,7 @@ use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
-pub use removal::RemovalRequest;
+pub use removal::{RemovalRequest, RemovalTicket};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;

@@ -1,7 +1,16 @@
 //! Removes sessions: from the store, from what is kept of them in memory, from the live view.
+//!
+//! A removal is carried out for whoever waits for it, or not at all. While the store does not work, an input waits until
+//! it does; a [`RemovalTicket`] lets the one who asked take the removal back until then. So a request that was answered
+//! with an error has no effect later.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
 
 use events::SessionId;
-use store::{KnownSession, RemovalKind, SessionRemoval};
+use store::{About, KnownSession, RemovalKind, SessionRemoval};
 use tokio::sync::oneshot;
 
 use super::{Ingest, TransactionFailure};
@@ -9,20 +18,84 @@ use super::{Ingest, TransactionFailure};
 /// Sessions that are to be removed.
 #[derive(Debug)]
 pub struct RemovalRequest {
-    /// Each with what has to be known of it until it is erased everywhere.
-    pub sessions: Vec<(SessionId, String)>,
+    /// Each with what has to be known of it until it is erased everywhere. One that was pruned can be forgotten.
+    pub sessions: Vec<(SessionId, About)>,
     /// Why.
     pub kind: RemovalKind,
+    /// Whether it is still wanted.
+    pub ticket: RemovalTicket,
     /// Is sent to after the commit.
     pub done: oneshot::Sender<()>,
 }
 
+/// Whether a removal is still wanted, or is being carried out. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct RemovalTicket(Arc<AtomicU8>);
+
+impl RemovalTicket {
+    const WANTED: u8 = 0;
+    const TAKEN: u8 = 1;
+    const WITHDRAWN: u8 = 2;
+
+    /// Takes the request back. False when ingest is carrying it out: then it is done within one transaction, or it can
+    /// be taken back soon.
+    #[must_use]
+    pub fn withdraw(&self) -> bool {
+        self.change(Self::WANTED, Self::WITHDRAWN) || self.0.load(Ordering::Acquire) == Self::WITHDRAWN
+    }
+
+    /// Begins to carry it out; false when it is not wanted any more.
+    fn take(&self) -> bool {
+        self.change(Self::WANTED, Self::TAKEN) || self.is_taken()
+    }
+
+    fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Self::TAKEN
+    }
+
+    /// The transaction it was carried out in is undone.
+    pub(super) fn release(&self) {
+        self.change(Self::TAKEN, Self::WANTED);
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// A session that goes; one that was pruned has no slot by its id.
+struct Going {
+    slot: Option<usize>,
+    known: KnownSession,
+    about: About,
+}
+
 impl Ingest {
     pub(super) fn apply_removal(&mut self, request: &RemovalRequest) -> Result<(), TransactionFailure> {
-        let found = |(id, about): &(SessionId, String)| Some((self.sessions.find(*id)?, about.clone()));
-        let found: Vec<(usize, String)> = request.sessions.iter().filter_map(found).collect();
-        self.remove(&found, request.kind)?;
-        if !found.is_empty() {
+        if !request.ticket.take() {
+            return Ok(());
+        }
+        let mut going = Vec::new();
+        let mut pruned = None;
+        for (id, about) in &request.sessions {
+            if let Some(slot) = self.sessions.find(*id) {
+                let known = self.sessions.known(slot).clone();
+                going.push(Going { slot: Some(slot), known, about: about.clone() });
+            } else if request.kind == RemovalKind::Forgotten {
+                let pruned = match &mut pruned {
+                    Some(pruned) => pruned,
+                    None => pruned.insert(self.transaction.writer.reader().pruned()?),
+                };
+                let found = pruned.iter().find(|session| session.known.id == *id);
+                going.extend(found.map(|session| Going {
+                    slot: None,
+                    known: session.known.clone(),
+                    about: session.about.clone(),
+                }));
+            }
+        }
+        self.remove(&going, request.kind)?;
+        if !going.is_empty() {
             // Streams get a new snapshot, without these sessions.
             let position = self.transaction.next_position();
             self.transaction.writer.keep_position(position)?;
@@ -30,35 +103,42 @@ impl Ingest {
         Ok(())
     }
 
-    fn remove(&mut self, slots: &[(usize, String)], kind: RemovalKind) -> Result<(), TransactionFailure> {
+    fn remove(&mut self, going: &[Going], kind: RemovalKind) -> Result<(), TransactionFailure> {
         let at = (self.clock)();
-        let known: Vec<KnownSession> = slots.iter().map(|(slot, _)| self.sessions.known(*slot).clone()).collect();
         let removals: Vec<SessionRemoval<'_>> =
-            known.iter().zip(slots).map(|(known, (_, about))| SessionRemoval { known, kind, about, at }).collect();
+            going.iter().map(|Going { known, about, .. }| SessionRemoval { known, kind, about, at }).collect();
         let head = self.transaction.writer.remove_sessions(&removals)?;
         self.transaction.set_audit_head(head);
-        for ((slot, _), known) in slots.iter().zip(&known) {
-            self.processes.watch_request(known.id, None);
-            self.sessions.remove(*slot);
+        for Going { slot, known, .. } in going {
+            if let Some(slot) = slot {
+                self.processes.watch_request(known.id, None);
+                self.sessions.remove(*slot);
+            }
         }
         Ok(())
     }
 
     /// A helper that begins in a session that was removed is removed too, before anything of it is kept.
     pub(super) fn remove_with_parent(&mut self, slot: usize, parent: &str) -> Result<(), TransactionFailure> {
-        let known = self.sessions.known(slot);
+        let known = self.sessions.known(slot).clone();
         if known.is_removed() || &*known.provider_session_id == parent {
             return Ok(());
         }
         let Some(kind) = self.transaction.writer.removed(known.provider, parent) else { return Ok(()) };
-        if self.state(slot)?.session.last_sequence > 0 {
+        let session = &self.state(slot)?.session;
+        if session.last_sequence > 0 {
             return Ok(());
         }
-        self.remove(&[(slot, String::new())], kind)
+        let mut about = About::of(session);
+        about.above = about.above.or(self.transaction.writer.pruned_id(known.provider, parent)?);
+        self.remove(&[Going { slot: Some(slot), known, about }], kind)
     }
 
     /// After the commit: nobody sees them any more.
     pub(super) fn removed(&self, request: RemovalRequest) {
+        if !request.ticket.is_taken() {
+            return;
+        }
         let ids: Vec<SessionId> = request.sessions.iter().map(|(id, _)| *id).collect();
         for id in &ids {
             self.publisher.live_view.remove(*id);

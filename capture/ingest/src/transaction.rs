@@ -418,9 +418,14 @@ impl OpenTransaction {
         }
     }
 
-    /// Gives up what was written; the inputs stay.
+    /// Gives up what was written; the inputs stay. A removal among them can be withdrawn until it is applied again.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
+        for input in &self.inputs {
+            if let IngestInput::Remove(request) = input {
+                request.ticket.release();
+            }
+        }
         self.turns.clear();
         self.changes = ChangeSet::default();
         self.open_since = None;

@@ -8,8 +8,9 @@ use std::{
 };
 
 use hooks::delivery::Spool;
+use store::About;
 
-use crate::{backups, plan::About};
+use crate::backups;
 
 /// Longest file of the spool, or log, that is searched whole, bytes.
 const SEARCHED_MOST: u64 = 256 << 20;
@@ -136,6 +137,7 @@ mod tests {
                 dir.path().with_extension("elsewhere"),
                 data.join("agent/../capture.db"),
             ],
+            ..About::default()
         };
         let goes = [
             "recordings/RUN1.cast",

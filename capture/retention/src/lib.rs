@@ -4,36 +4,47 @@
 //! be erased; both are one transaction. Then the [`Eraser`], a thread of low priority, erases events, texts, what the
 //! search index holds, files, free pages and the write-ahead log, in small parts. It goes on after a restart.
 //!
-//! Never decides by itself what is removed, but for the [`PrunePolicy`]; writes to the store only through ingest.
+//! Never decides by itself what is removed, but for the [`PrunePolicy`]; writes to the store only through ingest. Nothing
+//! is removed for its age while the clock of the machine is in doubt (`clock`). A request that is answered with an error
+//! has removed nothing and does so at no later time either, or the error says how far it came.
 
 pub mod backups;
+mod clock;
 mod eraser;
 mod files;
 mod plan;
 
 use std::{
+    future::Future,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use api::retention::{PruneRequest, RemovalReport, RetentionStatus};
+use api::retention::{PruneRequest, RemovalReport, RemovedSession, RetentionStatus};
 use crossbeam_channel::{Sender, TrySendError, bounded};
-use events::SessionId;
-use ingest::{Clock, IngestHandle, IngestInput, RemovalRequest};
+use events::{SessionId, Timestamp};
+use ingest::{IngestHandle, IngestInput, RemovalRequest, RemovalTicket};
 use search::SearchIndex;
 use server::Refusal;
-use store::{ReadError, Reader, RemovalKind};
-use tokio::sync::oneshot;
+use store::{About, ReadError, Reader, RemovalKind, SessionFilter};
+use tokio::{sync::oneshot, time::timeout};
 
+use clock::{ClockCheck, ClockDoubt};
+pub use clock::{ClockReading, ReadClocks};
 pub use eraser::{Eraser, THREAD};
 use plan::{Plan, all_sessions};
 pub use plan::{PrunePolicy, PruneRule};
 
 /// Most sessions that are removed in one transaction.
 const AT_ONCE: usize = 100;
+/// A request that is being carried out when its time has passed is tried to be taken back this often: it may fail.
+const WITHDRAW_EVERY: Duration = Duration::from_millis(20);
+/// Longest wait of a request for ingest, which may wait for a database that another program holds.
+const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the removal of sessions works with.
 #[derive(Clone)]
@@ -46,8 +57,8 @@ pub struct RetentionParts {
     pub inputs: IngestHandle,
     /// The search index; `None` when search is turned off.
     pub index: Option<SearchIndex>,
-    /// The clock.
-    pub clock: Clock,
+    /// Reads the wall clock and the boot clock.
+    pub clocks: ReadClocks,
     /// What is removed without being asked for.
     pub policy: PrunePolicy,
 }
@@ -58,55 +69,73 @@ pub struct Retention(Arc<Shared>);
 
 struct Shared {
     parts: RetentionParts,
+    clock: ClockCheck,
     wake: Sender<()>,
     trouble: Mutex<Option<String>>,
     is_stopped: AtomicBool,
 }
 
 impl Retention {
-    /// The handle, and what erases, which the caller runs on a thread of its own.
+    /// The handle, and what erases, which the caller runs on a thread of its own. To be called before new events are
+    /// stored: the time of the newest one says something about the clock.
     #[must_use]
     pub fn new(parts: RetentionParts) -> (Self, Eraser) {
         let (wake, woken) = bounded(1);
-        let retention =
-            Self(Arc::new(Shared { parts, wake, trouble: Mutex::default(), is_stopped: AtomicBool::new(false) }));
+        let newest = parts.reader.sessions(&SessionFilter { before: None, limit: 1 }).unwrap_or_default();
+        let newest = newest.first().map(|session| session.last_event_at);
+        let clock = ClockCheck::open(&parts.data, Arc::clone(&parts.clocks), newest);
+        let (trouble, is_stopped) = (Mutex::default(), AtomicBool::new(false));
+        let retention = Self(Arc::new(Shared { parts, clock, wake, trouble, is_stopped }));
         let eraser = Eraser::new(retention.clone(), woken);
         (retention, eraser)
     }
 
-    /// Forgets a session with its sub-agents. Answers once nobody sees them any more; [`Self::status`] says when nothing
-    /// is left in the files.
+    /// Forgets a session with its sub-agents, also one that was pruned. Answers once nobody sees them any more;
+    /// [`Self::status`] says when nothing is left in the files. If the future is dropped before, nothing is removed.
     ///
     /// # Errors
-    /// When the store cannot be read, the session is not known, or the server stops.
+    /// When the store cannot be read or written in time, the session is not known, or the server stops.
     pub async fn forget(&self, session: SessionId, dry_run: bool) -> Result<RemovalReport, Refusal> {
-        // What lists show already is to be found.
-        self.0.parts.inputs.commit().await.map_err(|_| Refusal::Unavailable)?;
+        self.commit_shown().await?;
         let own = self.clone();
         let plan = blocking(move || Plan::of_family(&own.0.parts.reader, session)).await?;
         let plan = plan.ok_or_else(|| Refusal::NotFound(format!("no session `{session}`")))?;
         self.carry_out(plan, RemovalKind::Forgotten, dry_run).await
     }
 
-    /// Removes old sessions.
+    /// Removes old sessions. If the future is dropped, what is not removed yet stays.
     ///
     /// # Errors
-    /// When nothing says which, the store cannot be read, or the server stops.
+    /// When nothing says which, the clock is in doubt, the store cannot be read or written in time, or the server stops.
     pub async fn prune(&self, request: PruneRequest) -> Result<RemovalReport, Refusal> {
-        let PruneRequest { older_than_s, larger_than_bytes, project, dry_run } = request;
+        let PruneRequest { older_than_s, larger_than_bytes, project, clock_is_right, dry_run } = request;
         if older_than_s.is_none() && larger_than_bytes.is_none() && project.is_none() {
             let reason = "expected an age (`older_than_s`), a size (`larger_than_bytes`) or a directory (`project`)";
             return Err(Refusal::Invalid { name: "older_than_s", reason: reason.into() });
+        }
+        if older_than_s.is_some() && !clock_is_right {
+            let trusted = if dry_run { self.0.clock.peek() } else { self.0.clock.check() };
+            if let Some(doubt) = trusted.err().filter(ClockDoubt::is_contradicted) {
+                let why = format!(
+                    "nothing is removed for its age: {doubt}. If the clock is right, repeat this with \
+                     `--clock-is-right` (`clock_is_right` over HTTP)"
+                );
+                return Err(Refusal::Conflict(why));
+            }
         }
         let rule = plan::PruneRule {
             older_than_ms: older_than_s.map(|s| i64::try_from(s).unwrap_or(i64::MAX).saturating_mul(1_000)),
             larger_than_bytes,
             project: project.map(PathBuf::from),
         };
-        self.0.parts.inputs.commit().await.map_err(|_| Refusal::Unavailable)?;
+        self.commit_shown().await?;
         let own = self.clone();
-        let plan = blocking(move || own.plan(&[rule])).await?;
-        self.carry_out(plan, RemovalKind::Pruned, dry_run).await
+        let plan = blocking(move || own.plan(&[rule], own.0.clock.wall())).await?;
+        let report = self.carry_out(plan, RemovalKind::Pruned, dry_run).await?;
+        if clock_is_right && !dry_run {
+            self.0.clock.confirm();
+        }
+        Ok(report)
     }
 
     /// What is still to be erased.
@@ -123,31 +152,57 @@ impl Retention {
                 trouble: own.trouble().clone(),
                 database_bytes: std::fs::metadata(database).map_or(0, |file| file.len()),
                 used_bytes: parts.reader.used_bytes()?,
+                clock: own.clock_doubt(),
             })
         })
         .await
     }
 
+    /// Why nothing is removed for its age at the moment; `None` when the clock is trusted, or nothing asks for removals
+    /// by themselves and nothing contradicts the clock.
+    #[must_use]
+    pub fn clock_doubt(&self) -> Option<String> {
+        let has_rules = self.removes_by_itself();
+        let doubt = self.0.clock.peek().err().filter(|doubt| has_rules || doubt.is_contradicted())?;
+        Some(format!("{doubt}. Until then, old sessions are not removed. If the clock is right: {CONFIRM}"))
+    }
+
+    /// Whether the configuration says that old sessions are removed.
+    #[must_use]
+    pub fn removes_by_itself(&self) -> bool {
+        !self.0.parts.policy.rules().is_empty()
+    }
+
     /// Ends the eraser; what is left is erased after the next start.
     pub fn stop(&self) {
+        // How long the machine is off is counted from now.
+        let _trusted = self.0.clock.check();
         self.0.is_stopped.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    fn plan(&self, rules: &[plan::PruneRule]) -> Result<Plan, ReadError> {
+    fn plan(&self, rules: &[plan::PruneRule], now: Timestamp) -> Result<Plan, ReadError> {
         let parts = &self.0.parts;
         let sessions = all_sessions(&parts.reader)?;
-        Plan::of_rules(&parts.reader, &sessions, rules, (parts.clock)())
+        Plan::of_rules(&parts.reader, &sessions, rules, now)
+    }
+
+    /// Has committed what lists show already, so that it is found.
+    async fn commit_shown(&self) -> Result<(), Refusal> {
+        match timeout(CARRIED_OUT_WITHIN, self.0.parts.inputs.commit()).await {
+            Ok(committed) => committed.map_err(|_| Refusal::Unavailable),
+            Err(_) => Err(busy("nothing was removed")),
+        }
     }
 
     async fn carry_out(&self, plan: Plan, kind: RemovalKind, dry_run: bool) -> Result<RemovalReport, Refusal> {
-        let own = self.clone();
-        // Not broken off half way when the client goes away.
-        let done = tokio::task::spawn_blocking(move || {
-            let report = own.report(&plan, kind, dry_run);
-            if dry_run { Ok(report) } else { own.remove(&plan, kind).map(|()| report) }
-        });
-        done.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+        let (own, plan) = (self.clone(), Arc::new(plan));
+        let reported = Arc::clone(&plan);
+        let report = blocking(move || Ok(own.report(&reported, kind, dry_run))).await?;
+        if !dry_run {
+            self.remove_in_time(&plan, kind).await?;
+        }
+        Ok(report)
     }
 
     fn report(&self, plan: &Plan, kind: RemovalKind, dry_run: bool) -> RemovalReport {
@@ -166,21 +221,44 @@ impl Retention {
         }
     }
 
-    /// Has ingest remove the sessions, and wakes the eraser.
+    /// Has ingest remove the sessions, and wakes the eraser. Waits as long as that takes.
     fn remove(&self, plan: &Plan, kind: RemovalKind) -> Result<(), Refusal> {
         for sessions in plan.sessions.chunks(AT_ONCE) {
-            let sessions = sessions
-                .iter()
-                .map(|(session, about)| (session.id, serde_json::to_string(about).unwrap_or_default()))
-                .collect();
-            let (done, removed) = oneshot::channel();
-            let request = RemovalRequest { sessions, kind, done };
-            let sent = self.0.parts.inputs.send(IngestInput::Remove(Box::new(request)));
-            sent.map_err(|_| Refusal::Unavailable)?;
+            let (_ticket, input, removed) = requested(sessions, kind);
+            self.0.parts.inputs.send(input).map_err(|_| Refusal::Unavailable)?;
             removed.blocking_recv().map_err(|_| Refusal::Unavailable)?;
         }
         self.wake();
         Ok(())
+    }
+
+    /// The same, but what ingest cannot do in time is not done.
+    async fn remove_in_time(&self, plan: &Plan, kind: RemovalKind) -> Result<(), Refusal> {
+        let mut done = 0;
+        for sessions in plan.sessions.chunks(AT_ONCE) {
+            if let Err(refusal) = self.remove_some(sessions, kind).await {
+                let all = plan.sessions.len();
+                return Err(match (refusal, done) {
+                    (refusal, 0) => refusal,
+                    (_, done) => busy(&format!("{done} of {all} sessions were removed, the others were not")),
+                });
+            }
+            done += sessions.len();
+            self.wake();
+        }
+        Ok(())
+    }
+
+    async fn remove_some(&self, sessions: &[(RemovedSession, About)], kind: RemovalKind) -> Result<(), Refusal> {
+        let (ticket, input, mut removed) = requested(sessions, kind);
+        let ticket = Withdrawn(ticket);
+        let carried_out = async {
+            self.0.parts.inputs.send_async(input).await.map_err(|_| Refusal::Unavailable)?;
+            (&mut removed).await.map_err(|_| Refusal::Unavailable)
+        };
+        within(CARRIED_OUT_WITHIN, carried_out, || ticket.0.withdraw())
+            .await
+            .unwrap_or_else(|| Err(busy("nothing was removed")))
     }
 
     fn wake(&self) {
@@ -192,6 +270,49 @@ impl Retention {
 
     fn trouble(&self) -> std::sync::MutexGuard<'_, Option<String>> {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a person says that the clock is right.
+const CONFIRM: &str = "`capture prune --older-than AGE --clock-is-right`";
+
+/// The database cannot be written at the moment; `what` says what that means for the request.
+fn busy(what: &str) -> Refusal {
+    Refusal::Busy(format!("the database cannot be written at the moment: {what}; try again later"))
+}
+
+/// A request to ingest, what takes it back, and what is told when it is carried out.
+fn requested(
+    sessions: &[(RemovedSession, About)],
+    kind: RemovalKind,
+) -> (RemovalTicket, IngestInput, oneshot::Receiver<()>) {
+    let sessions = sessions.iter().map(|(session, about)| (session.id, about.clone())).collect();
+    let (ticket, (done, removed)) = (RemovalTicket::default(), oneshot::channel());
+    let request = RemovalRequest { sessions, kind, ticket: ticket.clone(), done };
+    (ticket, IngestInput::Remove(Box::new(request)), removed)
+}
+
+/// Takes a request back when nobody waits for it any more.
+struct Withdrawn(RemovalTicket);
+
+impl Drop for Withdrawn {
+    fn drop(&mut self) {
+        let _is_late = !self.0.withdraw();
+    }
+}
+
+/// Waits for a request until this time has passed, and then until it can be taken back; `None` when it was.
+async fn within<T>(limit: Duration, carried_out: impl Future<Output = T>, withdraw: impl Fn() -> bool) -> Option<T> {
+    tokio::pin!(carried_out);
+    let mut limit = limit;
+    loop {
+        if let Ok(done) = timeout(limit, &mut carried_out).await {
+            return Some(done);
+        }
+        if withdraw() {
+            return None;
+        }
+        limit = WITHDRAW_EVERY;
     }
 }
 

@@ -8,8 +8,7 @@ use std::{
 use api::retention::RemovedSession;
 use events::{SessionId, State, Timestamp};
 use projections::Session;
-use serde::{Deserialize, Serialize};
-use store::{ReadError, Reader, SessionFilter};
+use store::{About, PrunedSession, ReadError, Reader, SessionFilter};
 
 /// A session without a process rests once nothing was heard of it for this long, ms.
 const RESTS_MS: i64 = 3_600_000;
@@ -50,28 +49,6 @@ impl PruneRule {
         let Some(project) = &self.project else { return true };
         let began_in = session.began_in.as_deref().or(session.cwd.as_deref());
         began_in.is_some_and(|dir| Path::new(dir).starts_with(project))
-    }
-}
-
-/// What has to be known of a session until it is erased everywhere.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct About {
-    /// Its ids.
-    pub(crate) names: Vec<String>,
-    /// The runs that hosted it.
-    pub(crate) runs: Vec<String>,
-    /// Its transcripts.
-    pub(crate) files: Vec<PathBuf>,
-}
-
-impl About {
-    fn of(session: &Session) -> Self {
-        Self {
-            names: session.provider_session_id.iter().cloned().chain([session.id.to_string()]).collect(),
-            runs: session.run_id.iter().map(ToString::to_string).collect(),
-            files: session.transcripts.iter().map(|transcript| PathBuf::from(&transcript.path)).collect(),
-        }
     }
 }
 
@@ -128,14 +105,17 @@ fn above(session: &Session) -> Option<SessionId> {
 }
 
 impl Plan {
-    /// A session with its sub-agents; `None` when there is none.
+    /// A session with its sub-agents, those included that were pruned before; `None` when there is none.
     pub(crate) fn of_family(reader: &Reader, id: SessionId) -> Result<Option<Self>, ReadError> {
-        let sessions = all_sessions(reader)?;
+        let (sessions, pruned) = (all_sessions(reader)?, reader.pruned()?);
+        let listed = sessions.iter().map(|session| (session.id, above(session)));
+        let unlisted = pruned.iter().map(|session| (session.known.id, session.about.above));
+        let links: Vec<(SessionId, Option<SessionId>)> = listed.chain(unlisted).collect();
         let mut family = HashSet::from([id]);
         loop {
             let before = family.len();
-            let below = sessions.iter().filter(|session| above(session).is_some_and(|above| family.contains(&above)));
-            let below: Vec<SessionId> = below.map(|session| session.id).collect();
+            let below = links.iter().filter(|(_, above)| above.is_some_and(|above| family.contains(&above)));
+            let below: Vec<SessionId> = below.map(|(id, _)| *id).collect();
             family.extend(below);
             if family.len() == before {
                 break;
@@ -144,6 +124,8 @@ impl Plan {
         let members: Vec<&Session> = sessions.iter().filter(|session| family.contains(&session.id)).collect();
         let mut plan = Self::default();
         plan.add(reader, &members)?;
+        let pruned = pruned.into_iter().filter(|session| family.contains(&session.known.id));
+        plan.sessions.extend(pruned.map(of_pruned));
         // The session itself first.
         plan.sessions.sort_by_key(|(session, _)| session.id != id);
         Ok(plan.sessions.first().is_some_and(|(first, _)| first.id == id).then_some(plan))
@@ -188,6 +170,7 @@ impl Plan {
                 last_event_at: session.last_event_at,
                 parent_session_id: session.parent_session_id,
                 is_running: seems_to_run(session),
+                was_pruned: false,
                 events,
                 bytes,
             };
@@ -199,6 +182,23 @@ impl Plan {
     pub(crate) fn about(&self) -> impl Iterator<Item = &About> {
         self.sessions.iter().map(|(_, about)| about)
     }
+}
+
+/// A session whose events are gone, and which can still be forgotten.
+fn of_pruned(session: PrunedSession) -> (RemovedSession, About) {
+    let PrunedSession { known, about } = session;
+    let removed = RemovedSession {
+        id: known.id,
+        provider: known.provider,
+        title: None,
+        last_event_at: about.last_event_at.unwrap_or(Timestamp::MIN),
+        parent_session_id: about.above,
+        is_running: false,
+        was_pruned: true,
+        events: 0,
+        bytes: 0,
+    };
+    (removed, about)
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! The policy, carried out by the threads that do it in the service.
 
 use std::{
-    sync::atomic::AtomicI64,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use events::{RunId, Timestamp};
-use ingest::{Gauges, Ingest, IngestLoop, IngestParts, NoObserver, Processes, WatchedRequest};
+use ingest::{Clock, Gauges, Ingest, IngestLoop, IngestParts, NoObserver, Processes, WatchedRequest};
 use projections::StatusRules;
 use server::LiveView;
 
 use super::*;
-use crate::plan::tests::{DAY_MS, NOW, World};
+use crate::{
+    clock::tests::Clocks,
+    plan::tests::{DAY_MS, NOW, World},
+};
 
 /// No agent runs.
 struct NoProcesses;
@@ -31,7 +33,7 @@ impl Processes for NoProcesses {
 
 /// Ingest and eraser over a store, with a clock of ours.
 struct Service {
-    now: Arc<AtomicI64>,
+    clocks: Clocks,
     retention: Retention,
     reader: Reader,
     inputs: IngestHandle,
@@ -41,11 +43,9 @@ struct Service {
 
 impl Service {
     fn start(world: World, policy: PrunePolicy) -> Self {
-        let now = Arc::new(AtomicI64::new(NOW.as_millisecond()));
-        let clock: Clock = Arc::new({
-            let now = Arc::clone(&now);
-            move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))
-        });
+        let clocks = Clocks::at(NOW);
+        let read = clocks.read();
+        let clock: Clock = Arc::new(move || read().wall);
         let World { dir, writer, .. } = world;
         let reader = writer.reader();
         let (inputs, incoming) = ingest::channel(8);
@@ -64,15 +64,22 @@ impl Service {
         };
         let mut ingest = IngestLoop::new(Ingest::new(parts).unwrap(), incoming);
         let (data, index) = (dir.path().to_owned(), None);
-        let parts = RetentionParts { data, reader: reader.clone(), inputs: inputs.clone(), index, clock, policy };
+        let parts = RetentionParts {
+            data,
+            reader: reader.clone(),
+            inputs: inputs.clone(),
+            index,
+            clocks: clocks.read(),
+            policy,
+        };
         let (retention, mut eraser) = Retention::new(parts);
         let threads = vec![thread::spawn(move || ingest.run()), thread::spawn(move || eraser.run())];
-        Self { now, retention, reader, inputs, threads, _dir: dir }
+        Self { clocks, retention, reader, inputs, threads, _dir: dir }
     }
 
     /// Lets time pass, and has the eraser look at the clock.
     fn pass(&self, ms: i64) {
-        self.now.fetch_add(ms, Ordering::Relaxed);
+        self.clocks.pass(ms);
         self.retention.wake();
     }
 
@@ -126,4 +133,126 @@ fn what_the_configuration_says_is_removed_after_the_start_and_every_day() {
     service.pass(89 * DAY_MS);
     service.leaves(&[]);
     service.stop();
+}
+
+/// Runs a request to its end.
+fn wait<T>(request: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(request)
+}
+
+fn names(service: &Service) -> Vec<String> {
+    let sessions = all_sessions(&service.reader).unwrap();
+    let mut names: Vec<String> = sessions.into_iter().filter_map(|session| session.provider_session_id).collect();
+    names.sort_unstable();
+    names
+}
+
+fn older_than(days: i64) -> PruneRequest {
+    PruneRequest { older_than_s: Some((days * DAY_MS) as u64 / 1_000), ..PruneRequest::default() }
+}
+
+#[test]
+fn a_clock_that_jumped_removes_nothing_until_it_kept_pace() {
+    let mut world = World::new();
+    world.add("today", 0, None, "/p");
+    world.add("ancient", 800, None, "/p");
+    let rule = PruneRule { older_than_ms: Some(180 * DAY_MS), ..PruneRule::default() };
+    let service = Service::start(world, PrunePolicy { all: rule, projects: Vec::new() });
+    service.pass(15 * 60_000);
+    service.leaves(&["today"]);
+    assert_eq!(service.retention.clock_doubt(), None);
+    service.clocks.jump(365 * DAY_MS);
+    for _ in 0..20 {
+        service.pass(3_600_000);
+        // The eraser has looked at the clock when it has done what comes after.
+        let report =
+            wait(service.retention.prune(PruneRequest { project: Some("/none".into()), ..Default::default() }));
+        assert!(report.unwrap().sessions.is_empty());
+        assert_eq!(names(&service), ["today"]);
+    }
+    let doubt = service.retention.clock_doubt().unwrap();
+    assert!(doubt.contains("--clock-is-right") && doubt.contains("1 year"), "{doubt}");
+    assert_eq!(wait(service.retention.status()).unwrap().clock.as_deref(), Some(&*doubt));
+    // Time that passes in fact makes a clock right in the end.
+    service.leaves(&[]);
+    assert_eq!(service.retention.clock_doubt(), None);
+    service.stop();
+}
+
+#[test]
+fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is_right() {
+    let mut world = World::new();
+    world.add("today", 0, None, "/p");
+    world.add("ancient", 800, None, "/p");
+    let service = Service::start(world, PrunePolicy::default());
+    let prune = |request: PruneRequest| wait(service.retention.prune(request));
+    let dry = |request: PruneRequest| PruneRequest { dry_run: true, ..request };
+    let right = |request: PruneRequest| PruneRequest { clock_is_right: true, ..request };
+    assert_eq!(prune(dry(older_than(30))).unwrap().sessions.len(), 1);
+    assert_eq!(prune(older_than(900)).unwrap().sessions.len(), 0);
+    service.clocks.jump(365 * DAY_MS);
+    for request in [older_than(30), dry(older_than(30)), PruneRequest { project: Some("/p".into()), ..older_than(1) }] {
+        let refused = prune(request).unwrap_err();
+        assert!(matches!(refused, Refusal::Conflict(_)), "{refused:?}");
+        let text = refused.to_string();
+        assert!(
+            ["nothing is removed", "clock", "1 year", "--clock-is-right"].iter().all(|part| text.contains(part)),
+            "{text}"
+        );
+    }
+    assert_eq!(names(&service), ["ancient", "today"]);
+    // A look at what would be removed is no word about the clock.
+    assert_eq!(prune(dry(right(older_than(30)))).unwrap().sessions.len(), 2);
+    assert!(prune(older_than(30)).is_err());
+    assert_eq!(prune(right(older_than(500))).unwrap().sessions.len(), 1);
+    assert_eq!(names(&service), ["today"]);
+    assert_eq!(prune(older_than(30)).unwrap().sessions.len(), 1, "the clock is right from now on");
+    service.stop();
+}
+
+#[test]
+fn a_pruned_session_leaves_what_is_kept_on_purpose_and_is_forgotten_with_it() {
+    for prunes in [true, false] {
+        let mut world = World::new();
+        world.add("old", 40, None, "/p");
+        world.add("helper", 40, Some("old"), "/p");
+        world.add("new", 2, None, "/p");
+        let ids: Vec<SessionId> = world.sessions.iter().map(|session| session.id).collect();
+        for id in &ids {
+            let approval = serde_json::json!({"session_id": id, "command": format!("deploy {id}"), "cwd": "/p"});
+            let body = serde_json::json!({"at": 1, "what": "decided", "approval": approval});
+            world.writer.audit(&body.to_string()).unwrap();
+        }
+        let data = world.dir.path().to_owned();
+        let service = Service::start(world, PrunePolicy::default());
+        let audit = || {
+            let rows = service.reader.audit(0, 99).unwrap();
+            let held = |id: &SessionId| rows.iter().any(|row| row.body.contains(&id.to_string()));
+            ids.iter().map(held).collect::<Vec<_>>()
+        };
+        if prunes {
+            assert_eq!(wait(service.retention.prune(older_than(30))).unwrap().sessions.len(), 2);
+            service.leaves(&["new"]);
+            assert_eq!(audit(), [true; 3], "decisions outlive a pruned session");
+        }
+        // By the session or by the helper alone.
+        let plan = wait(service.retention.forget(ids[1], true)).unwrap();
+        assert_eq!((plan.sessions.len(), plan.sessions[0].was_pruned), (1, prunes));
+        let report = wait(service.retention.forget(ids[0], false)).unwrap();
+        assert_eq!(report.sessions.len(), 2);
+        service.leaves(&["new"]);
+        assert_eq!(audit(), [false, false, true]);
+        assert_eq!(service.reader.verify_audit(None).unwrap().broken, None);
+        assert!(service.reader.pruned().unwrap().is_empty());
+        assert!(wait(service.retention.forget(ids[0], false)).is_err(), "there is nothing left to forget");
+        let reader = service.reader.clone();
+        service.stop();
+        drop(reader);
+        for file in ["capture.db", "capture.db-wal"] {
+            let bytes = std::fs::read(data.join(file)).unwrap_or_default();
+            let id = ids[0].to_string();
+            assert!(!bytes.windows(id.len()).any(|window| window == id.as_bytes()), "{file}");
+        }
+    }
 }

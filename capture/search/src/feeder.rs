@@ -5,6 +5,16 @@
 //! searches, or every ten seconds: each commit is files of its own, which are written again when they are merged, and
 //! a writer takes megabytes while it is open.
 //! When nothing can be written, it says so, gives up what is not committed, and tries again later.
+//!
+//! # Removed sessions
+//!
+//! A text is filed under the id of its session, which no other session gets. The store returns a session's events up to
+//! the transaction that removes the session, and none afterwards: an event and the id of its session are read by one
+//! statement, so there is no third case, also while the feeder is behind, after a restart and when the index is built
+//! again. The order to erase a session is given after that transaction, and repeated until it is carried out. The feeder
+//! carries it out between two batches, so whatever it read of the session is in the index or in its writer by then, and
+//! nothing is read later: deleting by the id deletes all. Then the files that held the texts are written again without
+//! them. Until that is done, a search leaves the session out (`searcher::without`).
 
 use std::{
     mem,

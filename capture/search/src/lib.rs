@@ -2,7 +2,8 @@
 //!
 //! The index is made from the store's committed events alone and can be removed at any time. It holds no text: hits lead
 //! to events of the store, and snippets are made from those. The only crate that uses tantivy. It never writes to the
-//! store, and ingest never waits for it. Start at [`SearchIndex`]; what is searchable is decided in `document`, what a
+//! store, and ingest never waits for it. Nothing of a session that was removed is found or stays in the files (`feeder`).
+//! Start at [`SearchIndex`]; what is searchable is decided in `document`, what a
 //! word is in `tokens`.
 
 mod document;

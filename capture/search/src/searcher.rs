@@ -166,6 +166,8 @@ impl SearchIndex {
         let began = Instant::now();
         let open = self.0.opened().ok_or(SearchError::NotReady)?;
         let (indexed, total) = self.progress();
+        // Before the files are looked at: what is erased from them in between is not asked for twice.
+        let node = without(&request.query.0, &store.erasing_ids()?);
         // What a damaged file says may make tantivy panic.
         let found = catch_unwind(AssertUnwindSafe(|| {
             let (searcher, was_opened) = open.reader.searcher(&open.index)?;
@@ -173,7 +175,7 @@ impl SearchIndex {
                 // It closes the parts when nobody searches any more.
                 self.0.wake();
             }
-            find(&open, &searcher, request)
+            find(&open, &searcher, request, &node)
         }));
         let FoundPage { texts, matches, is_lower_bound } = match found {
             Ok(Ok(found)) => found,
@@ -203,9 +205,21 @@ impl SearchIndex {
     }
 }
 
+/// A query that leaves out the sessions that were removed and whose texts the index may still have: their words are
+/// not counted either.
+fn without(node: &Node, removed: &[SessionId]) -> Node {
+    let is_of = |id: &SessionId| Node::Leaf(Field::Session, Condition::Exact(id.to_string().to_lowercase()));
+    let left_out = removed.iter().map(|id| Node::Not(Box::new(is_of(id))));
+    if removed.is_empty() { node.clone() } else { Node::And(std::iter::once(node.clone()).chain(left_out).collect()) }
+}
+
 /// Finds the texts of one page and one more, and how many there are in all.
-fn find(open: &OpenIndex, searcher: &Searcher, request: &SearchRequest) -> Result<FoundPage, TantivyError> {
-    let node = &request.query.0;
+fn find(
+    open: &OpenIndex,
+    searcher: &Searcher,
+    request: &SearchRequest,
+    node: &Node,
+) -> Result<FoundPage, TantivyError> {
     let by_time = request.sort == SearchSort::Time;
     let until = request.until.map(|until| {
         let last = Term::from_field_u64(open.fields.position, until);

@@ -3,6 +3,8 @@
 
 #[path = "index/feeding.rs"]
 mod feeding;
+#[path = "index/forgetting.rs"]
+mod forgetting;
 #[path = "index/full_disk.rs"]
 mod full_disk;
 #[path = "index/kills.rs"]

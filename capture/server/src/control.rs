@@ -42,10 +42,11 @@ pub trait Control: Send + Sync + 'static {
     /// Marks a session for the user's lists.
     fn mark(&self, session: SessionId, changes: Vec<MarkChange>) -> Reply<()>;
 
-    /// Removes a session with its sub-agents, or says what would be removed.
+    /// Removes a session with its sub-agents, or says what would be removed. Ends by itself in time; dropping the future
+    /// takes the request back.
     fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport>;
 
-    /// Removes old sessions, or says which would be removed.
+    /// Removes old sessions, or says which would be removed; as [`Self::forget`].
     fn prune(&self, request: PruneRequest) -> Reply<RemovalReport>;
 
     /// What is still to be erased of removed sessions.
@@ -338,6 +339,9 @@ pub enum Refusal {
     /// Whoever does it is busy or stopping.
     #[error("temporarily unavailable")]
     Unavailable,
+    /// It could not be done in time; the text says what was done.
+    #[error("{0}")]
+    Busy(String),
     /// It went wrong; the text goes to the log, not to the client.
     #[error("{0}")]
     Failed(String),

@@ -161,6 +161,35 @@ pub(crate) async fn target<O: Operation>(call: &Call<O>) -> Result<SessionId, Ap
     Ok(in_path(call).await?.id)
 }
 
+/// The session in the path, if it was removed to save space: by its id, the agent's id, or a beginning or end of an id
+/// that fits no other of those.
+pub(crate) async fn pruned<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
+    let name = call.segment.to_string();
+    let sessions = call.app.read(|reader| reader.pruned()).await?;
+    let part = IdPart::new(&name);
+    let is_named = |id: &str| id.eq_ignore_ascii_case(&name);
+    let fits = |id: SessionId, agents_id: &str| {
+        part.as_ref().is_some_and(|part| part.fits(&id.to_string()) || agents_id.starts_with(&name))
+    };
+    let (mut named, mut fitting) = (Vec::new(), Vec::new());
+    for session in &sessions {
+        let (id, agents_id) = (session.known.id, &*session.known.provider_session_id);
+        if is_named(&id.to_string()) || agents_id == name {
+            named.push(id);
+        } else if fits(id, agents_id) {
+            fitting.push(id);
+        }
+    }
+    match (named.as_slice(), fitting.as_slice()) {
+        ([id, ..], _) | ([], [id]) => Ok(*id),
+        ([], []) => Err(ApiError::session(&name)),
+        ([], [a, b, ..]) => {
+            let why = format!("`{}` matches several removed sessions, for instance {a} and {b}", shown(&name));
+            Err(ApiError::new(ErrorCode::Ambiguous, why))
+        }
+    }
+}
+
 fn on_board(app: &App, name: &str) -> Option<Arc<SessionEntry>> {
     if let Ok(id) = name.parse::<SessionId>()
         && let Some(entry) = app.live_view.get(id)

@@ -41,7 +41,7 @@ pub use lock::{InstanceLock, LockError, lock_file};
 pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
-pub use removal::{Compacted, ErasePending, RemovalKind, SessionRemoval};
+pub use removal::{About, Compacted, ErasePending, PrunedSession, RemovalKind, SessionRemoval};
 pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
 pub use text::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES};
 pub use timeline::{NOTABLE_KINDS, TimelineFilter, is_failure, is_notable};

@@ -194,7 +194,7 @@ impl Salvage<'_> {
         for table in ["known_blocks", "known_batches"] {
             self.copy_known(table, &unread)?;
         }
-        for (table, key) in [("removed", "hash"), ("erasing", "session")] {
+        for (table, key) in [("removed", "hash"), ("erasing", "session"), ("pruned", "session")] {
             let keys = self.keys(table, key, &[table]);
             self.copy(table, key, &keys, &[], None)?;
         }

@@ -3,12 +3,20 @@
 //!
 //! The row of a session stays, with a hash for a name. So its number is not given to another session, the records that
 //! are known to be its own stay known, and a copy of its file adds nothing. What is still to be erased is in the table
-//! `erasing`: a process that is killed goes on at the next start.
+//! `erasing`: a process that is killed goes on at the next start. A session has a row there from the transaction that
+//! removes it until nothing of it is left, and no [`Reader`] returns events of a session with such a row
+//! ([`crate::rows::COLUMNS`]). So whoever reads the log, such as the search index, sees a session's events under the
+//! session's own id, or not at all.
+//!
+//! A session that was removed to save space also has a row in `pruned`: its ids, and where something of it is left on
+//! purpose. With that it can still be forgotten.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::PathBuf};
 
 use events::{Provider, SessionId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use projections::Session;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     audit::{self, AuditHead},
@@ -16,8 +24,8 @@ use crate::{
     open::StoreOpenError,
     reader::{Reader, lossy},
     rows::bits,
-    tombstones::{REMOVED, is_removed_name, removed_name},
-    writer::{CommitError, KnownSession, SessionRow, Writer},
+    tombstones::{REMOVED, removed_name},
+    writer::{CommitError, KnownSession, SessionRow, Writer, known_session},
 };
 
 /// Why a session is removed.
@@ -29,6 +37,58 @@ pub enum RemovalKind {
     Pruned,
 }
 
+/// What has to be known of a removed session until it is erased everywhere, and of a pruned one until it is forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// The agent's id of it, and its own.
+    pub names: Vec<String>,
+    /// The session it is a sub-agent of, or was merged into.
+    pub above: Option<SessionId>,
+    /// The runs that hosted it.
+    pub runs: Vec<String>,
+    /// Its transcripts.
+    pub files: Vec<PathBuf>,
+    /// When its last event happened.
+    pub last_event_at: Option<Timestamp>,
+}
+
+impl About {
+    /// What has to be known of a session that is stored.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        Self {
+            names: session.provider_session_id.clone().into_iter().chain([session.id.to_string()]).collect(),
+            above: session.merged_into.or(session.parent_session_id),
+            runs: session.run_id.iter().map(ToString::to_string).collect(),
+            files: session.transcripts.iter().map(|transcript| PathBuf::from(&transcript.path)).collect(),
+            last_event_at: Some(session.last_event_at),
+        }
+    }
+
+    fn stored(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What a row says. One that is damaged says nothing, and what the row's session left in files stays.
+    fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
+        let text = lossy(row, column)?.unwrap_or_default();
+        Ok(serde_json::from_str(&text).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was noted of a removed session cannot be read");
+            Self::default()
+        }))
+    }
+}
+
+/// A session that was removed to save space and can still be forgotten.
+#[derive(Debug, Clone)]
+pub struct PrunedSession {
+    /// The session, with the ids it had.
+    pub known: KnownSession,
+    /// What was noted of it.
+    pub about: About,
+}
+
 /// A session that is to be removed.
 #[derive(Debug, Clone)]
 pub struct SessionRemoval<'a> {
@@ -36,8 +96,8 @@ pub struct SessionRemoval<'a> {
     pub known: &'a KnownSession,
     /// Why.
     pub kind: RemovalKind,
-    /// What has to be known of it until it is erased everywhere; the store keeps it as it is.
-    pub about: &'a str,
+    /// What has to be known of it until it is erased everywhere.
+    pub about: &'a About,
     /// When.
     pub at: Timestamp,
 }
@@ -52,7 +112,7 @@ pub struct ErasePending {
     /// Why it was removed.
     pub kind: RemovalKind,
     /// What was noted of it.
-    pub about: String,
+    pub about: About,
 }
 
 /// The size of the database before and after it was compacted, bytes.
@@ -91,8 +151,8 @@ impl Writer {
         self.tombstones.of(provider, provider_session_id)
     }
 
-    /// Removes sessions from everything that is shown, within the open transaction. Gives the new end of the audit record
-    /// when something was taken out of it.
+    /// Removes sessions from everything that is shown, within the open transaction; all of them for the same reason.
+    /// Gives the new end of the audit record when something was taken out of it.
     ///
     /// # Errors
     /// When SQLite or the list of removed sessions cannot be written.
@@ -119,6 +179,22 @@ impl Writer {
         self.forget_decisions(&ids, *at).map(Some)
     }
 
+    /// The id of a session that was removed to save space, by the agent's id of it.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn pruned_id(&self, provider: Provider, provider_session_id: &str) -> Result<Option<SessionId>, ReadError> {
+        let sql =
+            "SELECT p.id FROM pruned p JOIN sessions s ON s.key = p.session WHERE s.provider = ?1 AND p.name = ?2";
+        self.connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let id = |row: &Row<'_>| Ok(SessionId::from_bytes(bits(row.get_ref(0)?.as_blob()?)));
+                statement.query_row(params![provider.code(), provider_session_id], id).optional()
+            })
+            .map_err(|source| ReadError::Sqlite { what: "pruned sessions", source })
+    }
+
     /// Positions up to the present end of the log, and up to this one, are not given again, also when their events are
     /// removed.
     ///
@@ -143,23 +219,26 @@ impl Writer {
         }
         let path = self.path().to_owned();
         let sqlite = |source| StoreOpenError::Sqlite { path: path.clone(), source };
-        let sessions = self.sessions().map_err(|error| match error {
+        let left = self.left_of_removed().map_err(|error| match error {
             ReadError::Sqlite { source, .. } => sqlite(source),
             ReadError::Damaged { .. } => sqlite(rusqlite::Error::InvalidQuery),
         })?;
-        let is_left = |known: &KnownSession| {
-            !is_removed_name(&known.provider_session_id)
-                && self.removed(known.provider, &known.provider_session_id).is_some()
-        };
-        let left: Vec<KnownSession> = sessions.into_iter().filter(is_left).collect();
         if left.is_empty() {
             return Ok(());
         }
         tracing::info!(sessions = left.len(), "removing sessions that were forgotten or pruned before");
-        let removals: Vec<_> = left.iter().map(again).collect();
-        let done = self.begin().and_then(|()| self.remove_sessions(&removals));
-        let done = done.and_then(|head| self.commit().map(|()| head));
-        match done {
+        let done = self.begin().and_then(|()| {
+            let mut head = None;
+            for kind in [RemovalKind::Forgotten, RemovalKind::Pruned] {
+                let of_kind = left.iter().filter(|(_, left)| *left == kind).map(|(session, _)| session);
+                let removals: Vec<SessionRemoval<'_>> = of_kind
+                    .map(|PrunedSession { known, about }| SessionRemoval { known, kind, about, at: Timestamp::MIN })
+                    .collect();
+                head = self.remove_sessions(&removals)?.or(head);
+            }
+            Ok(head)
+        });
+        match done.and_then(|head| self.commit().map(|()| head)) {
             Ok(head) => {
                 head.into_iter().for_each(|head| self.keep_head(head));
                 Ok(())
@@ -169,6 +248,28 @@ impl Writer {
                 Err(sqlite(error.source))
             }
         }
+    }
+
+    /// The sessions of which the database has more than the list of removed sessions allows, and what the list says.
+    fn left_of_removed(&self) -> Result<Vec<(PrunedSession, RemovalKind)>, ReadError> {
+        let reader = self.reader();
+        let mut left = Vec::new();
+        for known in self.sessions()? {
+            if let Some(kind) = self.removed(known.provider, &known.provider_session_id).filter(|_| !known.is_removed())
+            {
+                let names = vec![known.provider_session_id.to_string(), known.id.to_string()];
+                let unlisted = About { names, ..About::default() };
+                let about = reader.session(known.id)?.map_or(unlisted, |session| About::of(&session));
+                left.push((PrunedSession { known, about }, kind));
+            }
+        }
+        for session in reader.pruned()? {
+            let kind = self.removed(session.known.provider, &session.known.provider_session_id);
+            if kind == Some(RemovalKind::Forgotten) {
+                left.push((session, RemovalKind::Forgotten));
+            }
+        }
+        Ok(left)
     }
 
     fn keep_head(&self, head: AuditHead) {
@@ -222,15 +323,17 @@ impl Writer {
         Ok(deleted)
     }
 
-    /// Removed sessions are erased everywhere: what was noted of them goes too, also from the pages it was in.
+    /// Removed sessions are erased everywhere: what was noted of them goes too, also from the pages it was in. One that
+    /// was pruned when it was read and was forgotten since is not finished.
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn finish_erasing(&mut self, rows: &[SessionRow]) -> Result<(), CommitError> {
+    pub fn finish_erasing(&mut self, erased: &[(SessionRow, RemovalKind)]) -> Result<(), CommitError> {
         let failed = failed("the list of removed sessions");
         self.connection().execute_batch("PRAGMA secure_delete = ON").map_err(&failed)?;
-        let deleted = rows.iter().try_for_each(|row| {
-            self.connection().execute("DELETE FROM erasing WHERE session = ?1", [row.number()]).map(drop)
+        let sql = "DELETE FROM erasing WHERE session = ?1 AND forgotten = ?2";
+        let deleted = erased.iter().try_for_each(|(row, kind)| {
+            self.connection().execute(sql, params![row.number(), *kind == RemovalKind::Forgotten]).map(drop)
         });
         self.connection().execute_batch("PRAGMA secure_delete = OFF").map_err(&failed)?;
         deleted.map_err(failed)?;
@@ -287,11 +390,6 @@ impl Writer {
     }
 }
 
-/// A removal that is done again.
-fn again(known: &KnownSession) -> SessionRemoval<'_> {
-    SessionRemoval { known, kind: RemovalKind::Forgotten, about: "", at: Timestamp::MIN }
-}
-
 /// The tables with a row, or several, for a session.
 fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'session' \
@@ -303,7 +401,7 @@ fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> 
 
 fn remove_rows(connection: &Connection, removal: &SessionRemoval<'_>, tables: &[String]) -> rusqlite::Result<()> {
     let SessionRemoval { known, kind, about, .. } = removal;
-    let row = known.row.number();
+    let (row, about) = (known.row.number(), about.stored());
     connection
         .prepare_cached("DELETE FROM notified WHERE finding IN (SELECT id FROM findings WHERE session = ?1)")?
         .execute([row])?;
@@ -313,6 +411,11 @@ fn remove_rows(connection: &Connection, removal: &SessionRemoval<'_>, tables: &[
     connection
         .prepare_cached("INSERT OR REPLACE INTO erasing (session, id, forgotten, about) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![row, known.id.to_bytes().as_slice(), *kind == RemovalKind::Forgotten, about])?;
+    if *kind == RemovalKind::Pruned {
+        connection
+            .prepare_cached("INSERT INTO pruned (session, id, name, about) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![row, known.id.to_bytes().as_slice(), &*known.provider_session_id, about])?;
+    }
     // A row that another start made for the name goes: nothing belongs to it.
     let name = removed_name(known.provider, &known.provider_session_id);
     connection
@@ -355,11 +458,44 @@ impl Reader {
                         row: SessionRow::of(row.get(0)?),
                         id: SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?)),
                         kind: if row.get(2)? { RemovalKind::Forgotten } else { RemovalKind::Pruned },
-                        about: lossy(row, 3)?.unwrap_or_default(),
+                        about: About::read(row, 3)?,
                     })
                 })
                 .map_err(sqlite)?;
             rows.collect::<Result<_, _>>().map_err(sqlite)
+        })
+    }
+
+    /// The ids that sessions had which were removed and are not erased everywhere yet.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn erasing_ids(&self) -> Result<Vec<SessionId>, ReadError> {
+        self.with("removed sessions", |c| {
+            c.prepare_cached("SELECT id FROM erasing")
+                .and_then(|mut statement| {
+                    let id = |row: &Row<'_>| Ok(SessionId::from_bytes(bits(row.get_ref(0)?.as_blob()?)));
+                    statement.query_map([], id)?.collect()
+                })
+                .map_err(|source| ReadError::Sqlite { what: "removed sessions", source })
+        })
+    }
+
+    /// The sessions that were removed to save space and were not forgotten since.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn pruned(&self) -> Result<Vec<PrunedSession>, ReadError> {
+        self.with("pruned sessions", |c| {
+            let sql = "SELECT p.session, p.id, s.provider, p.name, s.capture, p.about \
+                       FROM pruned p JOIN sessions s ON s.key = p.session";
+            c.prepare_cached(sql)
+                .and_then(|mut statement| {
+                    let read =
+                        |row: &Row<'_>| Ok(PrunedSession { known: known_session(row)?, about: About::read(row, 5)? });
+                    statement.query_map([], read)?.collect()
+                })
+                .map_err(|source| ReadError::Sqlite { what: "pruned sessions", source })
         })
     }
 

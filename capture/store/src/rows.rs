@@ -22,10 +22,12 @@ pub(crate) fn marks(event: &Event) -> i64 {
         | if event.history { HISTORY } else { 0 }
 }
 
-/// The columns [`event`] reads, in its order.
+/// The columns [`event`] reads, in its order, and the tables they are in. A session that was removed has no events, from
+/// the transaction that removes it on, though they are deleted later and in small parts.
 pub(crate) const COLUMNS: &str = "e.position, s.id, e.sequence, e.id, e.kind, e.source, e.marks, e.created_at, e.observed_at, e.turn, e.parent, \
      e.agent, e.text, e.text_hash, e.text_length, e.data, f.path, e.generation, e.offset, e.length, e.delivery, s.provider, s.provider_session_id \
-     FROM events e JOIN sessions s ON s.key = e.session LEFT JOIN files f ON f.key = e.file";
+     FROM events e JOIN sessions s ON s.key = e.session \
+     AND NOT EXISTS (SELECT 1 FROM erasing WHERE erasing.session = e.session) LEFT JOIN files f ON f.key = e.file";
 
 /// The 16 bytes of an id; a damaged one is cut or filled with zeros.
 pub(crate) fn bits(blob: &[u8]) -> [u8; 16] {

@@ -243,6 +243,15 @@ CREATE TABLE known_blocks (
 ) STRICT;
 ALTER TABLE known_runs ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
 ",
+    // 12: the sessions that were removed to save space, so that they can be forgotten later: see `crate::removal`.
+    "
+CREATE TABLE pruned (
+  session INTEGER PRIMARY KEY,
+  id BLOB NOT NULL,
+  name TEXT NOT NULL,
+  about TEXT NOT NULL
+) STRICT;
+",
 ];
 
 /// The version this program writes.

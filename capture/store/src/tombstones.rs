@@ -4,7 +4,7 @@
 //! is written first: a session that it names and the database still has is removed when the store is opened.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
@@ -54,6 +54,8 @@ pub(crate) struct Tombstones {
     hashes: HashMap<NameHash, RemovalKind>,
     /// In the order in which they were added.
     listed: Vec<(RemovalKind, NameHash)>,
+    /// Those before the open transaction, if it adds some.
+    before: Option<Vec<(RemovalKind, NameHash)>>,
 }
 
 impl Tombstones {
@@ -76,9 +78,37 @@ impl Tombstones {
         Ok(tombstones)
     }
 
+    /// What was forgotten stays so, whatever else says that it was pruned.
     fn insert(&mut self, kind: RemovalKind, hash: NameHash) {
-        if self.hashes.insert(hash, kind).is_none() {
-            self.listed.push((kind, hash));
+        match self.hashes.entry(hash) {
+            Entry::Vacant(new) => {
+                new.insert(kind);
+                self.listed.push((kind, hash));
+            }
+            Entry::Occupied(mut known) if kind == RemovalKind::Forgotten => {
+                if known.insert(kind) == RemovalKind::Pruned
+                    && let Some(listed) = self.listed.iter_mut().find(|(_, listed)| *listed == hash)
+                {
+                    listed.0 = kind;
+                }
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    /// The transaction that added some is committed.
+    pub(crate) fn committed(&mut self) {
+        self.before = None;
+    }
+
+    /// The transaction that added some is undone: they are not removed after all.
+    pub(crate) fn rolled_back(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        self.hashes = before.iter().map(|(kind, hash)| (*hash, *kind)).collect();
+        self.listed = before;
+        if let Err(error) = self.write() {
+            let path = self.path.display();
+            tracing::error!(%path, %error, "sessions that could not be removed now are removed at the next start");
         }
     }
 
@@ -103,13 +133,15 @@ impl Tombstones {
         at: Timestamp,
     ) -> io::Result<rusqlite::Result<()>> {
         let hashes: Vec<NameHash> = names.map(|(provider, name)| hash_of(provider, name)).collect();
+        self.before.get_or_insert_with(|| self.listed.clone());
         for hash in &hashes {
             self.insert(kind, *hash);
         }
         self.bound();
         self.write()?;
         let insert = || {
-            let sql = "INSERT OR IGNORE INTO removed (hash, forgotten, at) VALUES (?1, ?2, ?3)";
+            let sql = "INSERT INTO removed (hash, forgotten, at) VALUES (?1, ?2, ?3) \
+                       ON CONFLICT (hash) DO UPDATE SET forgotten = max(forgotten, excluded.forgotten)";
             let mut statement = connection.prepare_cached(sql)?;
             for hash in &hashes {
                 statement.execute(params![hash.as_slice(), kind == RemovalKind::Forgotten, at.as_millisecond()])?;
@@ -172,6 +204,7 @@ mod tests {
         assert_eq!(tombstones.of(Provider::Claude, "a"), None);
         let names = [(Provider::Claude, "a"), (Provider::Codex, "b")];
         tombstones.add(&connection, RemovalKind::Forgotten, names.into_iter(), Timestamp::MIN).unwrap().unwrap();
+        tombstones.committed();
         for reload in ["both", "database", "file"] {
             match reload {
                 "database" => fs::remove_file(dir.path().join(TOMBSTONES_FILE)).unwrap(),
@@ -189,6 +222,53 @@ mod tests {
         }
         let text = fs::read_to_string(dir.path().join(TOMBSTONES_FILE)).unwrap();
         assert!(!text.contains("a\n") || text.lines().all(|line| parsed(line).is_some()), "{text}");
+    }
+
+    #[test]
+    fn a_pruned_session_may_be_forgotten_later_and_never_the_other_way_round() {
+        use RemovalKind::{Forgotten, Pruned};
+        let dir = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut connection).unwrap();
+        let mut tombstones = Tombstones::load(dir.path(), &connection).unwrap();
+        for (kind, expected) in [(Pruned, Pruned), (Forgotten, Forgotten), (Pruned, Forgotten)] {
+            let names = [(Provider::Claude, "a")];
+            tombstones.add(&connection, kind, names.into_iter(), Timestamp::MIN).unwrap().unwrap();
+            tombstones.committed();
+            assert_eq!(tombstones.of(Provider::Claude, "a"), Some(expected));
+            for without in [None, Some("removed-sessions")] {
+                let other = tempfile::tempdir().unwrap();
+                if without.is_none() {
+                    fs::copy(dir.path().join(TOMBSTONES_FILE), other.path().join(TOMBSTONES_FILE)).unwrap();
+                }
+                let loaded = Tombstones::load(other.path(), &connection).unwrap();
+                assert_eq!(loaded.of(Provider::Claude, "a"), Some(expected), "{without:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_transaction_added_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut connection).unwrap();
+        let mut tombstones = Tombstones::load(dir.path(), &connection).unwrap();
+        for (name, is_kept) in [("kept", true), ("undone", false), ("kept", false)] {
+            let transaction = connection.unchecked_transaction().unwrap();
+            let names = [(Provider::Claude, name)];
+            tombstones.add(&transaction, RemovalKind::Forgotten, names.into_iter(), Timestamp::MIN).unwrap().unwrap();
+            if is_kept {
+                transaction.commit().unwrap();
+                tombstones.committed();
+            } else {
+                transaction.rollback().unwrap();
+                tombstones.rolled_back();
+            }
+        }
+        for tombstones in [tombstones, Tombstones::load(dir.path(), &connection).unwrap()] {
+            let found = ["kept", "undone"].map(|name| tombstones.of(Provider::Claude, name).is_some());
+            assert_eq!(found, [true, false]);
+        }
     }
 
     #[test]

@@ -341,6 +341,7 @@ impl Writer {
             Ok(()) => {
                 self.files.committed();
                 self.known.committed();
+                self.tombstones.committed();
                 Ok(())
             }
             Err(source) => {
@@ -359,6 +360,7 @@ impl Writer {
             tracing::error!(%error, "cannot roll back a transaction");
         }
         self.known.rolled_back();
+        self.tombstones.rolled_back();
     }
 
     /// The session a record belongs to, if the record is known.

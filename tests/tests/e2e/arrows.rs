@@ -16,8 +16,8 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("monitor", "monitor", &["events", "projections"]),
     ("redact", "redact", &[]),
     ("redaction", "capture/redaction", &["events", "projections", "redact", "terminal"]),
-    ("notifier", "notifier", &["events", "outbound"]),
-    ("outbound", "outbound", &[]),
+    ("notifier", "notifier", &["atomic_file", "events", "outbound"]),
+    ("outbound", "outbound", &["atomic_file"]),
     ("export", "export", &["events", "projections", "session_tree"]),
     ("atomic_file", "atomic_file", &[]),
     ("session_tree", "runtime/session_tree", &[]),
@@ -73,7 +73,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("devices", "capture/devices", &["api", "atomic_file", "events"]),
     ("search", "capture/search", &["api", "events", "store"]),
-    ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
+    ("usage", "capture/usage", &["api", "atomic_file", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "monitor", "projections"]),
     ("hook_command", "capture/hook_command", &["agents", "api", "daemon", "events", "hooks", "processes"]),
     ("web_push", "capture/web_push", &["atomic_file"]),
@@ -113,7 +113,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "retention",
         "capture/retention",
-        &["api", "events", "hooks", "ingest", "projections", "search", "server", "store", "terminal"],
+        &["api", "atomic_file", "events", "hooks", "ingest", "projections", "search", "server", "store", "terminal"],
     ),
     (
         "daemon",

@@ -391,3 +391,154 @@ fn a_session_is_resumed_with_its_agents_own_command() {
     has(&text, &[&format!("args: --resume {id} --model claude-opus-5-5"), cwd.to_str().unwrap()]);
     has(&says(&machine, &["resume", "nobody"], 4), &["no session"]);
 }
+
+/// Another program holds the database: what is written waits for it.
+struct Held(Option<store::Writer>);
+
+impl Held {
+    fn hold(machine: &Machine) -> Self {
+        // The same database in another directory, whose lock is free.
+        let beside = machine.home().join("beside");
+        fs::create_dir_all(&beside).unwrap();
+        let link = beside.join("capture.db");
+        if !link.exists() {
+            std::os::unix::fs::symlink(machine.data().join("capture.db"), link).unwrap();
+        }
+        let mut writer = store::Writer::open(&beside).unwrap();
+        writer.begin().unwrap();
+        Self(Some(writer))
+    }
+
+    /// Lets go of it, and waits until the server has written again.
+    fn release(mut self, machine: &Machine, server: &Server, n: u64) {
+        let mut writer = self.0.take().unwrap();
+        writer.rollback();
+        drop(writer);
+        looked(machine, server, n);
+        looked(machine, server, n + 1);
+    }
+}
+
+#[test]
+fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, path) = write(&machine, 1, "ancient");
+    server.caught_up(&id, &path);
+    let own_id = server.session(&id)["id"].as_str().unwrap().to_owned();
+    let prune = json!({"older_than_s": 3_600}).to_string();
+    let held = Held::hold(&machine);
+    let nothing = "nothing was removed";
+    has(&says(&machine, &["prune", "--older-than", "1h", "--yes"], 1), &[nothing]);
+    has(&says(&machine, &["forget", &id, "--yes"], 1), &[nothing]);
+    for (method, route, body) in [
+        ("DELETE", format!("/api/v1/sessions/{id}"), None),
+        ("POST", "/api/v1/retention/prune".to_owned(), Some(prune.as_str())),
+    ] {
+        let answer = server.client.send(method, &route, body, PATIENCE).unwrap();
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        has(&answer.text(), &[nothing]);
+    }
+    // A client that went away before it had an answer.
+    for (method, route, body) in [
+        ("DELETE", format!("/api/v1/sessions/{own_id}"), None),
+        ("POST", "/api/v1/retention/prune".to_owned(), Some(prune.as_str())),
+    ] {
+        assert!(server.client.send(method, &route, body, Duration::from_millis(300)).is_err());
+    }
+    held.release(&machine, &server, 10);
+    assert!(known(&server, &id), "it failed, and is not done later");
+    server.stop();
+    let server = machine.serve();
+    looked(&machine, &server, 12);
+    assert!(known(&server, &id), "nor after a restart");
+    // Asked for again, it is done; what waits a little is done too.
+    let held = Held::hold(&machine);
+    let waiting = machine.command(&["forget", &id, "--yes"]).spawn().unwrap();
+    a_moment(500);
+    held.release(&machine, &server, 14);
+    let ended = waiting.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(!known(&server, &id));
+    gone(&machine, &[&id]);
+}
+
+#[test]
+fn a_session_that_is_indexed_only_in_part_is_forgotten() {
+    let machine = Machine::new(PROGRAM);
+    let mut server = machine.serve();
+    let (keep, keep_path) = write(&machine, 500, "innocent");
+    server.caught_up(&keep, &keep_path);
+    for round in 0..4_u64 {
+        let id = session(round + 1);
+        let word = |n: u64| format!("plantedr{round}n{n:05}");
+        let lines: String = (0..3_000)
+            .map(|n| prompt(&id, &uuid(round + 1, n), "/p", &format!("{} plantedplan alpha", word(n))))
+            .collect();
+        append(&machine.claude(&id), &lines);
+        eventually("it is read", || known(&server, &id).then_some(()));
+        a_moment(round * 100);
+        if round % 2 == 0 {
+            has(&says(&machine, &["forget", &id, "--yes"], 0), &["removed 1 session"]);
+        } else {
+            let answer = server.client.send("DELETE", &format!("/api/v1/sessions/{id}"), None, PATIENCE).unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let page = server.client.json("/api/v1/search?q=plantedplan").unwrap();
+            assert_eq!(page["matches"], 0, "round {round}: at once");
+            server.kill();
+            server = machine.serve();
+            eventually("it is erased", || (server.client.json("/api/v1/retention")?["erasing"] == 0).then_some(()));
+        }
+        // What comes later moves the index on.
+        looked(&machine, &server, 600 + round);
+        finds(&server, "innocent", 8 * (round + 2));
+        for q in ["plantedplan".to_owned(), word(0), word(1_500), word(2_999), "%22plantedplan%20alpha%22".to_owned()] {
+            let page = server.client.json(&format!("/api/v1/search?q={q}")).unwrap();
+            assert_eq!(
+                (&page["matches"], page["hits"].as_array().unwrap().len()),
+                (&json!(0), 0),
+                "round {round}: {q}"
+            );
+        }
+        gone(&machine, &["plantedplan", &word(0), &word(2_999), &id]);
+    }
+}
+
+#[test]
+fn a_pruned_session_is_forgotten_by_any_of_its_ids() {
+    let machine = Machine::new(PROGRAM);
+    let mut server = machine.serve();
+    let mut pruned = Vec::new();
+    for n in 1..=4 {
+        let (id, path) = write(&machine, n, &planted());
+        server.caught_up(&id, &path);
+        pruned.push((id.clone(), server.session(&id)["id"].as_str().unwrap().to_owned()));
+    }
+    has(&says(&machine, &["prune", "--older-than", "1h", "--yes"], 0), &["removed 4 sessions"]);
+    let elsewhere = says(&machine, &["forget", "nobody", "--yes"], 4);
+    has(&elsewhere, &["no session"]);
+    for (n, (id, own_id)) in pruned.iter().enumerate() {
+        if n == 2 {
+            server.stop();
+            server = machine.serve();
+        }
+        let given = [id.as_str(), own_id, &own_id[own_id.len() - 8..], id][n];
+        assert!(!holds(&machine.data(), id).is_empty(), "prune leaves where its file was read up to");
+        has(&says(&machine, &["forget", given, "--dry-run"], 0), &["would remove 1 session", "pruned before"]);
+        assert!(!holds(&machine.data(), id).is_empty(), "a dry run has no effect");
+        if n == 3 {
+            let answer = server.client.send("DELETE", &format!("/api/v1/sessions/{given}"), None, PATIENCE).unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            eventually("it is erased", || (server.client.json("/api/v1/retention")?["erasing"] == 0).then_some(()));
+        } else {
+            has(&says(&machine, &["forget", given, "--yes"], 0), &["removed 1 session"]);
+        }
+        gone(&machine, &[id, own_id]);
+        has(&says(&machine, &["forget", given, "--yes"], 4), &["no session"]);
+    }
+    gone(&machine, &[&planted()]);
+    has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
+    append(&machine.claude(&pruned[0].0), &prompt(&pruned[0].0, &uuid(1, 90), "/", &format!("{} again", planted())));
+    looked(&machine, &server, 20);
+    gone(&machine, &[&planted(), &pruned[0].0]);
+}

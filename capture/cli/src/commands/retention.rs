@@ -7,6 +7,8 @@ use api::{
     routes::{ForgetSession, GetRetention, PruneSessions},
 };
 
+use events::SessionId;
+
 use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
 use crate::terminal::safe;
 use client::Client;
@@ -32,6 +34,9 @@ pub(super) struct PruneArguments {
     /// Only sessions that began in this directory or below it; without another condition all of them.
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    /// Remove sessions for their age though the clock of this machine jumped: you have looked at it and it is right.
+    #[arg(long)]
+    clock_is_right: bool,
     #[command(flatten)]
     how: How,
 }
@@ -74,14 +79,41 @@ pub(super) fn forget(context: &Context, arguments: &ForgetArguments) -> anyhow::
     let ids: Vec<String> = arguments
         .sessions
         .iter()
-        .map(|given| Ok(find(&client, given)?.id.to_string()))
+        .map(|given| Ok(find_removable(&client, given)?.to_string()))
         .collect::<anyhow::Result<_>>()?;
     let remove = |dry_run| -> anyhow::Result<RemovalReport> {
         let query = RemovalQuery { dry_run: Some(dry_run) };
-        let reports = ids.iter().map(|id| client.delete::<ForgetSession>(id, &query));
-        Ok(RemovalReport::all(reports.collect::<Result<Vec<_>, _>>()?))
+        let mut reports: Vec<RemovalReport> = Vec::new();
+        for id in &ids {
+            if reports.iter().flat_map(|report| &report.sessions).any(|gone| gone.id.to_string() == *id) {
+                // It went with its parent.
+                continue;
+            }
+            match client.delete::<ForgetSession>(id, &query) {
+                Ok(report) => reports.push(report),
+                Err(error) if reports.is_empty() || dry_run => return Err(error.into()),
+                Err(error) => {
+                    let done = reports.iter().map(|report| report.sessions.len() as u64).sum();
+                    return Err(Failed::Other(format!("removed {}, but not {id}: {error}", sessions(done))).into());
+                }
+            }
+        }
+        Ok(RemovalReport::all(reports))
     };
     carry_out(context, &client, &arguments.how, "Forget", remove)
+}
+
+/// Finds the session a person means, also one that was pruned.
+fn find_removable(client: &Client, given: &str) -> anyhow::Result<SessionId> {
+    let unlisted = match find(client, given) {
+        Ok(session) => return Ok(session.id),
+        Err(error) => error,
+    };
+    match client.delete::<ForgetSession>(given, &RemovalQuery { dry_run: Some(true) }) {
+        Ok(plan) => plan.sessions.first().map(|session| session.id).ok_or(unlisted),
+        Err(error) if error.status() == Some(404) => Err(unlisted),
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Result<()> {
@@ -94,9 +126,10 @@ pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Re
         older_than_s,
         larger_than_bytes: arguments.larger_than.map(|ByteSize(bytes)| bytes),
         project: project.map(|dir| dir.to_string_lossy().into_owned()),
+        clock_is_right: arguments.clock_is_right,
         dry_run: false,
     };
-    if request == PruneRequest::default() {
+    if request == (PruneRequest { clock_is_right: arguments.clock_is_right, ..PruneRequest::default() }) {
         return Err(Failed::Usage("expected --older-than, --larger-than or --project".into()).into());
     }
     let client = context.client()?;
@@ -159,7 +192,10 @@ fn sessions(count: u64) -> String {
 fn in_words(report: &RemovalReport, verb: &str) -> String {
     let row = |session: &RemovedSession| {
         let title = session.title.as_deref().unwrap_or("(no title)");
-        let notes = [(session.is_running, ", running: what it does from now on is not recorded either")];
+        let notes = [
+            (session.is_running, ", running: what it does from now on is not recorded either"),
+            (session.was_pruned, ", pruned before"),
+        ];
         let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
         let (id, at) = (style::short(&session.id), style::local(session.last_event_at));
         format!("  {id}  {}  {at}  {}{notes}\n", session.provider, safe(title))

@@ -151,3 +151,35 @@ fn a_session_is_forgotten_with_all_below_it() {
     assert_eq!(family("child"), Some(vec![id("child"), id("grandchild")]));
     assert_eq!(family("nobody"), None);
 }
+
+#[test]
+fn a_session_that_was_pruned_is_forgotten_with_all_below_it() {
+    let mut world = World::new();
+    world.add("top", 1, None, "/a");
+    world.add("child", 1, Some("top"), "/a");
+    world.add("grandchild", 1, Some("child"), "/a");
+    world.add("other", 1, None, "/a");
+    let id = |name: &str| SessionId::mint(Timestamp::MIN, Provider::Claude, name);
+    let prune = |world: &mut World, name: &str| {
+        let known = world.writer.sessions().unwrap().into_iter().find(|known| known.id == id(name)).unwrap();
+        let about = About::of(world.sessions.iter().find(|session| session.id == id(name)).unwrap());
+        let removal = store::SessionRemoval { known: &known, kind: store::RemovalKind::Pruned, about: &about, at: NOW };
+        world.writer.begin().unwrap();
+        world.writer.remove_sessions(&[removal]).unwrap();
+        world.writer.commit().unwrap();
+    };
+    // One of the family after another: what is left and what was pruned belong together.
+    for pruned in ["child", "top", "grandchild"] {
+        prune(&mut world, pruned);
+        for (of, expected) in [("top", vec!["top", "child", "grandchild"]), ("child", vec!["child", "grandchild"])] {
+            let plan = Plan::of_family(&world.writer.reader(), id(of)).unwrap().unwrap();
+            let mut names: Vec<String> = plan.about().map(|about| about.names[0].clone()).collect();
+            assert_eq!(names[0], of, "itself first");
+            names[1..].sort();
+            assert_eq!(names, expected, "{of} when {pruned} was pruned");
+        }
+    }
+    let plan = Plan::of_family(&world.writer.reader(), id("top")).unwrap().unwrap();
+    assert!(plan.sessions.iter().all(|(session, _)| session.was_pruned && session.events == 0));
+    assert_eq!(plan.sessions[0].0.last_event_at, NOW.plus_ms(-DAY_MS));
+}

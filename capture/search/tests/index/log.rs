@@ -13,7 +13,7 @@ use api::search::{SearchHit, SearchPage, SearchQuery, SearchSort};
 use events::{Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, Timestamp, TurnId};
 use jiff::tz::TimeZone;
 use search::{Clock, Pace, SearchError, SearchIndex, SearchRequest};
-use store::{PackedText, Reader, SessionRow, Writer};
+use store::{About, PackedText, Reader, RemovalKind, SessionRemoval, SessionRow, Writer};
 
 /// The time of the first event.
 pub(crate) const FIRST: &str = "2026-11-01T00:00:00.000Z";
@@ -97,6 +97,32 @@ impl Log {
         self.begin();
         self.add(session, payload, text);
         self.commit()
+    }
+
+    /// Forgets a session, as ingest does: its events are erased later.
+    pub(crate) fn forget(&mut self, name: &str) -> SessionId {
+        let id = self.session(name);
+        let known = self.writer.sessions().unwrap().into_iter().find(|known| known.id == id).unwrap();
+        let (kind, about) = (RemovalKind::Forgotten, About::default());
+        self.writer.begin().unwrap();
+        let removal = SessionRemoval { known: &known, kind, about: &about, at: Timestamp::MIN };
+        self.writer.remove_sessions(&[removal]).unwrap();
+        self.writer.commit().unwrap();
+        id
+    }
+
+    /// Erases up to `limit` events of removed sessions; gives how many there were.
+    pub(crate) fn erase_events(&mut self, limit: usize) -> usize {
+        let pending = self.writer.reader().erasing().unwrap();
+        let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
+        self.writer.erase_events(&rows, limit).unwrap()
+    }
+
+    /// Removed sessions are erased everywhere.
+    pub(crate) fn finish_erasing(&mut self) {
+        let pending = self.writer.reader().erasing().unwrap();
+        let erased: Vec<_> = pending.iter().map(|pending| (pending.row, pending.kind)).collect();
+        self.writer.finish_erasing(&erased).unwrap();
     }
 
     pub(crate) fn session(&self, name: &str) -> SessionId {

@@ -1,20 +1,31 @@
 //! Requests that remove sessions. They are forwarded to the daemon.
 
-use api::routes::{ForgetSession, GetRetention, PruneSessions};
+use api::{
+    ErrorCode,
+    routes::{ForgetSession, GetRetention, PruneSessions},
+};
 
-use crate::{answer::HandlerResult, call::Call, lookup::target};
+use crate::{
+    answer::HandlerResult,
+    call::Call,
+    lookup::{pruned, target},
+};
 
 /// `DELETE /api/v1/sessions/{id}`
 pub(crate) async fn forget(call: Call<ForgetSession>) -> HandlerResult {
-    let session = target(&call).await?;
-    let report = call.app.ask(call.app.control.forget(session, call.query.dry_run.unwrap_or(false))).await?;
+    let session = match target(&call).await {
+        Err(error) if error.code == ErrorCode::NotFound => pruned(&call).await?,
+        found => found?,
+    };
+    // It ends in time by itself: an answer that does not wait for the end could be wrong.
+    let report = call.app.control.forget(session, call.query.dry_run.unwrap_or(false)).await?;
     call.answer(&report)
 }
 
 /// `POST /api/v1/retention/prune`
 pub(crate) async fn prune(mut call: Call<PruneSessions>) -> HandlerResult {
     let request = call.body().await?;
-    let report = call.app.ask(call.app.control.prune(request)).await?;
+    let report = call.app.control.prune(request).await?;
     call.answer(&report)
 }
 

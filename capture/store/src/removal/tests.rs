@@ -52,18 +52,25 @@ fn add(writer: &mut Writer, name: &str, texts: &[String]) -> KnownSession {
 fn erase(writer: &mut Writer) {
     let pending = writer.reader().erasing().unwrap();
     let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
+    let erased: Vec<_> = pending.iter().map(|pending| (pending.row, pending.kind)).collect();
     let (texts, until) = writer.reader().texts_only_of(&rows).unwrap();
     writer.erase_texts(&texts, until).unwrap();
     while writer.erase_events(&rows, 3).unwrap() > 0 {}
     writer.compact().unwrap();
-    writer.finish_erasing(&rows).unwrap();
+    writer.finish_erasing(&erased).unwrap();
 }
 
 fn remove(writer: &mut Writer, known: &KnownSession, kind: RemovalKind) {
     writer.begin().unwrap();
-    let removal = SessionRemoval { known, kind, about: "planted about", at: Timestamp::from_millisecond(7) };
-    writer.remove_sessions(&[removal]).unwrap();
+    removed(writer, known, kind);
     writer.commit().unwrap();
+}
+
+/// Removes a session within the open transaction.
+fn removed(writer: &mut Writer, known: &KnownSession, kind: RemovalKind) {
+    let about = About { names: vec!["planted about".into()], ..About::default() };
+    let removal = SessionRemoval { known, kind, about: &about, at: Timestamp::from_millisecond(7) };
+    writer.remove_sessions(&[removal]).unwrap();
 }
 
 fn holds(directory: &Path, word: &str) -> Vec<String> {
@@ -126,10 +133,7 @@ fn a_removal_that_was_cut_off_is_finished() {
     let known = add(&mut writer, "s", &texts("plantedword"));
     // Killed between the list and the transaction.
     writer.begin().unwrap();
-    let removal =
-        SessionRemoval { known: &known, kind: RemovalKind::Forgotten, about: "", at: Timestamp::from_millisecond(7) };
-    writer.remove_sessions(&[removal]).unwrap();
-    writer.rollback();
+    removed(&mut writer, &known, RemovalKind::Forgotten);
     drop(writer);
     let mut writer = Writer::open(dir.path()).unwrap();
     let pending = writer.reader().erasing().unwrap();
@@ -187,8 +191,133 @@ fn a_pruned_session_leaves_its_decisions_and_gives_its_space_back() {
     remove(&mut writer, &known, RemovalKind::Pruned);
     while writer.erase_events(&[known.row], 100).unwrap() > 0 {}
     while writer.give_back().unwrap().unwrap() > 0 {}
-    writer.finish_erasing(&[known.row]).unwrap();
+    writer.finish_erasing(&[(known.row, RemovalKind::Pruned)]).unwrap();
     let after = std::fs::metadata(writer.path()).unwrap().len();
     assert!(after + 400 * 900 < compacted.after, "{after} {compacted:?}");
     assert_eq!(writer.reader().audit(0, 9).unwrap()[0].body, body);
+}
+
+#[test]
+fn the_events_of_a_removed_session_are_gone_from_the_transaction_on_that_removes_it() {
+    for kind in [RemovalKind::Forgotten, RemovalKind::Pruned] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(dir.path()).unwrap();
+        let other = add(&mut writer, "other", &texts("innocent"));
+        let known = add(&mut writer, "s", &texts("plantedword"));
+        let reader = writer.reader();
+        let end = writer.position().unwrap();
+        let sessions = |reader: &Reader| {
+            let of_kinds = reader.log_of(0, end, 100, &[Kind::UserPrompt]).unwrap();
+            let logs = [reader.log(0, 100, None).unwrap(), reader.live_log(0, end, 100).unwrap(), of_kinds];
+            let one_by_one = (1..=end).filter_map(|position| reader.event_at(position).unwrap()).collect();
+            logs.into_iter()
+                .chain([one_by_one])
+                .map(|log: Vec<Event>| {
+                    let mut ids: Vec<SessionId> = log.iter().map(|event| event.session_id).collect();
+                    ids.dedup();
+                    ids
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sessions(&reader), vec![vec![other.id, known.id]; 4]);
+        writer.begin().unwrap();
+        removed(&mut writer, &known, kind);
+        assert_eq!(sessions(&reader), vec![vec![other.id, known.id]; 4], "{kind:?}: not before the commit");
+        writer.commit().unwrap();
+        assert_eq!(sessions(&reader), vec![vec![other.id]; 4], "{kind:?}");
+        assert_eq!(reader.erasing_ids().unwrap(), [known.id]);
+        drop(writer);
+        let mut writer = Writer::open(dir.path()).unwrap();
+        assert_eq!(sessions(&writer.reader()), vec![vec![other.id]; 4], "{kind:?}: after a restart");
+        erase(&mut writer);
+        assert_eq!(sessions(&writer.reader()), vec![vec![other.id]; 4], "{kind:?}: when it is erased");
+        assert!(writer.reader().erasing_ids().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_removal_that_is_undone_leaves_the_session_also_after_a_restart() {
+    for kind in [RemovalKind::Forgotten, RemovalKind::Pruned] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(dir.path()).unwrap();
+        let (known, gone) = (add(&mut writer, "s", &texts("one")), add(&mut writer, "gone", &texts("two")));
+        remove(&mut writer, &gone, RemovalKind::Forgotten);
+        writer.begin().unwrap();
+        removed(&mut writer, &known, kind);
+        writer.rollback();
+        for restarted in [false, true] {
+            if restarted {
+                drop(writer);
+                writer = Writer::open(dir.path()).unwrap();
+            }
+            assert!(writer.reader().session_json(known.id).unwrap().is_some(), "{kind:?}");
+            assert_eq!(writer.removed(Provider::Claude, "s"), None, "{kind:?}");
+            assert_eq!(writer.removed(Provider::Claude, "gone"), Some(RemovalKind::Forgotten));
+        }
+    }
+}
+
+#[test]
+fn a_pruned_session_can_be_forgotten() {
+    for was_erased in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(dir.path()).unwrap();
+        let known = add(&mut writer, "plantedname", &texts("plantedword"));
+        let other = add(&mut writer, "other", &texts("innocent"));
+        for of in [&known, &other] {
+            let body = format!(
+                r#"{{"at":"t","what":"decided","approval":{{"session_id":"{}","command":"of {}"}}}}"#,
+                of.id, of.provider_session_id
+            );
+            writer.audit(&body).unwrap();
+        }
+        remove(&mut writer, &known, RemovalKind::Pruned);
+        let while_pruned = writer.reader().erasing().unwrap();
+        if was_erased {
+            erase(&mut writer);
+        }
+        assert_eq!(writer.pruned_id(Provider::Claude, "plantedname").unwrap(), Some(known.id));
+        let pruned = writer.reader().pruned().unwrap().pop().unwrap();
+        assert_eq!((pruned.known.id, pruned.known.row), (known.id, known.row));
+        assert_eq!(pruned.about.names, ["planted about"]);
+        remove(&mut writer, &pruned.known, RemovalKind::Forgotten);
+        if !was_erased {
+            // What was begun for the pruned session does not count for the forgotten one.
+            let begun: Vec<_> = while_pruned.iter().map(|pending| (pending.row, pending.kind)).collect();
+            writer.finish_erasing(&begun).unwrap();
+            assert_eq!(writer.reader().erasing().unwrap()[0].kind, RemovalKind::Forgotten);
+        }
+        erase(&mut writer);
+        for word in ["plantedword", "plantedname", "planted about", &known.id.to_string()] {
+            assert_eq!(holds(dir.path(), word), Vec::<String>::new(), "{word}");
+        }
+        assert!(writer.reader().pruned().unwrap().is_empty());
+        assert_eq!(writer.removed(Provider::Claude, "plantedname"), Some(RemovalKind::Forgotten));
+        assert_eq!(writer.reader().verify_audit(None).unwrap().broken, None);
+        assert!(writer.reader().audit(0, 9).unwrap()[1].body.contains("of other"), "the other one's stays");
+    }
+}
+
+#[test]
+fn what_was_pruned_or_forgotten_since_a_backup_is_so_in_what_is_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let (old, done) = (add(&mut writer, "old", &texts("one")), add(&mut writer, "done", &texts("two")));
+    remove(&mut writer, &done, RemovalKind::Pruned);
+    erase(&mut writer);
+    let copy = dir.path().join("old.db");
+    crate::backup(writer.path(), &copy, false).unwrap();
+    remove(&mut writer, &old, RemovalKind::Pruned);
+    let pruned = writer.reader().pruned().unwrap();
+    let done = pruned.iter().find(|pruned| pruned.known.id == done.id).unwrap();
+    remove(&mut writer, &done.known, RemovalKind::Forgotten);
+    erase(&mut writer);
+    drop(writer);
+    crate::restore(dir.path(), &copy).unwrap();
+    let writer = Writer::open(dir.path()).unwrap();
+    let mut kinds: Vec<_> = writer.reader().erasing().unwrap().iter().map(|left| (left.id, left.kind)).collect();
+    kinds.sort_by_key(|(id, _)| *id != old.id);
+    assert_eq!(kinds, [(old.id, RemovalKind::Pruned), (done.known.id, RemovalKind::Forgotten)]);
+    let pruned: Vec<_> = writer.reader().pruned().unwrap().iter().map(|pruned| pruned.known.id).collect();
+    assert_eq!(pruned, [old.id], "it can still be forgotten");
 }

@@ -1252,6 +1252,8 @@ export type Provider = ("unknown" | "claude" | "codex" | "gemini" | "pi" | "capt
 
 /** Which sessions to remove to save space. Sessions that run are never removed. */
 export type PruneRequest = {
+  /** A person has looked at the clock and it is right, although it jumped. */
+  clock_is_right?: boolean;
   /** Only say what would be removed. */
   dry_run?: boolean;
   /** The oldest sessions, until the database holds at most this, bytes. */
@@ -1524,10 +1526,14 @@ export type RemovedSession = {
   provider: Provider;
   /** Its title. */
   title: string | null;
+  /** Whether its events and texts were removed before, to save space. */
+  was_pruned: boolean;
 };
 
 /** What is still to be erased, and the size of the database. */
 export type RetentionStatus = {
+  /** Why the clock of this machine is not trusted, so that nothing is removed for its age; `null` when it is. */
+  clock: string | null;
   /** The size of the database, bytes. */
   database_bytes: number;
   /** Sessions that were removed, and of which something is still in the files. */

@@ -1,0 +1,256 @@
+//! Whether the wall clock can be trusted before anything is removed for its age.
+//!
+//! Nothing else is gone when the clock is wrong, so one reading of it is never enough. Each reading is compared with an
+//! earlier one that was trusted and is kept in a file:
+//!
+//! - In the same boot, the wall clock must have gone on as far as the boot clock, which nobody sets and which counts
+//!   while the machine sleeps. [`STEP_MS`] more is a jump.
+//! - Since an earlier boot, the machine may have been off, and nothing says for how long. Up to [`OFF_MS`] is taken for
+//!   that. Before the first reading ever, the time of the newest stored event stands for one.
+//!
+//! A clock that goes back removes nothing too early and is followed. A clock that jumped ahead is trusted again when it
+//! is back; when it has kept pace with the boot clock for [`STEADY_MS`] of running time, across boots too, so that a
+//! machine that really was off for long removes old sessions after a day; or when a person says that it is right.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use atomic_file::Durability;
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Name of the file with the last readings, in the data directory.
+const FILE: &str = "retention-clock.json";
+/// How far the wall clock may run ahead of the boot clock within one boot, ms.
+const STEP_MS: i64 = 3_600_000;
+/// How long the machine may have been off without question, ms: a long weekend.
+const OFF_MS: i64 = 3 * DAY_MS;
+/// How long a clock must keep pace before it is believed on its own, ms of running time.
+const STEADY_MS: i64 = DAY_MS;
+/// The first reading of a boot is taken when it has lasted this long, ms: by then the clock was set from the network.
+const BOOTED_MS: i64 = 10 * 60_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// Both clocks, read together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// The wall clock, which may be wrong.
+    pub wall: Timestamp,
+    /// Names the boot; empty when the system does not say.
+    pub boot: String,
+    /// Time since the boot, ms, including the time the machine slept.
+    pub since_boot_ms: i64,
+}
+
+impl ClockReading {
+    /// Time that passed since an earlier reading of the same boot, ms; `None` for one of another boot.
+    fn passed_since(&self, earlier: &Self) -> Option<i64> {
+        let is_same = !self.boot.is_empty() && self.boot == earlier.boot && self.since_boot_ms >= earlier.since_boot_ms;
+        is_same.then(|| self.since_boot_ms - earlier.since_boot_ms)
+    }
+
+    /// How much more the wall clock went on than the boot clock since an earlier reading, ms; since one of another boot,
+    /// how much it went on.
+    fn ahead_of(&self, earlier: &Self) -> i64 {
+        self.wall.since_ms(earlier.wall) - self.passed_since(earlier).unwrap_or(0)
+    }
+}
+
+/// Reads both clocks.
+pub type ReadClocks = Arc<dyn Fn() -> ClockReading + Send + Sync>;
+
+/// Why the wall clock is not trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClockDoubt {
+    why: Why,
+    /// What it says.
+    wall: Timestamp,
+    /// How long it has to keep pace yet, ms.
+    left_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// It went on this much more than the boot clock, ms.
+    Jumped(i64),
+    /// It is this much later than when it was last trusted, before this boot, ms.
+    Later(i64),
+    /// It is this much later than the newest event, and was never trusted before, ms.
+    NewestEvent(i64),
+    /// There is nothing to compare it with.
+    First,
+    /// The machine has only just started.
+    JustBooted,
+}
+
+impl ClockDoubt {
+    /// Whether something contradicts the clock; otherwise there is only nothing to confirm it.
+    pub(crate) const fn is_contradicted(&self) -> bool {
+        matches!(self.why, Why::Jumped(_) | Why::Later(_))
+    }
+}
+
+impl fmt::Display for ClockDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { why, wall, left_ms } = self;
+        write!(f, "the clock of this machine is not trusted: it says {wall}, ")?;
+        match why {
+            Why::Jumped(ms) => write!(f, "which is {} later than the time since it was last checked", Span(*ms))?,
+            Why::Later(ms) => write!(f, "{} after it was last checked, before this boot", Span(*ms))?,
+            Why::NewestEvent(ms) => write!(f, "{} after the newest event, and was not checked before", Span(*ms))?,
+            Why::First => f.write_str("and was not checked before")?,
+            Why::JustBooted => f.write_str("and the machine has only just started")?,
+        }
+        let left = (*left_ms).max(60_000);
+        write!(f, "; it is trusted once it has kept pace for {} more", Span(left))
+    }
+}
+
+/// A length of time in words, rounded down to its largest unit.
+struct Span(i64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(365 * DAY_MS, "year"), (DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute")];
+        let unit = units.into_iter().find(|(length, _)| self.0 >= *length);
+        let (number, name) = unit.map_or((self.0 / 1_000, "second"), |(length, name)| (self.0 / length, name));
+        write!(f, "{number} {name}{}", if number == 1 { "" } else { "s" })
+    }
+}
+
+/// What is known of the clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Record {
+    /// The first trusted reading of the boot of `last`, or the first since the clock was set back.
+    first: Option<ClockReading>,
+    /// The last trusted reading.
+    last: Option<ClockReading>,
+    /// A clock that is not trusted: its last reading, and how long it has kept pace, ms.
+    candidate: Option<(ClockReading, i64)>,
+}
+
+impl Record {
+    /// The record after a reading, and whether the reading is trusted.
+    fn after(&self, now: &ClockReading, newest: Option<Timestamp>) -> (Self, Result<(), ClockDoubt>) {
+        let trusted = |first: &ClockReading| {
+            let record = Self { first: Some(first.clone()), last: Some(now.clone()), candidate: None };
+            (record, Ok(()))
+        };
+        let why = match (&self.first, &self.last) {
+            (Some(first), Some(_)) if now.passed_since(first).is_some() => match now.ahead_of(first) {
+                ahead if ahead > STEP_MS => Why::Jumped(ahead),
+                ahead if ahead < 0 => return trusted(now),
+                _ => return trusted(first),
+            },
+            _ if now.since_boot_ms < BOOTED_MS => {
+                let doubt = ClockDoubt { why: Why::JustBooted, wall: now.wall, left_ms: BOOTED_MS - now.since_boot_ms };
+                return (self.clone(), Err(doubt));
+            }
+            (_, Some(last)) => match now.ahead_of(last) {
+                ahead if ahead > OFF_MS => Why::Later(ahead),
+                _ => return trusted(now),
+            },
+            (_, None) => match newest.map(|newest| now.wall.since_ms(newest)) {
+                Some(ahead) if ahead > OFF_MS => Why::NewestEvent(ahead),
+                Some(_) if self.candidate.is_none() => return trusted(now),
+                Some(_) | None => Why::First,
+            },
+        };
+        let steady_ms = self.candidate.as_ref().map_or(0, |(candidate, steady_ms)| {
+            let ahead = now.ahead_of(candidate);
+            match now.passed_since(candidate) {
+                Some(passed) if ahead.abs() <= STEP_MS => steady_ms + passed,
+                None if (0..=OFF_MS).contains(&ahead) => *steady_ms,
+                Some(_) | None => 0,
+            }
+        });
+        if steady_ms >= STEADY_MS {
+            return trusted(now);
+        }
+        let record = Self { candidate: Some((now.clone(), steady_ms)), ..self.clone() };
+        (record, Err(ClockDoubt { why, wall: now.wall, left_ms: STEADY_MS - steady_ms }))
+    }
+}
+
+/// Compares the wall clock with earlier readings.
+pub(crate) struct ClockCheck {
+    read: ReadClocks,
+    path: PathBuf,
+    record: Mutex<Record>,
+    /// The time of the newest event that was stored when the service began.
+    newest: Option<Timestamp>,
+}
+
+impl ClockCheck {
+    /// The check of a data directory. A record that cannot be read counts as none.
+    pub(crate) fn open(data: &Path, read: ReadClocks, newest: Option<Timestamp>) -> Self {
+        let path = data.join(FILE);
+        let record = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+                tracing::warn!(path = %path.display(), %error, "cannot read what is known of the clock");
+                Record::default()
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Record::default(),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "cannot read what is known of the clock");
+                Record::default()
+            }
+        };
+        Self { read, path, record: Mutex::new(record), newest }
+    }
+
+    /// The present time, if the clock is trusted. Changes nothing.
+    pub(crate) fn peek(&self) -> Result<Timestamp, ClockDoubt> {
+        let now = (self.read)();
+        self.lock().after(&now, self.newest).1.map(|()| now.wall)
+    }
+
+    /// The present time, if the clock is trusted. The reading is kept for later ones.
+    pub(crate) fn check(&self) -> Result<Timestamp, ClockDoubt> {
+        let now = (self.read)();
+        let mut record = self.lock();
+        let (after, trusted) = record.after(&now, self.newest);
+        self.keep(&mut record, after);
+        trusted.map(|()| now.wall)
+    }
+
+    /// A person says that the clock is right. Gives the present time.
+    pub(crate) fn confirm(&self) -> Timestamp {
+        let now = (self.read)();
+        let confirmed = Record { first: Some(now.clone()), last: Some(now.clone()), candidate: None };
+        self.keep(&mut self.lock(), confirmed);
+        now.wall
+    }
+
+    /// What the wall clock says, right or wrong.
+    pub(crate) fn wall(&self) -> Timestamp {
+        (self.read)().wall
+    }
+
+    /// Time since the boot, ms.
+    pub(crate) fn since_boot_ms(&self) -> i64 {
+        (self.read)().since_boot_ms
+    }
+
+    fn keep(&self, record: &mut Record, new: Record) {
+        if *record == new {
+            return;
+        }
+        *record = new;
+        let text = serde_json::to_vec(record).unwrap_or_default();
+        if let Err(error) = atomic_file::replace(&self.path, &text, Durability::Unsynced) {
+            tracing::warn!(path = %self.path.display(), %error, "cannot write what is known of the clock");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
