@@ -24,7 +24,11 @@ const GONE: usize = 4096;
 
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
-        for id in std::mem::take(&mut self.dirty) {
+        for (count, id) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
+            // Each may stay open until the next check, and they may be very many.
+            if count > 0 && count % self.config.open_files.max(1) == 0 {
+                self.close_some();
+            }
             // Workers wait when nobody takes what they finished, and these may be many large files.
             for done in self.shared.inbox.take_results() {
                 self.apply_finished(done, now);

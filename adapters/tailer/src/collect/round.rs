@@ -299,7 +299,7 @@ impl Collector {
     }
 
     /// Closes the files looked at longest ago when too many are open.
-    fn close_some(&mut self) {
+    pub(super) fn close_some(&mut self) {
         let mut open: Vec<_> = Vec::new();
         for id in &self.hot {
             if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, FileOwner::Open(_))) {

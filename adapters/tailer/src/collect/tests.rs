@@ -528,6 +528,32 @@ fn tail_t19_many_files_and_directories_that_come_back() {
     assert_eq!(case.ingest.borrow().events.len(), 9000, "two notes each, and `removed`");
 }
 
+/// A backup is restored, an archive unpacked: all of it is new and hot, and is read in one round.
+#[test]
+fn tail_t19_many_files_that_appear_at_once_are_not_open_at_once() {
+    let mut case = case();
+    case.append("live/f.jsonl", &note(0, "v"));
+    case.settle().unwrap();
+    for n in 1..3000 {
+        case.append(&format!("p{}/f{n}.jsonl", n / 20), &note(n, "v"));
+    }
+    let descriptors = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let (before, mut most, mut read) = (descriptors(), 0, 0);
+    while read < 2999 {
+        case.steady += seconds(1.0);
+        assert!(case.steady < seconds(60.0), "{read} were read");
+        case.collector
+            .round(now(case.steady), &mut |batch| {
+                most = most.max(descriptors());
+                read += usize::from(!batch.events.is_empty());
+                Ok(())
+            })
+            .unwrap();
+    }
+    let open = most - before;
+    assert!(open <= case.config.open_files + 16, "{open} files open");
+}
+
 #[test]
 fn tail_collect_what_is_ignored_is_left_alone() {
     let mut case = case();
