@@ -6,7 +6,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, Subagent, shorten::one_line};
+use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, Subagent, shorten::verbatim_line};
 
 use crate::report::quoted;
 
@@ -28,7 +28,7 @@ const TITLE_CHARS: usize = 160;
 #[must_use]
 pub fn heading(session: &Session, format: ConversationFormat<'_>) -> String {
     let title = session.title.as_deref().unwrap_or("Untitled session");
-    let mut out = format!("# {}\n\n", one_line(title, TITLE_CHARS));
+    let mut out = format!("# {}\n\n", verbatim_line(title, TITLE_CHARS));
     let [about, when] = head_of(session, format.time);
     let _ = writeln!(out, "{about}  \n{when}\n");
     out
@@ -90,7 +90,7 @@ pub(crate) const FORGOTTEN: &str = "(forgotten meanwhile)";
 pub(crate) fn subagent_facts(subagent: &Subagent) -> Vec<String> {
     let turns = format!("{} turn{}", subagent.turns, if subagent.turns == 1 { "" } else { "s" });
     let about = [&subagent.agent_type, &subagent.title].into_iter().flatten();
-    let about = about.map(|text| one_line(text, TITLE_CHARS)).filter(|text| !text.is_empty());
+    let about = about.map(|text| verbatim_line(text, TITLE_CHARS)).filter(|text| !text.is_empty());
     about.chain([subagent.state.to_string(), turns, format!("session {}", subagent.session_id)]).collect()
 }
 
@@ -151,7 +151,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             let name = if name.is_empty() { "(a call that was not seen)" } else { name };
             let _ = write!(out, "**{name}**{by}");
             if let Some(title) = title {
-                let _ = write!(out, " {}", code(&one_line(title, TITLE_CHARS)));
+                let _ = write!(out, " {}", code(&verbatim_line(title, TITLE_CHARS)));
             }
             let _ = writeln!(out, " · {}", result.as_ref().map_or_else(|| "no result".to_owned(), ended));
             // The title of a command is the command.
@@ -167,14 +167,14 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
         ItemBody::Approval { subject, state, .. } => {
             let _ = write!(out, "**Approval**{by}");
             if let Some(subject) = subject {
-                let _ = write!(out, " {}", code(&one_line(subject, TITLE_CHARS)));
+                let _ = write!(out, " {}", code(&verbatim_line(subject, TITLE_CHARS)));
             }
             let _ = writeln!(out, " · {}", approval_words(*state));
         }
         ItemBody::Question { text, options, answer } => {
             let _ = writeln!(out, "**Question**{by}\n\n{}\n", text.text.trim_end());
             for (number, option) in options.iter().enumerate() {
-                let _ = writeln!(out, "{}. {}", number + 1, one_line(option, TITLE_CHARS));
+                let _ = writeln!(out, "{}. {}", number + 1, verbatim_line(option, TITLE_CHARS));
             }
             rest(text, &mut out);
             if let Some(answer) = answer.as_ref().filter(|answer| !answer.is_empty()) {

@@ -14,7 +14,7 @@ mod markdown;
 use std::fmt::Write as _;
 
 use events::{SessionId, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{CallResult, ConversationItem, ItemBody, Session, Subagent, shorten::one_line};
+use projections::{CallResult, ConversationItem, ItemBody, Session, Subagent, shorten::verbatim_line};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
@@ -47,7 +47,7 @@ pub struct HtmlOptions<'a> {
 /// The beginning of the page: what the session is about, and the search.
 #[must_use]
 pub fn begin(session: &Session, options: HtmlOptions<'_>) -> String {
-    let title = one_line(session.title.as_deref().unwrap_or("Untitled session"), TITLE_CHARS);
+    let title = verbatim_line(session.title.as_deref().unwrap_or("Untitled session"), TITLE_CHARS);
     let mut html = Html::new(options);
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"");
@@ -104,7 +104,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             html.raw("<details><summary><b>");
             html.text(if name.is_empty() { "(a call that was not seen)" } else { name });
             html.raw("</b> <code>");
-            html.text(&one_line(title.as_deref().unwrap_or_default(), TITLE_CHARS));
+            html.text(&verbatim_line(title.as_deref().unwrap_or_default(), TITLE_CHARS));
             html.raw("</code> <span>");
             html.text(&result.as_ref().map_or_else(|| "no result".to_owned(), ended));
             html.raw("</span></summary>\n");

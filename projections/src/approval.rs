@@ -129,7 +129,7 @@ impl Approval {
             .or_else(|| asked.url.clone())
             .or_else(|| dialog.and_then(|d| d.subject.clone()))
             .or_else(|| asked.excerpt.as_ref().map(|excerpt| excerpt.beginning.clone()))
-            .map(|subject| crate::shorten::one_line(&subject, SUBJECT_CHARS));
+            .map(|subject| crate::shorten::verbatim_line(&subject, SUBJECT_CHARS));
         Self {
             id: asked.approval_id.clone(),
             session_id,

@@ -55,8 +55,11 @@ pub struct OpenCall {
     pub name: String,
     /// What it does.
     pub tool: ToolKind,
-    /// One line about it.
+    /// One line about it, verbatim: for comparing it with others.
     pub title: Option<String>,
+    /// One line about it, without secrets: for people.
+    #[serde(default)]
+    pub shown: Option<String>,
     /// The files of an edit that is about several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,

@@ -1,9 +1,56 @@
-//! Shortens text to one line.
+//! Shortens texts for people, without their secrets.
+//!
+//! A rule for secrets knows a secret by what surrounds it: a command, a line break, the beginning of a key. Therefore
+//! secrets are removed from the whole text first, and only what is left is cut, joined to one line or decorated.
+//! [`Shown`] is the one way from a text to a shorter one; [`verbatim_line`] is for texts that nobody is shown, and for
+//! those that a person has to see as they are.
 
-/// The text as one line of at most `limit` characters; white space runs become one space, a cut
-/// is marked with `…`.
+use std::borrow::Cow;
+
+/// Stands for a text while the rules for secrets cannot be read.
+const UNREADABLE: &str = "[redacted:rules-unavailable]";
+
+/// A text without secrets, which may be shortened and decorated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown<'a>(Cow<'a, str>);
+
+impl<'a> Shown<'a> {
+    /// Removes the secrets from a whole text.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        Self(redact::shared().map_or(Cow::Borrowed(UNREADABLE), |rules| rules.redact(text).text))
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text as one line of at most `limit` characters, as [`verbatim_line`] makes it.
+    #[must_use]
+    pub fn one_line(&self, limit: usize) -> String {
+        verbatim_line(&self.0, limit)
+    }
+
+    /// The text as it is, or of one longer than `limit` bytes its first three quarters and the rest of its end, with
+    /// `…` between them.
+    #[must_use]
+    pub fn both_ends(&self, limit: usize) -> String {
+        both_ends(&self.0, limit)
+    }
+}
+
+/// The text without secrets, as one line of at most `limit` characters.
 #[must_use]
 pub fn one_line(text: &str, limit: usize) -> String {
+    Shown::of(text).one_line(limit)
+}
+
+/// The text as one line of at most `limit` characters, with its secrets; white space runs become one space, a cut is
+/// marked with `…`. For texts that are compared, that are redacted already, or that a person decides about.
+#[must_use]
+pub fn verbatim_line(text: &str, limit: usize) -> String {
     // Only the start matters: what a long text holds beyond it is never looked at.
     let mut line = String::with_capacity(limit.min(text.len()) + 4);
     let mut length = 0;
@@ -35,10 +82,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// The text as it is, or of one longer than `limit` bytes its first three quarters and the rest of its end, with `…`
-/// between them.
-#[must_use]
-pub fn both_ends(text: &str, limit: usize) -> String {
+fn both_ends(text: &str, limit: usize) -> String {
     let text = text.trim();
     if text.len() <= limit {
         return text.to_owned();
@@ -54,16 +98,32 @@ mod tests {
 
     #[test]
     fn one_line_of_text() {
-        assert_eq!(one_line("  a\n\tb  c ", 20), "a b c");
-        assert_eq!(one_line("abcdef", 6), "abcdef");
-        assert_eq!(one_line("abcdefg", 6), "abcde…");
-        assert_eq!(one_line("abcdef g", 6), "abcde…");
-        assert_eq!(one_line("abcde fg", 6), "abcde…");
-        assert_eq!(one_line("日本語のテスト", 4), "日本語…");
-        assert_eq!(one_line("日本語の テスト", 4), "日本語…");
-        assert_eq!(one_line("日本語の", 4), "日本語の");
-        assert_eq!(one_line("ab", 0), "…");
-        assert_eq!(one_line("", 4), "");
+        assert_eq!(verbatim_line("  a\n\tb  c ", 20), "a b c");
+        assert_eq!(verbatim_line("abcdef", 6), "abcdef");
+        assert_eq!(verbatim_line("abcdefg", 6), "abcde…");
+        assert_eq!(verbatim_line("abcdef g", 6), "abcde…");
+        assert_eq!(verbatim_line("abcde fg", 6), "abcde…");
+        assert_eq!(verbatim_line("日本語のテスト", 4), "日本語…");
+        assert_eq!(verbatim_line("日本語の テスト", 4), "日本語…");
+        assert_eq!(verbatim_line("日本語の", 4), "日本語の");
+        assert_eq!(verbatim_line("ab", 0), "…");
+        assert_eq!(verbatim_line("", 4), "");
+    }
+
+    #[test]
+    fn a_secret_is_removed_before_its_surroundings_are_cut() {
+        let (secret, rest) = ("q7Rk2mZp9Lw4TfVb", "x".repeat(200));
+        for limit in 0..60 {
+            for text in [
+                format!("echo {secret} | sudo -S ls {rest}"),
+                format!("echo \"root:{secret}\" | chpasswd {rest}"),
+                format!("-----BEGIN EC PRIVATE KEY-----\n{secret}{secret}{secret}{secret}\n{secret}{secret}{secret}\n"),
+            ] {
+                let line = one_line(&text, limit);
+                let ends = Shown::of(&text).both_ends(limit);
+                assert!(!line.contains("q7R") && !ends.contains("q7R"), "{line} {ends}");
+            }
+        }
     }
 
     #[test]

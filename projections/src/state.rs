@@ -40,6 +40,8 @@ const OTHER_CLOCK_MS: i64 = 3_600_000;
 const PROMPT_CHARS: usize = 400;
 /// Longest text kept with a turn, bytes. Sessions in memory have ten of them each.
 const TURN_TEXT_BYTES: usize = 1_024;
+/// Longest text kept as it was written while its turn is open, bytes.
+const OPEN_TEXT_BYTES: usize = 16 << 10;
 /// Longest text that is folded whole, bytes.
 const WHOLE_TEXT_BYTES: u64 = 256 << 10;
 /// Number of finished turns kept with a session; the store has all of them.
@@ -95,6 +97,9 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     concluded_at: Option<Timestamp>,
     turn: Option<Turn>,
+    /// What was said last in the open turn, as it was written: secrets are looked for once, when the turn ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn_text: Option<String>,
     turn_message: Option<String>,
     /// The last message of the model, of which more blocks may come.
     last_message: Option<String>,
@@ -202,6 +207,7 @@ impl SessionState {
             likely_end_from: None,
             concluded_at: None,
             turn: None,
+            turn_text: None,
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
@@ -275,7 +281,7 @@ impl SessionState {
         self.claims.iter().any(|h| h.source == source)
     }
 
-    /// The turn that is open, as far as it went.
+    /// The turn that is open, as far as it went; its text is known when it ends.
     #[must_use]
     pub fn open_turn(&self) -> Option<&Turn> {
         self.turn.as_ref()

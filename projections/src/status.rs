@@ -15,7 +15,7 @@ use crate::{
     conversation::{Conversation, Phase, approval_reason},
     rules::StatusRules,
     session::{Evidence, SessionStatus},
-    shorten::one_line,
+    shorten::verbatim_line,
 };
 
 pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
@@ -46,11 +46,14 @@ pub struct StandingClaim {
     /// Distinguishes it from other claims of the same source at the same time.
     #[serde(default)]
     pub key: Option<String>,
-    /// The source's own words.
+    /// The source's own words, without secrets.
     pub words: String,
-    /// What the dialog is about, when the claim was read from one.
+    /// What the dialog is about, when the claim was read from one; verbatim, for comparing it with calls.
     #[serde(default)]
     pub subject: Option<String>,
+    /// The subject without secrets, for people.
+    #[serde(default)]
+    pub shown: Option<String>,
     /// The dialog it was read from.
     #[serde(default)]
     pub dialog: Option<Box<Dialog>>,
@@ -157,7 +160,8 @@ impl Candidate {
     }
 
     fn words(&self, case: &StatusInputs<'_>) -> String {
-        let asker = || case.conversation.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
+        let asker =
+            || case.conversation.likely_asker().map(|c| verbatim_line(c.shown.as_deref().unwrap_or(&c.name), 80));
         let outcome = match &case.conversation.phase {
             Phase::Ended { outcome, .. } => outcome.as_str(),
             Phase::Silent | Phase::Open { .. } => "over",
@@ -510,7 +514,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
 fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
     let own = case.conversation;
     if state == State::Unknown && reason == Some(Reason::NoEvidence) {
-        return case.claims.iter().rev().find(|h| h.state == state).map(|h| one_line(&h.words, 120));
+        return case.claims.iter().rev().find(|h| h.state == state).map(|h| verbatim_line(&h.words, 120));
     }
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
@@ -519,13 +523,13 @@ fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Op
     }
     // What stands on the screen is what is asked; of several open calls the one meant is a guess.
     let shown = case.claims.iter().rev().filter(|h| h.state == state && state != State::Running);
-    if let Some(subject) = shown.filter_map(|h| h.subject.as_deref()).next() {
-        return Some(one_line(subject, 120));
+    if let Some(subject) = shown.filter_map(|h| h.shown.as_deref()).next() {
+        return Some(verbatim_line(subject, 120));
     }
     let call = if reason == Some(Reason::Question) {
         own.calls.iter().find(|c| c.tool == events::ToolKind::Question)
     } else {
         own.likely_asker()
     }?;
-    Some(one_line(call.title.as_deref().unwrap_or(&call.name), 120))
+    Some(verbatim_line(call.shown.as_deref().unwrap_or(&call.name), 120))
 }

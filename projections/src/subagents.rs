@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ConversationItem, ItemBody, ItemText, shorten::one_line};
+use crate::{ConversationItem, ItemBody, ItemText, shorten::verbatim_line};
 
 /// A sub-agent in the conversation that started it, folded: its own conversation is read by its session's id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +111,7 @@ pub fn fold<E>(
     let mut prompts = Vec::with_capacity(children.len());
     for child in &children {
         let prompt = child.prompt.as_ref().map(&mut read).transpose()?;
-        prompts.push(prompt.map(|prompt| one_line(&prompt, PROMPT_CHARS)).filter(|prompt| !prompt.is_empty()));
+        prompts.push(prompt.map(|prompt| verbatim_line(&prompt, PROMPT_CHARS)).filter(|prompt| !prompt.is_empty()));
     }
     // The surest evidence first. An id may stand in later calls too, that wait for the sub-agent or speak to it.
     let mut started_by: Vec<Option<usize>> = vec![None; children.len()];
@@ -149,10 +149,11 @@ pub fn fold<E>(
 /// The texts of a call's input, each in one line.
 fn prompts_of(input: &str) -> Vec<String> {
     let texts: Vec<String> = match serde_json::from_str(input) {
-        Ok(Value::Object(fields)) => {
-            fields.into_values().filter_map(|value| value.as_str().map(|text| one_line(text, PROMPT_CHARS))).collect()
-        }
-        Ok(_) | Err(_) => vec![one_line(input, PROMPT_CHARS)],
+        Ok(Value::Object(fields)) => fields
+            .into_values()
+            .filter_map(|value| value.as_str().map(|text| verbatim_line(text, PROMPT_CHARS)))
+            .collect(),
+        Ok(_) | Err(_) => vec![verbatim_line(input, PROMPT_CHARS)],
     };
     texts.into_iter().filter(|text| !text.is_empty()).collect()
 }

@@ -1,10 +1,10 @@
-//! A three-line summary of a session, made without a model.
+//! A three-line summary of a session, made without a model, from texts that hold no secrets any more.
 
 use std::collections::VecDeque;
 
 use events::{Reason, State, TurnOutcome};
 
-use crate::{Session, Summary, Turn, shorten::one_line, turn_work::clauses};
+use crate::{Session, Summary, Turn, shorten::verbatim_line, turn_work::clauses};
 
 /// Longest line of a tooltip, characters.
 const TOOLTIP_CHARS: usize = 160;
@@ -28,7 +28,7 @@ impl Summary {
     pub fn tooltip(&self) -> String {
         let lines = [("now", &self.current), ("lately", &self.recent), ("asked", &self.last_prompt)];
         let line = |(name, text): (&str, &Option<String>)| {
-            text.as_deref().map(|text| format!("{name}: {}", one_line(text, TOOLTIP_CHARS)))
+            text.as_deref().map(|text| format!("{name}: {}", verbatim_line(text, TOOLTIP_CHARS)))
         };
         lines.into_iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
@@ -37,8 +37,8 @@ impl Summary {
 fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Option<String> {
     let status = &session.status;
     let activity = status.activity.as_deref();
-    let prompt = open.and_then(|t| t.prompt.as_deref()).map(|p| one_line(p, 100));
-    let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| one_line(t, 140));
+    let prompt = open.and_then(|t| t.prompt.as_deref()).map(|p| verbatim_line(p, 100));
+    let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| verbatim_line(t, 140));
     let line = match (status.state, status.reason) {
         (State::WaitingApproval, Some(Reason::Plan)) => "waiting for its plan to be approved".to_owned(),
         (State::WaitingApproval, reason) => match activity {
@@ -82,7 +82,7 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         (State::Unknown, Some(Reason::Lost)) => "was working when last seen".to_owned(),
         (State::Unknown, _) => return None,
     };
-    Some(one_line(&line, 200))
+    Some(verbatim_line(&line, 200))
 }
 
 /// What a session asks to be allowed to do.
@@ -104,7 +104,7 @@ fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
 
 /// `fix the build (interrupted): changed main.rs, tests failed`.
 fn turn_line(turn: &Turn) -> String {
-    let what = turn.prompt.as_deref().map_or_else(|| "continued without a prompt".to_owned(), |p| one_line(p, 60));
+    let what = turn.prompt.as_deref().map_or_else(|| "continued without a prompt".to_owned(), |p| verbatim_line(p, 60));
     let end = match turn.outcome {
         Some(TurnOutcome::Completed | TurnOutcome::Superseded) | None => "",
         Some(TurnOutcome::Interrupted) => " (interrupted)",

@@ -4,7 +4,7 @@
 //! its own ([`task`]): the session has moved on. A prompt that goes on with what was begun (`yes`, `make it blue`, `run
 //! the tests`) leaves the title as it is.
 
-use crate::shorten::one_line;
+use crate::shorten::{Shown, verbatim_line};
 
 /// Where a title comes from, weakest first; a title from a stronger source replaces one from a weaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
@@ -151,14 +151,14 @@ const SUBJECT_WORDS: usize = 3;
 /// What a prompt is about, in one line: its first sentence without courtesies. `None` when it names no
 /// subject, as `continue` does.
 #[must_use]
-pub fn intent(prompt: &str) -> Option<String> {
-    subject(prompt).and_then(titled)
+pub fn intent(prompt: &Shown<'_>) -> Option<String> {
+    subject(prompt.as_str()).and_then(titled)
 }
 
 /// The intent of a prompt that is a task of its own, and can be understood without what was said before it.
 #[must_use]
-pub fn task(prompt: &str) -> Option<String> {
-    subject(prompt).filter(|line| stands_alone(line)).and_then(titled)
+pub fn task(prompt: &Shown<'_>) -> Option<String> {
+    subject(prompt.as_str()).filter(|line| stands_alone(line)).and_then(titled)
 }
 
 /// Whether a line names what it is about: it does not refer to what was said before, asks for no chore, and names a
@@ -208,7 +208,7 @@ fn titled(bare: &str) -> Option<String> {
     let first = letters.next()?;
     let plain = bare.split_whitespace().next().is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
     let title = if plain { format!("{}{}", first.to_ascii_uppercase(), letters.as_str()) } else { bare.to_owned() };
-    Some(one_line(&title, CHARS))
+    Some(verbatim_line(&title, CHARS))
 }
 
 /// Behind what an agent or a shell puts before a prompt: `<context>…</context>`.
@@ -249,6 +249,14 @@ fn without<'a>(text: &'a str, courtesy: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn intent(prompt: &str) -> Option<String> {
+        super::intent(&Shown::of(prompt))
+    }
+
+    fn task(prompt: &str) -> Option<String> {
+        super::task(&Shown::of(prompt))
+    }
 
     #[track_caller]
     fn check(prompt: &str, title: Option<&str>) {

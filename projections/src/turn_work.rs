@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     FailureKind, Turn,
     failure::{FinishedCall, runs_tests},
-    shorten::one_line,
+    shorten::{Shown, one_line},
 };
 
 /// Maximum number of files named per turn.
@@ -70,12 +70,13 @@ impl TurnWork {
         *self == Self::default()
     }
 
-    pub(crate) fn called(&mut self, call: &ToolCall) {
-        if let (ToolKind::Execute, Some(command)) = (call.tool, &call.title)
+    /// Takes in a call; `shown` is its title for people.
+    pub(crate) fn called(&mut self, call: &ToolCall, shown: Option<&Shown<'_>>) {
+        if let (ToolKind::Execute, Some(command), Some(shown)) = (call.tool, &call.title, shown)
             && !runs_tests(command)
         {
             self.commands = self.commands.saturating_add(1);
-            self.last_command = Some(one_line(command, COMMAND_CHARS));
+            self.last_command = Some(shown.one_line(COMMAND_CHARS));
         }
     }
 

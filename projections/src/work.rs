@@ -1,4 +1,4 @@
-//! What a session did: the files it changed, the commands it ran, its last answer.
+//! What a session did: the files it changed, the commands it ran, its last answer; without secrets.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,10 @@ use events::{Block, Event, Kind, Payload, TextRef, ToolKind, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ItemText, shorten::one_line};
+use crate::{
+    ItemText,
+    shorten::{Shown, one_line},
+};
 
 /// Longest path of a file, characters.
 const FILE_CHARS: usize = 200;
@@ -90,16 +93,10 @@ impl WorkLog {
         }
         self.last_message = message.map(str::to_owned);
         self.last_parts.push(part);
-        self.join_last_text();
     }
 
-    fn join_last_text(&mut self) {
-        let parts: Vec<&str> = self.last_parts.iter().map(|part| part.text.as_str()).collect();
-        self.last_text = (!parts.is_empty()).then(|| parts.join("\n"));
-    }
-
-    /// Makes the last answer whole, with the texts of which events have the beginning and the end only. A text that is
-    /// not there stays as it is.
+    /// Puts the last answer together, with the whole of the texts of which events have the beginning and the end only. A
+    /// text that is not stored stays as it is.
     ///
     /// # Errors
     /// Those of `whole`.
@@ -110,7 +107,8 @@ impl WorkLog {
                 *part = ItemText { text, text_ref: None };
             }
         }
-        self.join_last_text();
+        let parts: Vec<&str> = self.last_parts.iter().map(|part| part.text.as_str()).collect();
+        self.last_text = (!parts.is_empty()).then(|| Shown::of(&parts.join("\n")).as_str().to_owned());
         Ok(())
     }
 }
@@ -173,7 +171,6 @@ mod tests {
         ] {
             work.apply(&event);
         }
-        assert_eq!(work.last_text.as_deref(), Some("begin…end\nAnd this."));
         let whole = |text: &TextRef| Ok::<_, ()>((text.hash == "h").then(|| "begin, middle, end".to_owned()));
         work.complete(whole).unwrap();
         assert_eq!(work.last_text.as_deref(), Some("begin, middle, end\nAnd this."));
@@ -219,6 +216,7 @@ mod tests {
             run("cargo test", Some(ToolOutcome::Ok), Some(1)),
         ];
         assert_eq!(work.commands, expected);
+        work.complete(|_| Ok::<_, ()>(None)).unwrap();
         assert_eq!(work.last_text.as_deref(), Some("Half of it\nis done."));
     }
 }

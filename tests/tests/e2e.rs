@@ -49,6 +49,7 @@ mod e2e {
     mod runs;
     mod screens;
     mod search;
+    mod secret_doors;
     mod secrets;
     mod statusbench;
     mod store_faults;

@@ -384,7 +384,7 @@ impl OpenTransaction {
     /// Commits.
     pub(super) fn commit(&mut self) -> Result<Committed, CommitError> {
         for ((row, _), turn) in std::mem::take(&mut self.turns) {
-            self.writer.put_turn(row, &redaction::of_turn(&turn))?;
+            self.writer.put_turn(row, &turn)?;
         }
         self.writer.commit()?;
         self.open_since = None;

@@ -64,7 +64,7 @@ fn clean_line(line: &str) -> String {
 
 /// A text as one line of at most this many characters, cleaned.
 pub(crate) fn line(text: &str, most: usize) -> String {
-    projections::shorten::one_line(&clean(text), most)
+    projections::shorten::verbatim_line(&clean(text), most)
 }
 
 /// [`line()`] of a text that may be absent.

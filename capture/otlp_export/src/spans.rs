@@ -175,7 +175,13 @@ impl SpanReader {
                 | ItemBody::Question { .. }
                 | ItemBody::Error { .. }
                 | ItemBody::Compaction { .. }
-                | ItemBody::Subagent(_) => trace.item(item),
+                | ItemBody::Subagent(_) => {
+                    if self.texts {
+                        trace.item(&redaction::of_item(item))
+                    } else {
+                        trace.item(item)
+                    }
+                }
             };
             if !is_over(item) && item.sequence > last_turn {
                 first_open = first_open.or(Some(item.sequence));

@@ -98,7 +98,7 @@ fn together(own: &UsageSums, subagents: &UsageSums) -> UsageSums {
 }
 
 fn name(row: &UsageRow, by: UsageBy) -> String {
-    let cut = |text: &str| projections::shorten::one_line(&safe(text), NAME_CHARS);
+    let cut = |text: &str| projections::shorten::verbatim_line(&safe(text), NAME_CHARS);
     match by {
         UsageBy::Day => row.day.clone().unwrap_or_default(),
         UsageBy::Project => match row.project.as_deref() {
@@ -172,7 +172,8 @@ pub fn quality(report: &QualityReport) -> String {
     let mut table = plain();
     table.set_header(["SESSION", "TURNS", "DONE", "CALLS", "FAILED", "TEST FIXES", "ACTIVE", "WAITING", "IDLE"]);
     for session in &report.sessions {
-        let title = projections::shorten::one_line(&safe(session.title.as_deref().unwrap_or("(no title)")), NAME_CHARS);
+        let title =
+            projections::shorten::verbatim_line(&safe(session.title.as_deref().unwrap_or("(no title)")), NAME_CHARS);
         table.add_row(figures(format!("{}  {title}", style::short(&session.session_id)), &session.quality));
     }
     table.add_row(figures("total".to_owned(), &report.total));

@@ -1,11 +1,11 @@
-//! Removes secrets from everything that leaves the store: summaries, findings, notifications, exports, reports, logs.
-//! The one set of rules of the program, made when it is needed first. What is stored is not touched, unless the user
-//! wants nothing else stored.
+//! Removes secrets from what leaves the store: findings, notifications, exports, reports, logs. Titles, summaries and
+//! turns hold none to begin with: `projections::shorten` removes them when a text is folded. The one set of rules of the
+//! program, made when it is needed first. What is stored is not touched, unless the user wants nothing else stored.
 
 use std::{borrow::Cow, ops::Range};
 
 use events::{Finding, Payload};
-use projections::{Prompt, Session, Turn};
+use projections::{ConversationItem, ItemBody, ItemText, Prompt, Subagent};
 use redact::{FoundSecret, Redactor};
 use serde_json::Value;
 use terminal::host::runs::Description;
@@ -62,32 +62,67 @@ pub fn of_finding(mut finding: Finding) -> Finding {
     finding
 }
 
-/// A session without its secrets.
+/// An item of a conversation without its secrets, to be shortened and decorated.
 #[must_use]
-pub fn of_session(session: &Session) -> Session {
-    let mut session = session.clone();
-    maybe(&mut session.title);
-    maybe(&mut session.status.activity);
-    for evidence in session.status.evidence.iter_mut().chain(&mut session.status.disagreements) {
-        own(&mut evidence.claim);
+pub fn of_item(item: &ConversationItem) -> ConversationItem {
+    let mut item = item.clone();
+    match &mut item.body {
+        ItemBody::Prompt { text, .. } | ItemBody::Compaction { text, .. } => of_text(text),
+        ItemBody::Message { thinking, text, .. } => {
+            maybe(thinking);
+            of_text(text);
+        }
+        ItemBody::ToolCall { name, title, input, result, subagents, .. } => {
+            own(name);
+            maybe(title);
+            of_input(input);
+            if let Some(result) = result {
+                of_text(&mut result.text);
+            }
+            for subagent in subagents {
+                *subagent = of_subagent(subagent);
+            }
+        }
+        ItemBody::Subagent(subagent) => *subagent = of_subagent(subagent),
+        ItemBody::Approval { subject, .. } => maybe(subject),
+        ItemBody::Question { text, options, answer } => {
+            of_text(text);
+            options.iter_mut().for_each(own);
+            if let Some(answer) = answer {
+                of_text(answer);
+            }
+        }
+        ItemBody::Error { code, text, .. } => {
+            maybe(code);
+            of_text(text);
+        }
+        ItemBody::TurnEnd { .. } => {}
     }
-    if let Some(turn) = &mut session.turn {
-        maybe(&mut turn.prompt);
-    }
-    let summary = &mut session.summary;
-    [&mut summary.current, &mut summary.recent, &mut summary.last_prompt].into_iter().for_each(maybe);
-    session
+    item
 }
 
-/// A turn without its secrets.
+fn of_text(text: &mut ItemText) {
+    own(&mut text.text);
+}
+
+/// The input of a tool: in JSON the name of a field tells what its value is.
+fn of_input(input: &mut ItemText) {
+    if let Some(rules) = rules()
+        && let Ok(mut fields) = serde_json::from_str(&input.text)
+        && rules.redact_json(&mut fields) > 0
+    {
+        input.text = fields.to_string();
+    }
+    of_text(input);
+}
+
+/// A sub-agent without the secrets of its title.
 #[must_use]
-pub fn of_turn(turn: &Turn) -> Turn {
-    let mut turn = turn.clone();
-    maybe(&mut turn.prompt);
-    maybe(&mut turn.text);
-    maybe(&mut turn.work.last_command);
-    turn.work.files.iter_mut().for_each(own);
-    turn
+pub fn of_subagent(subagent: &Subagent) -> Subagent {
+    let mut subagent = subagent.clone();
+    maybe(&mut subagent.agent_type);
+    maybe(&mut subagent.title);
+    subagent
 }
 
 /// Pieces of one text without secrets, also those that lie across pieces: such a one is named in the piece it

@@ -65,10 +65,11 @@ pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -
     let mut depth = 0;
     each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
         let text = match part {
-            ConversationPart::Item(one) => nested(&redaction::text(&item(one, format)), depth),
+            // Markup would hide what is around a secret.
+            ConversationPart::Item(one) => nested(&item(&redaction::of_item(one), format), depth),
             ConversationPart::SubagentBegins(subagent) => {
                 depth += 1;
-                nested(&redaction::text(&subagent_heading(subagent)), depth)
+                nested(&subagent_heading(&redaction::of_subagent(subagent)), depth)
             }
             ConversationPart::SubagentForgotten => nested(&subagent_forgotten(), depth),
             ConversationPart::SubagentEnds => {
@@ -114,10 +115,13 @@ pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Re
     each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
         let options = HtmlOptions { subagent: inside.last().copied(), ..options };
         match part {
-            ConversationPart::Item(one) => out.write_all(conversation_html::item(one, options).as_bytes())?,
+            ConversationPart::Item(one) => {
+                out.write_all(conversation_html::item(&redaction::of_item(one), options).as_bytes())?;
+            }
             ConversationPart::SubagentBegins(subagent) => {
                 inside.push(subagent.session_id);
-                out.write_all(conversation_html::begin_subagent(subagent, options).as_bytes())?;
+                let subagent = redaction::of_subagent(subagent);
+                out.write_all(conversation_html::begin_subagent(&subagent, options).as_bytes())?;
             }
             ConversationPart::SubagentForgotten => out.write_all(conversation_html::subagent_forgotten().as_bytes())?,
             ConversationPart::SubagentEnds => {
@@ -151,6 +155,7 @@ pub fn write_otlp(
     let mut spans = vec![trace.root()];
     each_trace(client, session, |own| trace.join(own))?;
     each_item::<SessionExportError>(client, session, |one| {
+        let one = if texts { redaction::of_item(&one) } else { one };
         spans.extend(trace.item(&one));
         if spans.len() >= SPANS {
             writeln!(out, "{}", safe_json(&trace.encode(std::mem::take(&mut spans))?))?;

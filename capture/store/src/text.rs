@@ -58,13 +58,7 @@ impl PackedText {
             let packed = lz4_flex::compress_prepend_size(text.as_bytes());
             if packed.len() < text.len() { (LZ4, Some(packed)) } else { (PLAIN, Some(text.as_bytes().to_vec())) }
         };
-        let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
-        while !text.is_char_boundary(head) {
-            head -= 1;
-        }
-        while !text.is_char_boundary(tail) {
-            tail += 1;
-        }
+        let (head, tail) = left_out(text);
         text.replace_range(head..tail, "…");
         text.shrink_to_fit();
         Some(Self { hash, length, codec, body })
@@ -100,6 +94,22 @@ pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// The range of a long text that its event does not have. It cuts no word: half of a key is not known for one.
+fn left_out(text: &str) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let is_of_word =
+        |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_graphic() && !br#"'"`,;()[]{}<>|"#.contains(b));
+    let is_inside = |at: usize| at > 0 && is_of_word(at - 1) && is_of_word(at);
+    let (mut head, mut tail) = (text.floor_char_boundary(HEAD_BYTES), text.ceil_char_boundary(text.len() - TAIL_BYTES));
+    while is_inside(head) {
+        head -= 1;
+    }
+    while is_inside(tail) {
+        tail += 1;
+    }
+    (head, tail)
+}
+
 /// Reads a hash as it is written outside.
 pub(crate) fn unhex(text: &str) -> Option<[u8; 16]> {
     let mut hash = [0; 16];
@@ -129,6 +139,20 @@ mod tests {
                     prop_assert!(text.len() < INLINE_BYTES && whole.starts_with(head) && whole.ends_with(tail));
                     prop_assert_eq!(packed.unpacked(), Some(whole));
                 }
+            }
+        }
+
+        #[test]
+        fn no_word_is_cut(words in prop::collection::vec("[!-~é]{1,40}", 100..200)) {
+            let whole = words.join(" ");
+            let mut text = whole.clone();
+            if PackedText::split(&mut text).is_some() {
+                let (head, tail) = text.split_once('…').unwrap();
+                let cut = |left: &str, right: &str| {
+                    let of_word = |c: char| c.is_ascii_graphic() && !r#"'"`,;()[]{}<>|"#.contains(c);
+                    left.ends_with(of_word) && right.starts_with(of_word)
+                };
+                prop_assert!(!cut(head, &whole[head.len()..]) && !cut(&whole[..whole.len() - tail.len()], tail));
             }
         }
 

@@ -7,20 +7,22 @@ use events::{
 };
 
 use super::{
-    Conclusion, CountedResponse, GROWING_RESPONSES, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES,
-    happened_at, is_restated, speaks,
+    Conclusion, CountedResponse, GROWING_RESPONSES, OPEN_TEXT_BYTES, PROMPT_CHARS, RECENT_TURNS, SessionState,
+    TURN_TEXT_BYTES, happened_at, is_restated, speaks,
 };
 use crate::{
     FailureKind, MarkChange, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
-    shorten::{both_ends, one_line},
+    shorten::{Shown, one_line, verbatim_line},
     status::Process,
     title::{self, TitleSource},
 };
 
 /// Maximum number of labels of a session.
 pub const LABELS: usize = 32;
+/// Longest line about an open call, characters.
+const CALL_CHARS: usize = 200;
 
 impl SessionState {
     pub(super) fn apply(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
@@ -64,21 +66,23 @@ impl SessionState {
                 self.conversation_at = at;
                 self.session.last_assistant_output_at = Some(at);
                 let closes_loop = self.test_loops.called(call);
+                let shown = call.title.as_deref().map(Shown::of);
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
                     turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
-                    turn.work.called(call);
+                    turn.work.called(call, shown.as_ref());
                 }
-                if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
+                if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &shown) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
-                    self.entitle(TitleSource::Activity, one_line(&format!("{verb} {what}"), 80));
+                    self.entitle(TitleSource::Activity, || verbatim_line(&format!("{verb} {}", what.as_str()), 80));
                 }
                 if !call.background {
                     self.conversation.called(OpenCall {
                         call_id: call.call_id.clone(),
                         name: call.name.clone(),
                         tool: call.tool,
-                        title: call.title.as_deref().map(|t| one_line(t, 200)),
+                        title: call.title.as_deref().map(|t| verbatim_line(t, CALL_CHARS)),
+                        shown: shown.map(|t| t.one_line(CALL_CHARS)),
                         files: call.files.clone(),
                         escalated: call.escalated,
                         at,
@@ -118,7 +122,10 @@ impl SessionState {
                 let Some(call_id) = &asked.call_id else { return };
                 if let Some(call) = self.conversation.calls.iter_mut().find(|c| c.call_id == *call_id) {
                     call.tool = ToolKind::Question;
-                    call.title = event.text.as_deref().map(|t| one_line(t, 200)).or_else(|| call.title.take());
+                    if let Some(question) = event.text.as_deref() {
+                        call.title = Some(verbatim_line(question, CALL_CHARS));
+                        call.shown = Some(one_line(question, CALL_CHARS));
+                    }
                 }
             }
             Payload::QuestionAnswered(answered) => {
@@ -335,18 +342,19 @@ impl SessionState {
     }
 
     fn apply_prompt(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
-        let text = event.text.as_deref().map(|t| one_line(t, PROMPT_CHARS));
+        let prompt = event.text.as_deref().map(Shown::of);
+        let text = prompt.as_ref().map(|prompt| prompt.one_line(PROMPT_CHARS));
         self.conversation_at = at;
         if matches!(origin, PromptOrigin::Human | PromptOrigin::Steering) {
             self.session.last_user_prompt_at = Some(at);
             self.session.summary.last_prompt = text.clone();
         }
         if !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
-            && let Some(prompt) = event.text.as_deref()
+            && let Some(prompt) = &prompt
         {
             match title::intent(prompt) {
-                Some(intent) => self.entitle(TitleSource::Intent, intent),
-                None => self.entitle(TitleSource::Filler, one_line(prompt, 80)),
+                Some(intent) => self.entitle(TitleSource::Intent, || intent),
+                None => self.entitle(TitleSource::Filler, || prompt.one_line(80)),
             }
             // The session has moved on. What is typed while it works is about that work.
             if self.title_from == TitleSource::Intent
@@ -389,10 +397,13 @@ impl SessionState {
     }
 
     /// Gives the session a title, unless it has one from as good a source.
-    fn entitle(&mut self, from: TitleSource, title: String) {
-        if from > self.title_from && !title.is_empty() {
-            self.title_from = from;
-            self.session.title = Some(title);
+    fn entitle(&mut self, from: TitleSource, title: impl FnOnce() -> String) {
+        if from > self.title_from {
+            let title = title();
+            if !title.is_empty() {
+                self.title_from = from;
+                self.session.title = Some(title);
+            }
         }
     }
 
@@ -411,6 +422,7 @@ impl SessionState {
         self.ready_at = None;
         self.refused = None;
         self.turn_message = None;
+        self.turn_text = None;
         self.turn = Some(Turn {
             id: id.into(),
             number,
@@ -478,10 +490,19 @@ impl SessionState {
     /// Adds to the text of the turn: a part of the same message joins it, a new message replaces it.
     fn add_text(&mut self, message_id: Option<&str>, text: Option<&str>) {
         let Some(text) = text.filter(|t| !t.trim().is_empty()) else { return };
-        let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) else { return };
         let same = message_id.is_some() && self.turn_message.as_deref() == message_id;
-        let joined = turn.text.take().filter(|_| same).map(|before| format!("{before}\n{text}"));
-        turn.text = Some(both_ends(joined.as_deref().unwrap_or(text), TURN_TEXT_BYTES));
+        let (known, is_open) = match (&self.turn, self.recent.back_mut()) {
+            (Some(_), _) => (&mut self.turn_text, true),
+            (None, Some(last)) => (&mut last.text, false),
+            (None, None) => return,
+        };
+        let joined = known.take().filter(|_| same).map(|before| format!("{before}\n{text}"));
+        let text = joined.unwrap_or_else(|| text.to_owned());
+        *known = Some(if is_open && text.len() <= OPEN_TEXT_BYTES {
+            text
+        } else {
+            Shown::of(&text).both_ends(TURN_TEXT_BYTES)
+        });
         self.turn_message = message_id.map(str::to_owned);
     }
 
@@ -506,6 +527,7 @@ impl SessionState {
     fn close_turn(&mut self, outcome: TurnOutcome, at: Timestamp, out: &mut Vec<Conclusion>) {
         self.typed_turn = false;
         let Some(mut turn) = self.turn.take() else { return };
+        turn.text = self.turn_text.take().map(|text| Shown::of(&text).both_ends(TURN_TEXT_BYTES));
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));
         let duration_ms = u64::try_from(at.since_ms(turn.started_at)).unwrap_or(0);

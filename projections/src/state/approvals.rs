@@ -10,7 +10,7 @@ use super::{Conclusion, SessionState, happened_at};
 use crate::{
     Approval,
     conversation::{OpenCall, Phase, approval_reason},
-    shorten::one_line,
+    shorten::verbatim_line,
     status::{StandingClaim, is_momentary},
 };
 
@@ -355,7 +355,7 @@ impl SessionState {
         let Some(index) = self.approvals.iter().position(|a| self.is_nameless(a)) else { return };
         let Some(asker) = self.conversation.likely_asker() else { return };
         let approval = &mut self.approvals[index];
-        approval.subject = shown(asker.title.as_deref());
+        approval.subject = in_one_line(asker.title.as_deref());
         approval.tool = Some(asker.name.clone());
         approval.call_id = (self.conversation.calls.len() == 1).then(|| asker.call_id.clone());
         approval.kind = kind_of(Some(approval_reason(asker.tool))).or(approval.kind);
@@ -459,7 +459,7 @@ impl SessionState {
             let Some(dialog) = &dialog else { return };
             if before.source != claimed_by && before.options.is_empty() && before.question.is_none() {
                 // The same dialog, told better: somebody sees it now, who was only known to wait before.
-                before.subject = shown(dialog.subject.as_deref()).or_else(|| before.subject.take());
+                before.subject = in_one_line(dialog.subject.as_deref()).or_else(|| before.subject.take());
                 before.question.clone_from(&dialog.question);
                 before.options.clone_from(&dialog.options);
                 before.kind = dialog.about.or(before.kind);
@@ -473,7 +473,7 @@ impl SessionState {
                 out.push(concluded(before, asked, turn_id, at));
                 return;
             }
-            if shown(dialog.subject.as_deref()) == before.subject {
+            if in_one_line(dialog.subject.as_deref()) == before.subject {
                 return;
             }
             // Another one, right after it.
@@ -530,8 +530,9 @@ fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<Turn
     Conclusion { at, turn_id, payload, turn: None, approval: Some(Box::new(approval.clone())), basis }
 }
 
-fn shown(subject: Option<&str>) -> Option<String> {
-    subject.map(|s| one_line(s, 200))
+/// The subject of a request in one line, verbatim: a person decides about what it says.
+fn in_one_line(subject: Option<&str>) -> Option<String> {
+    subject.map(|s| verbatim_line(s, 200))
 }
 
 fn kind_of(reason: Option<Reason>) -> Option<ApprovalKind> {

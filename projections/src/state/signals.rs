@@ -5,7 +5,7 @@ use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome
 use super::{Conclusion, STANDING_CLAIMS, SessionState};
 use crate::{
     conversation::{OpenCall, Phase, end_reason},
-    shorten::one_line,
+    shorten::{Shown, one_line, verbatim_line},
     status::{Process, StandingClaim, is_momentary, tells_more},
 };
 
@@ -13,10 +13,12 @@ use crate::{
 const BEFORE_MESSAGE_MS: i64 = 1_000;
 /// How long after the end of a turn another source may tell better how it ended, ms.
 const CORRECTED_MS: i64 = 3_000;
+/// Longest subject of a dialog, characters.
+const SUBJECT_CHARS: usize = 200;
 
 impl SessionState {
     pub(super) fn apply_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
-        let words = signal.words.clone().unwrap_or_default();
+        let words = || signal.words.as_deref().map(|words| Shown::of(words).as_str().to_owned()).unwrap_or_default();
         match &signal.claim {
             Claim::TurnEnded { outcome, pending_subagents } => {
                 self.conversation_at = at;
@@ -92,6 +94,8 @@ impl SessionState {
                 if self.claims.len() == STANDING_CLAIMS {
                     self.claims.remove(0);
                 }
+                let dialog = signal.dialog.as_deref();
+                let subject = dialog.and_then(|d| d.subject.as_deref().or(d.question.as_deref()));
                 self.claims.push(StandingClaim {
                     source: event.source,
                     agent: event.agent_id.as_deref().map(str::to_owned),
@@ -108,13 +112,10 @@ impl SessionState {
                     }),
                     said_at: Some(said_at),
                     key: signal.key.clone(),
-                    words,
+                    words: words(),
                     dialog: signal.dialog.clone(),
-                    subject: signal
-                        .dialog
-                        .as_deref()
-                        .and_then(|d| d.subject.as_deref().or(d.question.as_deref()))
-                        .map(|s| one_line(s, 200)),
+                    subject: subject.map(|s| verbatim_line(s, SUBJECT_CHARS)),
+                    shown: subject.map(|s| one_line(s, SUBJECT_CHARS)),
                     event: event.id,
                 });
                 if event.source == Source::Registry {

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// `capture` are wings of several crates.
 const ARROWS: &[(&str, &str, &[&str])] = &[
     ("events", "events", &[]),
-    ("projections", "projections", &["events"]),
+    ("projections", "projections", &["events", "redact"]),
     ("approver", "approver", &["events"]),
     ("monitor", "monitor", &["events", "projections"]),
     ("redact", "redact", &[]),
@@ -189,9 +189,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "tests",
         &[
             "agents",
+            "api",
             "capture",
             "daemon",
             "events",
+            "export",
             "hooks",
             "ingest",
             "models",
@@ -200,6 +202,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "processes",
             "projections",
             "protocols",
+            "redaction",
             "server",
             "session_tree",
             "store",

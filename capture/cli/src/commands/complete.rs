@@ -149,7 +149,7 @@ fn sessions(client: &Client) -> anyhow::Result<Vec<CompletionCandidate>> {
 
 /// A candidate with its meaning. Both may hold text of an agent, which a shell shows as it is.
 fn described(value: &str, meaning: &str) -> CompletionCandidate {
-    let meaning = safe(&projections::shorten::one_line(meaning, 60));
+    let meaning = safe(&projections::shorten::verbatim_line(meaning, 60));
     CompletionCandidate::new(safe(value)).help(Some(meaning.into()))
 }
 

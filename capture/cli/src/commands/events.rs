@@ -199,7 +199,7 @@ fn line_of(event: &Event, width: Option<usize>) -> String {
 pub(super) fn behind(head: String, text: &str, width: Option<usize>) -> String {
     let room =
         width.map_or(TEXT_CHARS, |width| width.saturating_sub(head.chars().count()).clamp(LEAST_CHARS, TEXT_CHARS));
-    head + &safe(&projections::shorten::one_line(text, room))
+    head + &safe(&projections::shorten::verbatim_line(text, room))
 }
 
 /// What a permission request is about: `command Bash make clean`.

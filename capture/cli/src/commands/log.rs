@@ -149,7 +149,7 @@ fn line_of(event: &Event, names: &Names, width: Option<usize>) -> String {
     let name = title.map_or_else(|| style::short(&event.session_id), |title| safe(title).to_string());
     let is_narrow = width.is_some_and(|width| width < WIDE);
     let columns = if is_narrow { NARROW_NAME } else { NAME };
-    let name = projections::shorten::one_line(&name, columns);
+    let name = projections::shorten::verbatim_line(&name, columns);
     let padding = " ".repeat(columns.saturating_sub(name.chars().count()));
     let (at, agent, kind) = (style::local(event.created_at), event.provider, event.payload.kind());
     // Without the year and the seconds.

@@ -8,7 +8,7 @@ use api::{
     routes::{CancelPrompt, EmptyBody, ListPrompts, QueuePrompt},
 };
 use events::QueuedState;
-use projections::{Prompt, shorten::one_line};
+use projections::{Prompt, shorten::verbatim_line};
 
 use super::{Context, Failed, find, print_line, style, watch::show};
 use crate::terminal::safe;
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             return context.print_json(&prompt);
         }
         let (id, session) = (style::short(&prompt.id), style::short(&prompt.session_id));
-        let text = safe(&one_line(&prompt.text, 100));
+        let text = safe(&verbatim_line(&prompt.text, 100));
         return print_line(&format!("queued as {id} for session {session}: {text}"));
     }
     let query = PromptsQuery {
@@ -88,7 +88,7 @@ fn row(prompt: &Prompt) -> String {
         style::short(&prompt.id),
         style::short(&prompt.session_id),
         style::age(prompt.queued_at, clock::now()),
-        safe(&one_line(&prompt.text, 100))
+        safe(&verbatim_line(&prompt.text, 100))
     );
     if let Some(why) = &prompt.why {
         let _ = writeln!(text, "    {}", safe(why));

@@ -61,7 +61,7 @@ fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
             state(run),
             style::age(run.hello.started_at, now),
             run.session_id.map(|id| style::short(&id)).unwrap_or_default(),
-            safe(&projections::shorten::one_line(&run.hello.command.join(" "), 300)),
+            safe(&projections::shorten::verbatim_line(&run.hello.command.join(" "), 300)),
         ]));
     }
     let last = table.column_count().saturating_sub(1);

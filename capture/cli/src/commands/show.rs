@@ -97,12 +97,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     for turn in &turns {
         let outcome = turn.outcome.map_or("open", |o| o.as_str());
-        let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(no prompt)"), 90));
+        let prompt = safe(&projections::shorten::verbatim_line(turn.prompt.as_deref().unwrap_or("(no prompt)"), 90));
         let (number, began, calls) = (turn.number, style::local(turn.started_at), turn.tool_calls);
         let line = format!("{number:>4}  {began}  {outcome:<11} {calls:>3} calls  {prompt}");
         writeln!(out, "{}", prose(&line, TURN_COLUMN))?;
         if let Some(text) = &turn.text {
-            let line = format!("      → {}", safe(&projections::shorten::one_line(text, 100)));
+            let line = format!("      → {}", safe(&projections::shorten::verbatim_line(text, 100)));
             writeln!(out, "{}", prose(&line, TURN_COLUMN + 2))?;
         }
     }

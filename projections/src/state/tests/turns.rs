@@ -398,15 +398,17 @@ fn turns_as_the_terminal_shows_them() {
 #[test]
 fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
     let part = |n: u32| format!("part {n} {}", "and so on ".repeat(60));
-    let delta = |n: u32| {
-        let delta = AssistantDelta { message_id: Some("m".into()), block: Block::Text, ..AssistantDelta::default() };
-        on(f64::from(n), says(&part(n), delta))
+    let delta = |n: u32, stop| {
+        let message_id = Some("m".into());
+        on(
+            f64::from(n),
+            says(&part(n), AssistantDelta { message_id, block: Block::Text, stop, ..AssistantDelta::default() }),
+        )
     };
-    let mut tape = Tape::played(&[on(0.0, prompt("go")), delta(1)]);
-    let text = |tape: &Tape| tape.state.open_turn().unwrap().text.clone().unwrap();
+    let text = |tape: &Tape| tape.state.recent_turns().next_back().unwrap().text.clone().unwrap();
+    let tape = Tape::played(&[on(0.0, prompt("go")), delta(1, Some(Stop::EndTurn))]);
     assert_eq!(text(&tape), part(1).trim());
-    tape.play(&delta(2));
-    tape.play(&delta(3));
+    let tape = Tape::played(&[on(0.0, prompt("go")), delta(1, None), delta(2, None), delta(3, Some(Stop::EndTurn))]);
     let text = text(&tape);
     let (head, tail) = text.split_once('…').unwrap();
     assert!(head.starts_with(part(1).trim()) && part(3).trim().ends_with(tail), "{text}");

@@ -26,6 +26,7 @@ fn held(source: Source, state: State, strength: Confidence, seconds_ago: i64) ->
         key: None,
         words: format!("{source} says {state}"),
         subject: None,
+        shown: None,
         dialog: None,
         event: EventId::from_bits(1),
     }

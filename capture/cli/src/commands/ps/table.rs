@@ -161,7 +161,7 @@ fn add(table: &mut Table, columns: &[Column], session: &Session, indent: &str, n
 fn text(text: Option<&str>, columns: &[Column], most: usize) -> String {
     let is_limited = columns.len() < 7 || most == TEXT_CHARS;
     let most = if is_limited { most } else { TEXT_CHARS.min(most * 2) };
-    safe(&projections::shorten::one_line(text.unwrap_or(""), most))
+    safe(&projections::shorten::verbatim_line(text.unwrap_or(""), most))
 }
 
 /// What is going on. Of a request its subject alone: the state says already that it waits.
