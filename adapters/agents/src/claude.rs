@@ -28,7 +28,7 @@ pub static CLAUDE: Agent = Agent {
     resume_model: Some("--model"),
     resume_harm: None,
     interrupt_key: b"\x1b",
-    tested_dialogs: &["=2.1.328"],
+    tested_dialogs: &[">=2.1.328, <2.2.0"],
     drive: Some(Drive {
         protocol: Protocol::StreamJson,
         command: &[

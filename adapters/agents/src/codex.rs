@@ -30,7 +30,7 @@ pub static CODEX: Agent = Agent {
     resume_model: Some("--model"),
     resume_harm: None,
     interrupt_key: b"\x1b",
-    tested_dialogs: &["=0.169.0"],
+    tested_dialogs: &[">=0.169.0, <1.0.0"],
     drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"], names_edits: true }),
     hooks: Some(Hooks {
         settings_file: "hooks.json",

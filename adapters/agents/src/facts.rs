@@ -36,8 +36,9 @@ pub struct Agent {
     pub resume_harm: Option<&'static str>,
     /// The bytes of the key that interrupts its turn.
     pub interrupt_key: &'static [u8],
-    /// The versions, as ranges, with which keys for its dialogs were tested; none where no dialog is answered by
-    /// keys. The rules that read its screen are in `terminal`.
+    /// The versions, as ranges, whose dialogs may be answered by keys: from the oldest with which that was tested up to
+    /// the next version that may change dialogs as a whole. Within a range, `terminal` answers only dialogs whose whole
+    /// layout it knows. None where no dialog is answered by keys.
     pub tested_dialogs: &'static [&'static str],
     /// How it is driven over a protocol; `None` where it speaks none that is known here.
     pub drive: Option<Drive>,

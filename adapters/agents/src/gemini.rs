@@ -30,7 +30,7 @@ pub static GEMINI: Agent = Agent {
         "Gemini CLI deletes the file of a session at the next start in its directory after `--resume` (seen in 0.61.0)",
     ),
     interrupt_key: b"\x1b",
-    tested_dialogs: &["=0.61.0", "=0.38.2"],
+    tested_dialogs: &[">=0.38.2, <1.0.0"],
     drive: Some(Drive { protocol: Protocol::Acp, command: &["gemini", "--acp"], names_edits: true }),
     hooks: Some(Hooks {
         settings_file: "settings.json",

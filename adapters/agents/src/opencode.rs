@@ -45,7 +45,8 @@ pub static OPENCODE: Agent = Agent {
     resume_harm: None,
     // Twice: the first press asks for the second.
     interrupt_key: b"\x1b\x1b",
-    tested_dialogs: &["=1.18.33"],
+    // Its dialog does not name the key that refuses, so a version with others would look the same.
+    tested_dialogs: &[">=1.18.33, <1.19.0"],
     // Of edits, only `write` was seen.
     drive: Some(Drive { protocol: Protocol::Acp, command: &["opencode", "acp"], names_edits: false }),
     hooks: None,

@@ -27,6 +27,8 @@ pub(crate) struct DialogReading {
     pub(crate) dialog: Dialog,
     /// For each option the keys that give it at once.
     pub(crate) keys: Vec<Vec<String>>,
+    /// For each option the digit in front of it.
+    pub(crate) digits: Vec<Option<usize>>,
     /// Every word of it, without the cursor; absent when the rule does not say where it begins and ends.
     pub(crate) whole: Option<String>,
     /// How many dialogs went away before.
@@ -64,6 +66,7 @@ pub(crate) fn read(rule: &ScreenRule, form: &DialogRule, view: &View<'_>, appear
             unanswerable: None,
         },
         keys: Vec::new(),
+        digits: Vec::new(),
         whole: whole(form, view),
         appearance,
     };
@@ -84,6 +87,7 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
         if of("digit") == Some("1") {
             reading.dialog.options.clear();
             reading.keys.clear();
+            reading.digits.clear();
         }
         let digit = of("digit").filter(|_| form.digits_answer);
         let keys: Vec<String> = [of("key"), digit].into_iter().flatten().map(str::to_owned).collect();
@@ -95,7 +99,30 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
             label,
         });
         reading.keys.push(keys);
+        reading.digits.push(of("digit").and_then(|digit| digit.parse().ok()));
     }
+}
+
+/// Why the dialog is not of a layout that is known as a whole, so that a key could mean something else in it: what it
+/// asks about is not found, an option has an unknown meaning, or it does not name its keys as the rule knows them.
+pub(crate) fn layout_fault(form: &DialogRule, reading: &DialogReading, view: &View<'_>) -> Option<&'static str> {
+    let options = &reading.dialog.options;
+    let count = |answer| options.iter().filter(|option| option.answer == Some(answer)).count();
+    if reading.dialog.subject.is_none() {
+        return Some("the dialog does not say what it asks about in a way that capture knows");
+    }
+    if options.iter().any(|option| matches!(option.answer, None | Some(ChoiceAnswer::Other))) {
+        return Some("the dialog has an option that capture does not know");
+    }
+    if count(ChoiceAnswer::AllowOnce) != 1 || count(ChoiceAnswer::Deny) != 1 {
+        return Some("the dialog does not have one option to allow once and one to deny");
+    }
+    let numbered = reading.digits.iter().enumerate().all(|(at, digit)| *digit == Some(at + 1));
+    if !numbered && reading.digits.iter().any(Option::is_some) {
+        return Some("the options of the dialog are not numbered in order");
+    }
+    let named = form.names.iter().all(|pattern| view.find(pattern).is_some());
+    (!named).then_some("the dialog does not name its keys in a way that capture knows")
 }
 
 /// What an option means. What two expressions understand in two ways is understood by none.

@@ -53,6 +53,8 @@ pub(crate) struct RuleFile {
     pub(crate) provider: Provider,
     pub(crate) versions: VersionReq,
     pub(crate) version: Option<Pattern>,
+    /// What shows the input line of a prompt.
+    pub(crate) prompt: Option<Pattern>,
     pub(crate) regions: BTreeMap<String, Cut>,
     pub(crate) rules: Vec<ScreenRule>,
 }
@@ -125,6 +127,8 @@ pub(crate) struct DialogRule {
     pub(crate) subject: Vec<Pattern>,
     /// Matches one option: groups `label`, `cursor`, `digit`, `key`.
     pub(crate) options: Option<Pattern>,
+    /// What it says of its keys: each must match before one is pressed.
+    pub(crate) names: Vec<Pattern>,
     /// Whether a digit answers at once.
     pub(crate) digits_answer: bool,
     /// Whether the options stand side by side: a background of its own shows the cursor, which ← and → move.
@@ -149,6 +153,7 @@ struct FileForm {
     #[serde(default)]
     tested: Vec<Spanned<String>>,
     version: Option<PatternForm>,
+    prompt: Option<PatternForm>,
     #[serde(default)]
     regions: BTreeMap<String, Spanned<RegionForm>>,
     #[serde(default)]
@@ -221,6 +226,8 @@ struct DialogForm {
     #[serde(default)]
     subject: Vec<PatternForm>,
     options: Option<PatternForm>,
+    #[serde(default)]
+    names: Vec<PatternForm>,
     digits_answer: Option<bool>,
     row: Option<bool>,
     whole: Option<Spanned<String>>,
@@ -331,6 +338,7 @@ impl RuleParser<'_> {
             provider: self.word(&form.provider)?,
             versions,
             version: form.version.as_ref().map(|p| self.pattern(p)).transpose()?,
+            prompt: form.prompt.as_ref().map(|p| self.pattern(p)).transpose()?,
             regions,
             rules,
         })
@@ -429,6 +437,7 @@ impl RuleParser<'_> {
             question: or(&own.question, &base.question),
             subject: or(&own.subject, &base.subject),
             options: own.options.clone().or_else(|| base.options.clone()),
+            names: or(&own.names, &base.names),
             digits_answer: own.digits_answer.or(base.digits_answer),
             row: own.row.or(base.row),
             whole: own.whole.clone().or_else(|| base.whole.clone()),
@@ -452,6 +461,7 @@ impl RuleParser<'_> {
             question: self.patterns(&form.question)?,
             subject: self.patterns(&form.subject)?,
             options,
+            names: self.patterns(&form.names)?,
             digits_answer: form.digits_answer.unwrap_or(true),
             row: form.row.unwrap_or(false),
             whole: form.whole.as_ref().map(place),

@@ -220,7 +220,8 @@ impl ScreenJudge {
         if rule.state == State::WaitingApproval {
             let cut = form.whole.is_some() && reading.whole.is_none();
             let cut = cut.then(|| "the terminal does not show all of the request".to_owned());
-            reading.dialog.unanswerable = self.set.unanswerable(form).or(cut);
+            let fault = || dialog::layout_fault(form, &reading, view).map(str::to_owned);
+            reading.dialog.unanswerable = self.set.unanswerable(form).or(cut).or_else(fault);
         }
         Some(reading)
     }
@@ -316,7 +317,7 @@ impl ScreenJudge {
 }
 
 /// Whether everything a rule asks for is so.
-fn matches(rule: &ScreenRule, view: &View<'_>) -> bool {
+pub(crate) fn matches(rule: &ScreenRule, view: &View<'_>) -> bool {
     rule.all.iter().all(|p| view.find(p).is_some())
         && (rule.any.is_empty() || rule.any.iter().any(|p| view.find(p).is_some()))
         && rule.none.iter().all(|p| view.find(p).is_none())

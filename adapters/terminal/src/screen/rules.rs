@@ -7,7 +7,7 @@ use std::{
 
 use agents::Agent;
 use events::Provider;
-use semver::Version;
+use semver::{Version, VersionReq};
 
 use super::form::{self, BUILT_IN, Cut, DialogRule, Expression, Pattern, RuleFile, ScreenRule};
 pub use crate::screen::error::RuleError;
@@ -117,10 +117,15 @@ impl ScreenRules {
         Ok(())
     }
 
+    /// Whether there are rules for this provider.
+    pub(crate) fn has(&self, provider: Provider) -> bool {
+        self.files.iter().any(|file| file.provider == provider)
+    }
+
     /// The rules for an agent of this version. Unknown, or in no range: the ranges are not asked.
     /// A provider without rules of its own has those for any program.
     pub(crate) fn select(&self, provider: Provider, version: Option<&Version>) -> RuleSet {
-        let provider = if self.files.iter().any(|f| f.provider == provider) { provider } else { Provider::Unknown };
+        let provider = if self.has(provider) { provider } else { Provider::Unknown };
         let of_provider = || self.files.iter().filter(|f| f.provider == provider);
         let within: Vec<&RuleFile> = of_provider().filter(|f| version.is_some_and(|v| f.versions.matches(v))).collect();
         let files: Vec<&RuleFile> = if within.is_empty() { of_provider().collect() } else { within.clone() };
@@ -136,6 +141,7 @@ impl ScreenRules {
         let mut rules: Vec<ScreenRule> = Vec::new();
         for file in &files {
             set.version = file.version.clone().or(set.version);
+            set.prompt = file.prompt.clone().or(set.prompt);
             for (name, cut) in &file.regions {
                 match set.regions.iter_mut().find(|(known, _)| known == name) {
                     Some(known) => known.1 = Some(cut.clone()),
@@ -162,7 +168,8 @@ impl RuleFile {
     /// Every place where a region is named.
     fn places(&self) -> impl Iterator<Item = &form::RegionRef> {
         let rules = self.rules.iter().flat_map(|rule| {
-            let dialog = rule.dialog.iter().flat_map(|d| d.question.iter().chain(&d.subject).chain(&d.options));
+            let dialog =
+                rule.dialog.iter().flat_map(|d| d.question.iter().chain(&d.subject).chain(&d.options).chain(&d.names));
             let whole = rule.dialog.iter().filter_map(|d| d.whole.as_ref());
             rule.all.iter().chain(&rule.any).chain(&rule.none).chain(dialog).map(|p| &p.place).chain(whole)
         });
@@ -170,7 +177,7 @@ impl RuleFile {
             Cut::Above(place, _) => Some(place),
             Cut::Last(_) | Cut::Bottom(_) | Cut::From(..) | Cut::Find(_) => None,
         });
-        rules.chain(self.version.iter().map(|p| &p.place)).chain(regions)
+        rules.chain(self.version.iter().chain(&self.prompt).map(|p| &p.place)).chain(regions)
     }
 }
 
@@ -187,6 +194,8 @@ pub(crate) struct RuleSet {
     pub(crate) files: Vec<(String, String)>,
     /// How the version is read.
     pub(crate) version: Option<Pattern>,
+    /// What shows the input line of a prompt.
+    pub(crate) prompt: Option<Pattern>,
     /// All regions by name; those every screen has come first and have no cut.
     pub(crate) regions: Vec<(String, Option<Cut>)>,
     /// The rules, highest priority first.
@@ -203,6 +212,7 @@ impl Default for RuleSet {
             agent_version: None,
             files: Vec::new(),
             version: None,
+            prompt: None,
             regions: Vec::new(),
             rules: Vec::new(),
             has_rows: false,
@@ -216,8 +226,7 @@ impl RuleSet {
         if form.tested.is_empty() {
             return Some("keys were not tested for this kind of dialog".to_owned());
         }
-        let tested: Vec<String> =
-            form.tested.iter().map(|range| range.to_string().trim_start_matches('=').to_owned()).collect();
+        let tested: Vec<String> = form.tested.iter().map(range_in_words).collect();
         let tested = tested.join(", ");
         let agent = if self.provider == Provider::Unknown { "version" } else { self.provider.as_str() };
         match &self.agent_version {
@@ -225,6 +234,17 @@ impl RuleSet {
             Some(version) if form.tested.iter().any(|range| range.matches(version)) => None,
             Some(version) => Some(format!("keys were tested with {agent} {tested}, not with {version}")),
         }
+    }
+}
+
+/// A range of versions as people write it: `2.1.328 and later, before 2.2.0`.
+fn range_in_words(range: &VersionReq) -> String {
+    let text = range.to_string();
+    match text.split_once(", ") {
+        Some((from, to)) if from.starts_with(">=") && to.starts_with('<') => {
+            format!("{} and later, before {}", from.trim_start_matches(">="), to.trim_start_matches('<'))
+        }
+        Some(_) | None => text.trim_start_matches('=').to_owned(),
     }
 }
 

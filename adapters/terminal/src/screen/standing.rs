@@ -40,7 +40,8 @@ impl Observer {
             return Err("its screen is still changing");
         }
         let frame = self.frame_now();
-        let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
+        let view = View::new(&frame, &self.judge.set);
+        let (rule, reading) = self.judge.standing(&view)?;
         let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
         if form.tested.is_empty() {
             return Err("keys were not tested for this kind of dialog");
@@ -48,6 +49,9 @@ impl Observer {
         let version = self.version().and_then(rules::version).ok_or("the agent's version is not known")?;
         if !form.tested.iter().any(|range| range.matches(&version)) {
             return Err("keys were not tested with this version of the agent");
+        }
+        if let Some(fault) = dialog::layout_fault(form, &reading, &view) {
+            return Err(fault);
         }
         if self.answered {
             return Err("a key that answers it was already typed");

@@ -8,16 +8,16 @@ use events::{ChoiceAnswer, Provider};
 use super::*;
 
 /// A screen and what is to be read from it.
-struct Screen {
-    name: String,
+pub(super) struct Screen {
+    pub(super) name: String,
     provider: Provider,
     size: Size,
     title: String,
     agent_state: String,
-    claim: String,
-    question: Option<String>,
+    pub(super) claim: String,
+    pub(super) question: Option<String>,
     subject: Option<String>,
-    options: Vec<String>,
+    pub(super) options: Vec<String>,
     lines: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ fn load(path: &std::path::Path) -> Screen {
     }
 }
 
-fn all() -> Vec<Screen> {
+pub(super) fn all() -> Vec<Screen> {
     let mut screens = Vec::new();
     for provider in fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
         let mut paths: Vec<PathBuf> = fs::read_dir(provider).unwrap().map(|e| e.unwrap().path()).collect();
@@ -58,7 +58,7 @@ fn all() -> Vec<Screen> {
 }
 
 /// Draws the screen and gives the terminal after a while.
-fn shown(screen: &Screen) -> Stage {
+pub(super) fn shown(screen: &Screen) -> Stage {
     let mut stage = Stage::sized(screen.size, screen.provider, embedded());
     if !screen.title.is_empty() {
         stage.write(&format!("\x1b]0;{}\x07", screen.title));
@@ -201,12 +201,19 @@ fn others_screens_are_read_as_they_were_judged() {
 /// A dialog says at once that no key of ours will answer it, and why.
 #[test]
 fn a_dialog_of_a_version_that_was_not_tested_says_so() {
-    let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n";
+    let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n\r\n \
+                  Esc to cancel\r\n";
     let rule = "─".repeat(80);
     for (banner, why) in [
         ("Claude Code v2.1.328", None),
-        ("Claude Code v2.0.60", Some("keys were tested with claude 2.1.328, not with 2.0.60")),
-        ("Welcome", Some("the version is not known, and keys were tested with claude 2.1.328 only")),
+        // A later release of the same line, whose dialog is the same.
+        ("Claude Code v2.1.399", None),
+        ("Claude Code v2.0.60", Some("keys were tested with claude 2.1.328 and later, before 2.2.0, not with 2.0.60")),
+        ("Claude Code v2.2.0", Some("keys were tested with claude 2.1.328 and later, before 2.2.0, not with 2.2.0")),
+        (
+            "Welcome",
+            Some("the version is not known, and keys were tested with claude 2.1.328 and later, before 2.2.0 only"),
+        ),
     ] {
         let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
         stage.draw(banner);
@@ -216,6 +223,39 @@ fn a_dialog_of_a_version_that_was_not_tested_says_so() {
         let claim = stage.observer.picture().claim.unwrap();
         assert_eq!(named(&claim), "waiting_approval tool", "{banner}");
         assert_eq!(claim.dialog.unwrap().unanswerable.as_deref(), why, "{banner}");
+    }
+}
+
+/// Within the tested versions, a dialog is answered only if its layout is known as a whole.
+#[test]
+fn a_dialog_of_another_layout_is_not_answered_by_keys() {
+    let rule = "─".repeat(80);
+    let right = format!(
+        "{rule}\n Bash command\n\n   touch x\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don’t ask again for \
+         touch\n   3. No\n\n Esc to cancel · Tab to amend"
+    );
+    let unknown = Some("the dialog has an option that capture does not know");
+    let named = Some("the dialog does not name its keys in a way that capture knows");
+    let two = Some("the dialog does not have one option to allow once and one to deny");
+    let order = Some("the options of the dialog are not numbered in order");
+    for (was, is, why) in [
+        ("", "", None),
+        ("   3. No", "   3. Yes, in a sandbox\n   4. No", unknown),
+        ("   3. No", "   3. No\n   4. Explain", unknown),
+        ("   3. No", "   3. No\n   4. No, and stop", two),
+        ("   3. No", "   4. No", order),
+        (" Esc to cancel · Tab to amend", " Ctrl+G to cancel · Tab to amend", named),
+        (" Esc to cancel · Tab to amend", "", named),
+    ] {
+        let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
+        stage.draw("Claude Code v2.1.340");
+        stage.pass(300);
+        let dialog = if was.is_empty() { right.clone() } else { right.replace(was, is) };
+        stage.write(&format!("\r\n{}", dialog.replace('\n', "\r\n")));
+        stage.pass(600);
+        let claim = stage.observer.picture().claim.unwrap();
+        assert_eq!(claim.dialog.unwrap().unanswerable.as_deref(), why, "{is}");
+        assert_eq!(stage.observer.standing().err(), why, "{is}");
     }
 }
 
