@@ -119,3 +119,21 @@ pub struct ScreenClaim {
     #[serde(default)]
     pub dialog: Option<Box<Dialog>>,
 }
+
+/// Whether text may be typed into a run as its screen stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "gate", rename_all = "snake_case")]
+pub enum TypingGate {
+    /// It reaches a prompt, or a program whose screen no rule reads.
+    Open,
+    /// A dialog or a menu is open that the text could answer.
+    Choice {
+        /// What the screen shows, for a person.
+        shows: String,
+    },
+    /// There is no prompt now; there may be one later.
+    Busy {
+        /// As for a choice.
+        shows: String,
+    },
+}

@@ -29,4 +29,5 @@ pub mod sink;
 pub mod start;
 pub mod supervise;
 pub mod terminal;
+pub mod type_prompt;
 pub mod wire;

@@ -26,6 +26,7 @@ mod standing_dialog;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod typing;
 mod view;
 
 use std::{fmt, sync::Arc};
@@ -48,6 +49,8 @@ use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
 pub use size::Size;
 use terminal::Terminal;
+pub use typing::PromptMark;
+use typing::PromptOnScreen;
 use view::{ScreenFrame, View};
 
 /// Delay between the first byte of a frame and the reading of its screen, ms, so that the rest of the
@@ -117,6 +120,8 @@ pub struct Observer {
     still: bool,
     /// The mark that was told last, and when.
     marked: Option<(String, Timestamp)>,
+    /// The prompt that is on the screen.
+    prompt: PromptOnScreen,
     /// Present for an agent whose files are not read.
     content: Option<TerminalContent>,
     /// What those who show the screen elsewhere know of it.
@@ -165,6 +170,7 @@ impl Observer {
             still: false,
             moved: false,
             marked: None,
+            prompt: PromptOnScreen::default(),
             content: content_of(provider),
             grid: Grid::default(),
             events: Vec::new(),
@@ -269,6 +275,7 @@ impl Observer {
         } else if self.judge.deadline.is_some_and(|due| due <= now) {
             self.judge(now);
         }
+        self.note_prompt(now);
         let screen = &self.terminal;
         let text = self
             .content
@@ -364,19 +371,6 @@ impl Observer {
     #[must_use]
     pub fn scrollback(&self, before: u64, count: usize) -> Scrollback {
         self.terminal.signals().scrolled.before(before, count)
-    }
-
-    /// Whether the program waits for a prompt, as far as its screen was read, and nothing asks for an
-    /// answer.
-    #[must_use]
-    pub fn waits_for_prompt(&self) -> bool {
-        let waits = |claim: &ScreenClaim| {
-            claim.state == State::Waiting
-                && claim.strength > Confidence::Low
-                && claim.dialog.is_none()
-                && claim.reason != Some(events::Reason::Question)
-        };
-        self.dirty_since.is_none() && self.judge.current.as_ref().is_some_and(|c| waits(&c.claim))
     }
 
     /// Whether the program takes pastes as such (mode 2004).

@@ -11,7 +11,10 @@ use engine::{
 use serde::Serialize;
 use session_tree::Json;
 use terminal::host::{
-    frame::{CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand, SessionLimits},
+    frame::{
+        CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, PromptTyping, SessionCommand, SessionLimits,
+        TypingGate,
+    },
     link::PendingRequest,
 };
 use tokio::{
@@ -61,16 +64,16 @@ impl CommandedSession {
         match ask {
             HostRequest::Session { command, by } => as_json(self.apply(command, by).await?),
             HostRequest::Presence => as_json(Presence { attached: self.at_terminal, ..Presence::default() }),
-            // An empty one only asks whether a prompt would be taken.
-            HostRequest::Prompt { text } if text.is_empty() => {
-                let is_idle = self.snapshot().await? == EngineActivity::Idle;
-                if is_idle { Ok(serde_json::Value::Null) } else { Err("the agent is working".to_owned()) }
+            HostRequest::Gate => as_json(self.gate().await?),
+            HostRequest::Prompt { text, .. } => {
+                let gate = self.gate().await?;
+                if gate != TypingGate::Open {
+                    return as_json(PromptTyping::Refused { gate });
+                }
+                self.apply(SessionCommand::Prompt { text }, CommandOrigin::Person).await?;
+                as_json(PromptTyping::Typed)
             }
-            HostRequest::Prompt { text } => {
-                as_json(self.apply(SessionCommand::Prompt { text }, CommandOrigin::Person).await?)
-            }
-            // The prompt was submitted when it was sent.
-            HostRequest::Submit | HostRequest::Announce { .. } => Ok(serde_json::Value::Null),
+            HostRequest::Announce { .. } => Ok(serde_json::Value::Null),
             HostRequest::Interrupt => as_json(self.apply(SessionCommand::Abort, CommandOrigin::Person).await?),
             HostRequest::Screen
             | HostRequest::Explain
@@ -81,6 +84,12 @@ impl CommandedSession {
             | HostRequest::Keys { .. }
             | HostRequest::Answer { .. } => Err(NO_TERMINAL.to_owned()),
         }
+    }
+
+    /// Whether a prompt would be taken now.
+    async fn gate(&self) -> Result<TypingGate, String> {
+        let is_idle = self.snapshot().await? == EngineActivity::Idle;
+        Ok(if is_idle { TypingGate::Open } else { TypingGate::Busy { shows: "the agent is working".to_owned() } })
     }
 
     async fn apply(&self, command: SessionCommand, by: CommandOrigin) -> Result<CommandOutcome, String> {

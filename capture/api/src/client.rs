@@ -252,6 +252,17 @@ impl Client {
     where
         O: Operation<Query = NoQuery, Body: BodyForm + Serialize, Answer: DeserializeOwned>,
     {
+        self.send_within::<O>(segment, body, WITHIN)
+    }
+
+    /// As [`send`](Self::send), with another time limit.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn send_within<O>(&self, segment: &str, body: &O::Body, within: Duration) -> Result<O::Answer, ClientError>
+    where
+        O: Operation<Query = NoQuery, Body: BodyForm + Serialize, Answer: DeserializeOwned>,
+    {
         let route = O::ID.route();
         let path = path_of(route, segment, &NoQuery {});
         let url = self.url(&path);
@@ -262,7 +273,7 @@ impl Client {
             .header("Authorization", format!("Bearer {}", self.token))
             .header("Content-Type", "application/json")
             .config()
-            .timeout_global(Some(WITHIN))
+            .timeout_global(Some(within))
             .build()
             .send(text)
             .map_err(|error| self.silent(error))?;

@@ -380,8 +380,8 @@ operations! {
     RunRecordingFrames = GET "/api/v1/runs/{id}/recording/frames" Read (RecordedFramesQuery, NoBody) -> RecordedFrames, Ambiguous;
     /// Which rule reads its screen, and why the others do not.
     ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
-    /// Types into its terminal: text, keys or an interrupt.
-    RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous;
+    /// Types into its terminal: text once it is at a prompt, keys or an interrupt at once.
+    RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous, Timeout;
 
     /// As coder/agentapi: whether the agent of a run works.
     AgentApiGetStatus = GET "/api/v1/runs/{id}/agentapi/status" Read (NoQuery, NoBody) -> AgentApiStatus, Conflict, Ambiguous;
@@ -421,7 +421,7 @@ operations! {
     StatusHistory = GET "/api/v1/sessions/{id}/status/history" Read (HistoryQuery, NoBody) -> Vec<StatusChange>;
     /// Changes of a session's status in pages, oldest first.
     ListStatusChanges = GET "/api/v1/sessions/{id}/status/changes" Read (HistoryQuery, NoBody) -> StatusChangePage;
-    /// Answers when a session reaches a state.
+    /// Answers when a session reaches a state, with `after` one that follows a position.
     WaitForState = GET "/api/v1/sessions/{id}/wait" Read (WaitQuery, NoBody) -> projections::Session, Timeout;
     /// The screen of the run that hosts a session.
     SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict;
@@ -430,7 +430,7 @@ operations! {
     /// Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients.
     StartSession = POST "/api/v1/sessions" Control (NoQuery, SessionRequest) -> StartedSession, Conflict;
     /// Tells a session what to do, or types into the run that hosts it.
-    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict;
+    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict, Timeout;
     /// Sets or removes labels of a session, which policies can refer to.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// The notes on a session.

@@ -101,25 +101,46 @@ pub enum RunState {
     Unreachable,
 }
 
+/// Default time that text waits for a prompt, ms.
+pub const PROMPT_WITHIN_MS: u64 = 30_000;
+/// Longest time that text waits for a prompt, ms.
+pub const MAX_PROMPT_WITHIN_MS: u64 = 3_600_000;
+
 /// Input for a run: exactly one of `text`, `keys` and `interrupt`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Typed as it is; a newline at its end presses Enter, one within it makes it a paste.
+    /// Typed once the run is at a prompt, never into a dialog or menu; a newline at its end presses Enter, one within
+    /// it makes it a paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Presses Enter after the text.
+    /// Presses Enter after the text, if it is still the same prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
-    /// Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`.
+    /// Keys by name, pressed one after another, whatever the screen shows: `enter`, `esc`, `ctrl-c`, `up`, `y`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<String>>,
     /// Interrupts the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
-    /// Types the text even while a dialog is open, where it may answer the dialog.
+    /// Types the text at once, whatever the screen shows; it may answer a dialog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
+    /// How long the text waits for the prompt, ms (default 30000, at most 3600000); then the answer is 408, and nothing
+    /// was typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Input {
+    /// How long it may wait for a prompt, ms; what does not wait has 0.
+    #[must_use]
+    pub fn prompt_within_ms(&self) -> u64 {
+        if self.text.is_none() || self.force {
+            return 0;
+        }
+        self.timeout_ms.unwrap_or(PROMPT_WITHIN_MS).min(MAX_PROMPT_WITHIN_MS)
+    }
 }
 
 /// Input that was typed.
@@ -129,4 +150,10 @@ pub struct InputSent {
     pub run: RunId,
     /// Always true.
     pub sent: bool,
+    /// The position of the log before it was typed: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows.
+    #[serde(default)]
+    pub position: u64,
+    /// Whether it was typed without a look at the screen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }

@@ -117,6 +117,10 @@ pub struct StatusAt {
 pub struct WaitQuery {
     /// States to wait for; the first that is reached ends the wait.
     pub until: CommaList<State>,
+    /// Count only what followed this position, which the answer to input has: `waiting` and `idle` only after a turn
+    /// that began behind it.
+    #[serde(default)]
+    pub after: Option<u64>,
     /// Answer 408 after this time, ms (default 30000, at most 3600000).
     #[serde(default)]
     pub timeout_ms: Option<u64>,

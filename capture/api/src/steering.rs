@@ -15,8 +15,8 @@ pub struct SessionInputRequest {
     /// What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`.
     #[serde(rename = "do", default, skip_serializing_if = "Option::is_none")]
     pub action: Option<SessionAction>,
-    /// The text of `prompt`, `steer` and `follow_up`; without `do`, typed as it is: a newline at its end presses Enter,
-    /// one within it makes it a paste.
+    /// The text of `prompt`, `steer` and `follow_up`; without `do`, typed once the run is at a prompt: a newline at
+    /// its end presses Enter, one within it makes it a paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The model of `set_model`: `PROVIDER/MODEL`.
@@ -25,7 +25,7 @@ pub struct SessionInputRequest {
     /// The limits of `limit`; they take the place of those before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<SessionLimits>,
-    /// Presses Enter after the text.
+    /// Presses Enter after the text, if it is still the same prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
     /// Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`.
@@ -34,9 +34,12 @@ pub struct SessionInputRequest {
     /// Interrupts the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
-    /// Types the text even while a dialog is open, where it may answer the dialog.
+    /// Types the text at once, whatever the screen shows; it may answer a dialog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
+    /// How long the text waits for the prompt, ms (default 30000, at most 3600000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// What a session can be told to do.
@@ -81,15 +84,16 @@ impl SessionInputRequest {
     /// # Errors
     /// What is missing or does not belong there.
     pub fn kind(self) -> Result<SessionInputKind, String> {
-        let Self { action, text, model, limits, submit, keys, interrupt, force } = self;
+        let Self { action, text, model, limits, submit, keys, interrupt, force, timeout_ms } = self;
         let Some(action) = action else {
             if model.is_some() || limits.is_some() {
                 return Err("`model` and `limits` need `do`".to_owned());
             }
-            return Ok(SessionInputKind::Typed(Input { text, submit, keys, interrupt, force }));
+            return Ok(SessionInputKind::Typed(Input { text, submit, keys, interrupt, force, timeout_ms }));
         };
-        if submit || keys.is_some() || interrupt || force {
-            return Err("`submit`, `keys`, `interrupt` and `force` are for typing, without `do`".to_owned());
+        if submit || keys.is_some() || interrupt || force || timeout_ms.is_some() {
+            let typing = "`submit`, `keys`, `interrupt`, `force` and `timeout_ms`";
+            return Err(format!("{typing} are for typing, without `do`"));
         }
         let is_text_needed = matches!(action, SessionAction::Prompt | SessionAction::Steer | SessionAction::FollowUp);
         let unused = [
@@ -123,6 +127,9 @@ pub struct SessionInputTaken {
     pub run: RunId,
     /// Always true.
     pub sent: bool,
+    /// The position of the log before it was taken: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows.
+    #[serde(default)]
+    pub position: u64,
     /// The outcome; absent for what was typed.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CommandOutcome>,

@@ -321,9 +321,13 @@ impl Control for Daemon {
     }
 
     fn send_input(&self, target: RunTarget, input: RunInput) -> Reply<InputSent> {
+        self.with(|parts| async move { parts.runs.send_input(&target, input).await })
+    }
+
+    fn type_characters(&self, target: RunTarget, text: String, force: bool) -> Reply<()> {
         // Typing is not broken off half way when the client goes away.
-        self.with(|parts| async move {
-            let typing = tokio::spawn(async move { parts.runs.send_input(&target, input).await });
+        self.with(move |parts| async move {
+            let typing = tokio::spawn(async move { parts.runs.type_characters(&target, text, force).await });
             typing.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
         })
     }

@@ -9,6 +9,7 @@ mod lines;
 mod question;
 #[cfg(test)]
 mod tests;
+mod typing;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -18,9 +19,9 @@ use std::{
 
 use api::{
     part::{IdPart, PART_HINT, shown},
-    runs::{Explanation, GridUpdate, Input as RunInput, InputSent, Picture, Run, RunState, Scrollback, Size},
+    runs::{Explanation, GridUpdate, Picture, Run, RunState, Scrollback, Size},
 };
-use events::{RunId, SessionId, State};
+use events::{RunId, SessionId};
 use ingest::{HostedSession, IngestHandle};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -31,12 +32,9 @@ use tokio::{
     time::timeout,
 };
 
-use self::question::{Unanswered, not_answered, question, type_into};
+use self::question::{not_answered, question};
+pub use self::typing::PromptOutcome;
 
-/// Delay between a text and the Enter after it: agents treat input that arrives in one piece as a paste.
-const BEFORE_ENTER: Duration = Duration::from_millis(300);
-/// Maximum number of attempts to submit a prompt with Enter.
-const SUBMIT_TRIES: u32 = 5;
 /// How long the runs from before a start of the server are waited for: their hosts reconnect within a second.
 const RECONNECT_WITHIN: Duration = Duration::from_secs(2);
 
@@ -84,17 +82,6 @@ type HostReply = oneshot::Sender<Result<Value, String>>;
 
 /// Questions a host has not answered yet, by their number.
 type AwaitedReplies = HashMap<u64, HostReply>;
-
-/// The outcome of typing a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PromptOutcome {
-    /// Nothing was typed, for this reason: it can be tried again.
-    Refused(String),
-    /// It was typed and submitted.
-    Typed,
-    /// It may have been typed, in part or as a whole: trying again could type it twice.
-    Unknown(String),
-}
 
 /// How many runs there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,36 +228,10 @@ impl Runs {
         self.request(target, HostRequest::Explain).await
     }
 
-    /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter or an Enter of
-    /// it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
-    ///
-    /// # Errors
-    /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
-    pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
-        let (run, asks) = self.find_reconnected(target).await?;
-        if !run.hello.takes.is_empty() {
-            return self.send_as_command(&run, asks.as_ref(), input).await;
-        }
-        if input.text.is_some() && !input.force && self.has_open_dialog(&run) {
-            return Err(Refusal::Conflict(
-                "a dialog is open, and the text could answer it; send keys (`--keys`), or type the text all the same \
-                 (`--force`)"
-                    .into(),
-            ));
-        }
-        type_into(&run, asks.as_ref(), input).await
-    }
-
     async fn request<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
-    }
-
-    /// Whether text typed into a run could answer a dialog: its screen shows one, or a hook or a transcript tells of
-    /// one that no rule recognizes on the screen.
-    fn has_open_dialog(&self, run: &Run) -> bool {
-        run.screen_state == Some(State::WaitingApproval) || self.live_view.waits_for_approval(run.id)
     }
 
     /// The run that hosts a session and lives, the newest of several.
@@ -302,44 +263,6 @@ impl Runs {
         let told = question(&described, Some(&asks), HostRequest::Answer { mark, answer }).await;
         let told = told.map_err(|unanswered| not_answered(&described, unanswered))?;
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
-    }
-
-    /// Whether a prompt would be typed now into the run that hosts a session.
-    pub async fn takes_prompt(&self, session: SessionId) -> bool {
-        let Ok((described, asks)) = self.find(&RunTarget::Session(session)) else { return false };
-        !self.has_open_dialog(&described)
-            && question(&described, asks.as_ref(), HostRequest::Prompt { text: String::new() }).await.is_ok()
-    }
-
-    /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
-    pub async fn prompt(&self, session: SessionId, text: &str) -> PromptOutcome {
-        let (described, asks) = match self.find(&RunTarget::Session(session)) {
-            Ok(found) => found,
-            Err(refusal) => return PromptOutcome::Refused(refusal.to_string()),
-        };
-        if self.has_open_dialog(&described) {
-            return PromptOutcome::Refused("a dialog is open, and the prompt could answer it".into());
-        }
-        match question(&described, asks.as_ref(), HostRequest::Prompt { text: text.to_owned() }).await {
-            Ok(_) => {}
-            Err(Unanswered::Refused(refusal)) => return PromptOutcome::Refused(refusal.to_string()),
-            Err(Unanswered::Unknown(refusal)) => {
-                return PromptOutcome::Unknown(format!("it may have been typed: {refusal}"));
-            }
-        }
-        let mut why = String::new();
-        // The program draws what was typed, and its screen is not read meanwhile.
-        for _ in 0..SUBMIT_TRIES {
-            tokio::time::sleep(BEFORE_ENTER).await;
-            match question(&described, asks.as_ref(), HostRequest::Submit).await {
-                Ok(_) => return PromptOutcome::Typed,
-                Err(Unanswered::Refused(refusal)) => why = refusal.to_string(),
-                Err(Unanswered::Unknown(refusal)) => {
-                    return PromptOutcome::Unknown(format!("it was typed, and may have been submitted: {refusal}"));
-                }
-            }
-        }
-        PromptOutcome::Unknown(format!("it was typed, but not submitted: {why}"))
     }
 
     /// Whether somebody is at the terminal of a run.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use api::runs::{Input, InputSent};
 use devices::Devices;
 use events::Timestamp;
 use projections::StatusRules;
@@ -20,7 +21,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
+    Config, Control, Health, Json, Limits, LiveView, Reply, RunTarget, SessionEntry, answer,
     config::{McpAnswer, Redact, ServerClock},
     error::ApiError,
     gate::Gate,
@@ -172,7 +173,20 @@ impl Parts {
 
     /// Waits for the daemon's answer, at most as long as a read may take.
     pub(crate) async fn ask<T>(&self, reply: Reply<T>) -> Result<T, ApiError> {
-        match timeout(self.limits.read, reply).await {
+        self.ask_within(reply, self.limits.read).await
+    }
+
+    /// Types into a run; text may wait for its prompt.
+    pub(crate) async fn send_input(&self, target: RunTarget, input: Input) -> Result<InputSent, ApiError> {
+        let within = self.limits.read + Duration::from_millis(input.prompt_within_ms());
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(ApiError::unavailable("the server is stopping")),
+            sent = self.ask_within(self.control.send_input(target, input), within) => sent,
+        }
+    }
+
+    async fn ask_within<T>(&self, reply: Reply<T>, within: Duration) -> Result<T, ApiError> {
+        match timeout(within, reply).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(crate::Refusal::Unavailable.into()),
         }

@@ -140,8 +140,12 @@ pub trait Control: Send + Sync + 'static {
     /// How the screen of a run is read.
     fn explain_screen(&self, target: RunTarget) -> Reply<Explanation>;
 
-    /// Types into a run.
+    /// Types into a run. Text waits for a prompt, at most as long as the input says.
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
+
+    /// Types what a person types at a view of the run's terminal. Refused only while a dialog or menu is open, unless
+    /// forced.
+    fn type_characters(&self, target: RunTarget, text: String, force: bool) -> Reply<()>;
 
     /// Starts a session in a process that outlives the server.
     fn start_session(&self, start: SessionStart) -> Reply<StartedSession>;
@@ -336,6 +340,9 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
+    /// It could not be done in the time that was given for it.
+    #[error("{0}")]
+    TimedOut(String),
     /// Whoever does it is busy or stopping.
     #[error("temporarily unavailable")]
     Unavailable,
@@ -485,6 +492,10 @@ impl Control for NoControl {
     }
 
     fn send_input(&self, _: RunTarget, _: Input) -> Reply<InputSent> {
+        unavailable()
+    }
+
+    fn type_characters(&self, _: RunTarget, _: String, _: bool) -> Reply<()> {
         unavailable()
     }
 

@@ -112,6 +112,7 @@ impl From<Refusal> for ApiError {
             }
             Refusal::Ambiguous(why) => Self::new(ErrorCode::Ambiguous, why),
             Refusal::Invalid { name, reason } => Self::parameter(name, reason),
+            Refusal::TimedOut(why) => Self::timeout(why),
             Refusal::Unavailable => Self::unavailable("temporarily unavailable; retry"),
             Refusal::Busy(why) => Self::unavailable(why),
             Refusal::Failed(cause) => Self::internal(&cause),

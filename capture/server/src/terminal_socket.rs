@@ -251,14 +251,11 @@ impl OpenView {
                 }
             }
             Ok(FromView::Resize { cols, rows }) => self.resize(cols, rows).await,
-            Ok(FromView::Input { text, force }) => {
-                self.type_in(Input { text: Some(text), force, ..Input::default() }).await
-            }
+            Ok(FromView::Input { text, force }) => self.type_characters(text, force).await,
             Ok(FromView::Paste { text, force }) => {
-                let text = text.trim_end_matches(['\n', '\r']).to_owned();
-                self.type_in(Input { text: Some(text), force, ..Input::default() }).await
+                self.type_characters(text.trim_end_matches(['\n', '\r']).to_owned(), force).await
             }
-            Ok(FromView::Keys { keys }) => self.type_in(Input { keys: Some(keys), ..Input::default() }).await,
+            Ok(FromView::Keys { keys }) => self.press(keys).await,
             Err(error) => Err(ApiError::body(api::body::fault(&error))),
         };
         match done {
@@ -277,10 +274,17 @@ impl OpenView {
         self.may_act.get_or_insert_with(look).clone()
     }
 
-    async fn type_in(&mut self, input: Input) -> Result<(), ApiError> {
+    /// Types what the person at the view typed.
+    async fn type_characters(&mut self, text: String, force: bool) -> Result<(), ApiError> {
         self.may_act()?;
         let app = &self.view.app;
-        app.ask(app.control.send_input(self.view.target.clone(), input)).await.map(drop)
+        app.ask(app.control.type_characters(self.view.target.clone(), text, force)).await
+    }
+
+    async fn press(&mut self, keys: Vec<String>) -> Result<(), ApiError> {
+        self.may_act()?;
+        let input = Input { keys: Some(keys), ..Input::default() };
+        self.view.app.send_input(self.view.target.clone(), input).await.map(drop)
     }
 
     async fn resize(&mut self, cols: u16, rows: u16) -> Result<(), ApiError> {

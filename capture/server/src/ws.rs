@@ -359,6 +359,9 @@ impl SocketClient {
         self.control.clone()?;
         let session = session.ok_or_else(|| ApiError::body("`session` is missing"))?;
         let session = id_of(&self.app, &session).await?;
+        // Nothing waits for a prompt here: frames would wait with it.
+        let is_typed = input.action.is_none() && input.text.is_some();
+        let input = SessionInputRequest { timeout_ms: is_typed.then_some(0), ..input };
         steering::apply(&self.app, session, input).await
     }
 

@@ -165,11 +165,13 @@ impl Sandbox {
             let printed = Agent::of(agent).unwrap().version.printed.as_ref().unwrap();
             let version =
                 format!("{}{}{}", printed.before[0], hooks::facts(agent).unwrap().versions.newest, printed.behind);
-            // Without a terminal it has nothing to do; at one it shows Claude Code's box for prompts.
+            // Without a terminal it has nothing to do; at one it shows Claude Code's box for prompts, and works for a
+            // moment on each.
             let script = format!(
                 r#"[ "$*" = --version ] && echo '{version}' && exit
 [ -t 0 ] || exit 0
-while printf '\033]0;✳ demo\007\033[2J\033[H────────────\n❯ \n────────────\n'; do read -r line; done"#
+while printf '\033]0;✳ demo\007\033[2J\033[H────────────\n❯ \n────────────\n'; do
+read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
             );
             machine.agent_script(agent, &script);
         }

@@ -12,7 +12,7 @@ use events::{Provider, RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::claim::{HostEvent, ScreenClaim};
+pub use crate::claim::{HostEvent, ScreenClaim, TypingGate};
 use crate::screen::Size;
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
@@ -82,7 +82,7 @@ pub enum HostRequest {
     /// Which rule matched and why the others did not: an
     /// [`Explanation`](crate::screen::Explanation).
     Explain,
-    /// Type these bytes into the terminal.
+    /// Type these bytes into the terminal, whatever its screen shows.
     Type {
         /// What, as text.
         text: String,
@@ -95,14 +95,16 @@ pub enum HostRequest {
         /// One after another.
         keys: Vec<String>,
     },
-    /// Type a prompt, if the program waits for one: its screen says so, nothing on it asks for an
-    /// answer, and nobody types.
+    /// Whether text may be typed into it as its screen stands: a [`TypingGate`].
+    Gate,
+    /// Type a text if it may be typed and nobody else is typing, and press Enter if it is still the same prompt then: a
+    /// [`PromptTyping`]. An error means that nothing was typed.
     Prompt {
-        /// The prompt; an empty one only asks whether one would be typed.
+        /// The text.
         text: String,
+        /// Whether to press Enter after it.
+        submit: bool,
     },
-    /// Press Enter after the prompt, under the same conditions.
-    Submit,
     /// Whether somebody is at its terminal: a [`Presence`].
     Presence,
     /// Write these bytes to the attached terminals: a notification, a bell.
@@ -248,6 +250,24 @@ pub enum OutcomeKind {
     Queued,
     /// It was done, or will be at the next boundary.
     Done,
+}
+
+/// The outcome of typing a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum PromptTyping {
+    /// Nothing was typed.
+    Refused {
+        /// What the screen said.
+        gate: TypingGate,
+    },
+    /// It was typed, and submitted if that was wanted.
+    Typed,
+    /// It was typed, but Enter was not pressed, or had no visible effect.
+    NotSubmitted {
+        /// Why.
+        why: String,
+    },
 }
 
 /// Whether somebody is at the terminal of a run.

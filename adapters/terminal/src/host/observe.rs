@@ -24,10 +24,11 @@ use self::activity::ProgramActivity;
 pub use self::handle::ScreenHandle;
 use self::onlookers::Onlookers;
 use super::{
-    frame::{Hello, HostRequest},
+    frame::{Hello, HostRequest, PromptTyping, TypingGate},
     keys,
     link::{HostLink, PendingRequest},
     press_answer::{AnswerStep, Answering, Press, Pressed},
+    type_prompt::{PromptKeys, PromptStep, PromptTyped, Prompting},
 };
 use crate::{
     claim::{HostEvent, ScreenClaim},
@@ -81,7 +82,9 @@ pub enum FromScreen {
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(TypeRequest, RequestReply),
+    Type(Vec<u8>, RequestReply),
+    /// The bytes of a prompt, to be typed if nothing changed.
+    Prompt(PromptKeys),
     /// The server wants to know whether somebody is there.
     Presence(RequestReply),
     /// The server wants the terminal to have this size, or that of the terminal that types.
@@ -92,16 +95,6 @@ pub enum FromScreen {
     DialogShown(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),
-}
-
-/// What is to be typed.
-pub struct TypeRequest {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Type only if the program has written no more bytes than these, so that what its screen showed still holds.
-    pub parsed: Option<u64>,
-    /// Type only if nobody typed a moment ago.
-    pub hands_off: bool,
 }
 
 /// Called with the answer to a request.
@@ -156,6 +149,8 @@ impl ScreenHandle {
                 onlookers: Onlookers::default(),
                 answering: None,
                 pressed: never(),
+                prompting: None,
+                typed: never(),
                 step_at: None,
             };
             reading.run(&incoming);
@@ -194,6 +189,9 @@ struct ScreenThread {
     /// goes on.
     answering: Option<(Answering, RequestReply)>,
     pressed: Receiver<Pressed>,
+    /// The text that is being typed, who wants to know of it, and what comes of its bytes.
+    prompting: Option<(Prompting, RequestReply)>,
+    typed: Receiver<PromptTyped>,
     step_at: Option<Timestamp>,
 }
 
@@ -202,7 +200,7 @@ impl ScreenThread {
         let mut requests = self.begin.requests.clone();
         loop {
             let now = (self.begin.clock)();
-            let pressed = self.pressed.clone();
+            let (pressed, typed) = (self.pressed.clone(), self.typed.clone());
             let due = self
                 .observer
                 .next_deadline()
@@ -224,6 +222,7 @@ impl ScreenThread {
                     Err(_) => requests = never(),
                 },
                 recv(pressed) -> pressed => self.pressed(pressed.ok()),
+                recv(typed) -> typed => self.typed(typed.ok()),
                 default(due) => {}
             }
             let begun = Instant::now();
@@ -244,6 +243,7 @@ impl ScreenThread {
             self.show(now);
             self.report_activity(now);
             self.continue_answer();
+            self.continue_prompt();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
                 crossbeam_channel::after(breath).recv().ok();
@@ -454,12 +454,52 @@ impl ScreenThread {
         }
     }
 
+    /// Goes on with the text that is being typed.
+    fn continue_prompt(&mut self) {
+        let Some((mut prompting, reply)) = self.prompting.take() else { return };
+        let now = (self.begin.clock)();
+        let step = self.with_observer(|observer| prompting.step(observer, now));
+        self.apply_prompt_step(step, prompting, reply);
+    }
+
+    /// The outcome of bytes of a text; `None` when the relay is gone.
+    fn typed(&mut self, typed: Option<PromptTyped>) {
+        self.typed = never();
+        let Some((mut prompting, reply)) = self.prompting.take() else { return };
+        let now = (self.begin.clock)();
+        let step = prompting.typed(typed.unwrap_or(PromptTyped::No("the run is ending")), now);
+        self.apply_prompt_step(Some(step.unwrap_or(PromptStep::Wait(now))), prompting, reply);
+    }
+
+    fn apply_prompt_step(&mut self, step: Option<PromptStep>, prompting: Prompting, reply: RequestReply) {
+        self.step_at = None;
+        match step {
+            None => reply(as_json(Some(PromptTyping::NotSubmitted {
+                why: "reading the screen failed, and the text may have been typed in part".to_owned(),
+            }))),
+            Some(PromptStep::Done(outcome)) => reply(outcome.and_then(|outcome| as_json(Some(outcome)))),
+            Some(PromptStep::Wait(at)) => {
+                self.step_at = Some(at);
+                self.prompting = Some((prompting, reply));
+            }
+            Some(PromptStep::Type { bytes, after_text }) => {
+                let (typed, came) = bounded(1);
+                self.typed = came;
+                self.prompting = Some((prompting, reply));
+                self.send(FromScreen::Prompt(PromptKeys { bytes, parsed: self.parsed, after_text, typed }));
+            }
+        }
+    }
+
     fn answer(&mut self, PendingRequest { ask, reply }: PendingRequest) {
         self.parse();
         let typed = match ask {
             HostRequest::Answer { mark, answer } => {
                 if self.answering.is_some() {
                     return reply(Err("another answer to the dialog is in progress".into()));
+                }
+                if self.prompting.is_some() {
+                    return reply(Err("a text is being typed".into()));
                 }
                 let now = (self.begin.clock)();
                 self.answering = Some((Answering::new(mark, answer, now), reply));
@@ -493,8 +533,19 @@ impl ScreenThread {
                 return reply(Ok(serde_json::Value::Null));
             }
             HostRequest::Presence => return self.send(FromScreen::Presence(reply)),
-            HostRequest::Prompt { text } => return self.type_prompt(&text, reply),
-            HostRequest::Submit => return self.type_at_prompt(b"\r".to_vec(), false, reply),
+            HostRequest::Gate => {
+                let gate = self.typing_gate();
+                return reply(as_json(gate));
+            }
+            HostRequest::Prompt { text, submit } => {
+                if self.answering.is_some() || self.prompting.is_some() {
+                    let gate = TypingGate::Busy { shows: "something else is being typed".into() };
+                    return reply(as_json(Some(PromptTyping::Refused { gate })));
+                }
+                let now = (self.begin.clock)();
+                self.prompting = Some((Prompting::new(text, submit, now), reply));
+                return self.continue_prompt();
+            }
             HostRequest::Keys { keys } => {
                 let application = self.with_observer(Observer::application_cursor).unwrap_or(false);
                 keys.iter().map(|key| keys::bytes(key, application)).collect::<Result<Vec<_>, _>>().map(|k| k.concat())
@@ -504,35 +555,14 @@ impl ScreenThread {
                 .to_vec()),
         };
         match typed {
-            Ok(bytes) => self.send(FromScreen::Type(TypeRequest { bytes, parsed: None, hands_off: false }, reply)),
+            Ok(bytes) => self.send(FromScreen::Type(bytes, reply)),
             Err(why) => reply(Err(why)),
         }
     }
 
-    /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
-    fn type_prompt(&mut self, text: &str, reply: RequestReply) {
-        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return reply(Err("the prompt was not typed: it contains control characters".into()));
-        }
-        let pastes = self.with_observer(Observer::accepts_pastes).unwrap_or(false);
-        match (text.contains(['\n', '\t']), pastes) {
-            (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
-            (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
-            (true, false) => {
-                reply(Err("the prompt was not typed: it has several lines, and the program does not accept bracketed \
-                    paste"
-                    .into()))
-            }
-        }
-    }
-
-    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: RequestReply) {
-        if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
-            return reply(Err("the prompt was not typed: the screen does not show that the program waits for \
-                one"
-            .into()));
-        }
-        self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
+    fn typing_gate(&mut self) -> Option<TypingGate> {
+        let now = (self.begin.clock)();
+        self.with_observer(|observer| observer.typing_gate(now))
     }
 
     fn send(&self, screen_events: FromScreen) {

@@ -132,6 +132,8 @@ pub struct Loop {
     focused: Option<bool>,
     /// The dialog that was told last, and the process group in the foreground then.
     stood: Option<(String, Option<i32>)>,
+    /// When a text was typed whose Enter is to follow, and the process group in the foreground then.
+    prompted: Option<(Instant, Option<i32>)>,
 }
 
 /// What was typed and is not written yet.
@@ -190,6 +192,7 @@ impl Loop {
             pressed: None,
             focused: None,
             stood: None,
+            prompted: None,
         }
     }
 }
@@ -392,7 +395,8 @@ impl Relay {
                 FromScreen::Attention(subject) => {
                     self.state.announcement = self.spec.notify.map(|notify| announcement(notify, &subject));
                 }
-                FromScreen::Type(typing, reply) => self.type_for(typing, reply),
+                FromScreen::Type(bytes, reply) => self.type_for(&bytes, reply),
+                FromScreen::Prompt(keys) => self.type_prompt(&keys),
                 FromScreen::Announce(bytes) => self.state.announcement = Some(bytes),
                 FromScreen::Resize(size, reply) => self.resize_for(size, reply),
                 FromScreen::Presence(reply) => {

@@ -6,6 +6,7 @@ mod marks;
 mod model;
 mod properties;
 mod screens;
+mod typing;
 
 use std::sync::{Arc, OnceLock};
 

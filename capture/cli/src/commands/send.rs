@@ -1,8 +1,20 @@
 //! `capture send`: types into a run.
 
-use api::{routes::RunInput, runs::Input};
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
 
-use super::{Context, Failed};
+use api::{
+    routes::RunInput,
+    runs::{Input, InputSent, MAX_PROMPT_WITHIN_MS, PROMPT_WITHIN_MS},
+};
+use events::State;
+use projections::Session;
+use serde::Serialize;
+
+use super::{Context, Failed, find, meanings, number::seconds_or_part, style, wait};
+use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -14,10 +26,11 @@ use super::{Context, Failed};
 pub(super) struct Arguments {
     /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
     target: String,
-    /// Text to type, followed by Enter.
+    /// Text to type, followed by Enter. It waits until the agent is at its prompt, and is refused while a dialog or menu
+    /// is open.
     text: Option<String>,
-    /// Keys to press instead, in order, separated by spaces or commas: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so
-    /// on.
+    /// Keys to press instead, at once and whatever the screen shows, in order, separated by spaces or commas: `enter`,
+    /// `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
     /// Press the agent's interrupt key: Esc for some agents (such as codex), Ctrl-C for others and for other programs.
@@ -26,27 +39,68 @@ pub(super) struct Arguments {
     /// Do not press Enter after the text.
     #[arg(long, requires = "text")]
     no_submit: bool,
-    /// Type the text even while a dialog is open; it may answer the dialog.
+    /// Type the text at once, whatever the screen shows; it may answer a dialog.
     #[arg(long, requires = "text")]
     force: bool,
+    /// After sending, wait until the turn that the text began reaches a state of `--until`.
+    #[arg(long, requires = "text", conflicts_with = "no_submit")]
+    wait: bool,
+    /// States that `--wait` waits for.
+    #[arg(long, requires = "wait", value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = wait::UNTIL)]
+    until: Vec<State>,
+    /// Give up after this many seconds (exit code 3) [default: 30 for the prompt; with `--wait` no limit for the turn].
+    #[arg(long, requires = "text", value_name = "SECONDS", value_parser = seconds_or_part)]
+    timeout: Option<f64>,
+}
+
+/// What `--wait --json` prints.
+#[derive(Serialize)]
+struct SentAndReached {
+    #[serde(flatten)]
+    sent: InputSent,
+    session: Session,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else {
         return Err(Failed::NotFound("cannot send: no server is running".into()).into());
     };
+    let begun = Instant::now();
+    let limit = arguments.timeout.map(Duration::try_from_secs_f64).transpose()?;
+    let within_ms = limit.map_or(PROMPT_WITHIN_MS, |limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
     let input = Input {
         text: arguments.text.clone(),
         submit: arguments.text.is_some() && !arguments.no_submit,
         keys: arguments.keys.as_deref().map(keys_of),
         interrupt: arguments.interrupt,
         force: arguments.force,
+        timeout_ms: arguments.text.as_ref().map(|_| within_ms.min(MAX_PROMPT_WITHIN_MS)),
     };
-    let sent = client.send::<RunInput>(&arguments.target, &input)?;
-    if context.json {
-        context.print_json(&sent)?;
+    // The server answers by then; typing itself takes some seconds at most.
+    let within = Duration::from_millis(input.prompt_within_ms()) + Duration::from_secs(20);
+    let sent = client.send_within::<RunInput>(&arguments.target, &input, within)?;
+    let mut out = terminal::stdout();
+    if !arguments.wait {
+        if context.json {
+            return context.print_json(&sent);
+        }
+        return Ok(writeln!(out, "{}", said(&sent))?);
     }
-    Ok(())
+    if !context.json {
+        writeln!(out, "{}", said(&sent))?;
+    }
+    let id = find(&client, &sent.run.to_string())?.id;
+    let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+    let session = wait::until(&client, id, &arguments.until, Some(sent.position), left)?;
+    if context.json {
+        return context.print_json(&SentAndReached { sent, session });
+    }
+    Ok(writeln!(out, "{}", style::state(&session.status, style::colours()))?)
+}
+
+fn said(sent: &InputSent) -> String {
+    let how = if sent.forced { "forced: typed without a look at the screen" } else { "sent" };
+    format!("{how} at position {}", sent.position)
 }
 
 /// The keys that were given, one each; a comma alone is the key.

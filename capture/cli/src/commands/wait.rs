@@ -2,8 +2,9 @@
 
 use std::{io::Write, time::Duration};
 
-use api::{routes::WaitForState, sessions::WaitQuery};
-use events::State;
+use api::{Client, routes::WaitForState, sessions::WaitQuery};
+use events::{SessionId, State};
+use projections::Session;
 
 use super::{Context, Failed, find, meanings, number::seconds_or_part, style};
 use crate::terminal;
@@ -14,38 +15,57 @@ pub(super) struct Arguments {
     /// its id.
     session: String,
     /// States to wait for.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = "waiting,waiting_approval,idle,exited")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = UNTIL)]
     until: Vec<State>,
+    /// Count only what followed this position, which `capture send` prints: `waiting` and `idle` count once a turn began
+    /// after it.
+    #[arg(long, value_name = "POSITION")]
+    after: Option<u64>,
     /// Give up after this many seconds (exit code 3) [default: wait indefinitely].
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_part)]
     timeout: Option<f64>,
 }
 
+/// The states that are waited for by default.
+pub(super) const UNTIL: &str = "waiting,waiting_approval,idle,exited";
 /// Longest request to the server, ms, so that no connection stays open indefinitely.
 const ASK_MS: u64 = 60_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let id = find(&client, &arguments.session)?.id;
-    let mut left_ms = arguments.timeout.map_or(u64::MAX, |seconds| (seconds * 1000.0) as u64);
+    let limit = arguments.timeout.map(Duration::try_from_secs_f64).transpose()?;
+    let session = until(&client, id, &arguments.until, arguments.after, limit)?;
+    if context.json {
+        return context.print_json(&session);
+    }
+    Ok(writeln!(terminal::stdout(), "{}", style::state(&session.status, style::colours()))?)
+}
+
+/// Waits until a session reaches one of the states, behind a position if one is given.
+///
+/// # Errors
+/// When it does not within the limit, or the server cannot be asked.
+pub(super) fn until(
+    client: &Client,
+    id: SessionId,
+    states: &[State],
+    after: Option<u64>,
+    limit: Option<Duration>,
+) -> anyhow::Result<Session> {
+    let mut left_ms = limit.map_or(u64::MAX, |limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
     loop {
         let ask_ms = left_ms.min(ASK_MS);
-        let query = WaitQuery { until: arguments.until.clone().into(), timeout_ms: Some(ask_ms) };
+        let query = WaitQuery { until: states.to_vec().into(), after, timeout_ms: Some(ask_ms) };
         let within = Duration::from_millis(ask_ms + 10_000);
         match client.get_within::<WaitForState>(&id.to_string(), &query, within) {
-            Ok(session) => {
-                if context.json {
-                    return context.print_json(&session);
-                }
-                let mut out = terminal::stdout();
-                writeln!(out, "{}", style::state(&session.status, style::colours()))?;
-                return Ok(());
-            }
+            Ok(session) => return Ok(session),
             Err(error) if error.status() == Some(408) => {
                 left_ms = if left_ms == u64::MAX { left_ms } else { left_ms - ask_ms };
                 if left_ms == 0 {
-                    let until: Vec<&str> = arguments.until.iter().map(|s| s.as_str()).collect();
-                    let text = format!("timed out: session {id} did not reach {}", until.join(" or "));
+                    let states: Vec<&str> = states.iter().map(|s| s.as_str()).collect();
+                    let since = after.map_or_else(String::new, |after| format!(" after position {after}"));
+                    let text = format!("timed out: session {id} did not reach {}{since}", states.join(" or "));
                     return Err(Failed::TimedOut(text).into());
                 }
             }

@@ -5,7 +5,7 @@ use api::{
     runs::{Input as RunInput, InputSent, Run},
     steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
 };
-use events::{RunId, SessionId};
+use events::SessionId;
 use server::{Refusal, RunTarget};
 use terminal::host::frame::{CommandOrigin, HostRequest};
 
@@ -29,6 +29,8 @@ impl Runs {
     ) -> Result<SessionInputTaken, Refusal> {
         let target = RunTarget::Session(session);
         let (run, asks) = self.find_reconnected(&target).await?;
+        let position = self.position().await;
+        let taken = |outcome| SessionInputTaken { run: run.id, sent: true, position, outcome: Some(outcome) };
         if !run.hello.takes.is_empty() {
             if !run.hello.takes.iter().any(|name| name == command.name()) {
                 return Err(not_taken(&run, &command));
@@ -36,16 +38,16 @@ impl Runs {
             let answer = question(&run, asks.as_ref(), HostRequest::Session { command, by }).await?;
             let outcome: CommandOutcome =
                 serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))?;
-            return Ok(taken(run.id, outcome));
+            return Ok(taken(outcome));
         }
         match command {
             SessionCommand::Prompt { text } => match self.prompt(session, &text).await {
-                PromptOutcome::Typed => Ok(taken(run.id, done())),
+                PromptOutcome::Typed => Ok(taken(done())),
                 PromptOutcome::Refused(why) | PromptOutcome::Unknown(why) => Err(Refusal::Conflict(why)),
             },
             SessionCommand::Abort => {
                 self.send_input(&target, RunInput { interrupt: true, ..RunInput::default() }).await?;
-                Ok(taken(run.id, done()))
+                Ok(taken(done()))
             }
             SessionCommand::Steer { .. }
             | SessionCommand::FollowUp { .. }
@@ -73,8 +75,9 @@ impl Runs {
                 return Err(Refusal::Conflict(why));
             }
         };
+        let position = self.position().await;
         question(run, asks, HostRequest::Session { command, by: CommandOrigin::Person }).await?;
-        Ok(InputSent { run: run.id, sent: true })
+        Ok(InputSent { run: run.id, sent: true, position, forced: false })
     }
 
     /// Sends a prompt to a session that takes prompts.
@@ -97,10 +100,6 @@ impl Runs {
         let run = self.find(&RunTarget::Session(session));
         run.is_ok_and(|(run, _)| run.hello.takes.iter().any(|name| name == command))
     }
-}
-
-fn taken(run: RunId, outcome: CommandOutcome) -> SessionInputTaken {
-    SessionInputTaken { run, sent: true, outcome: Some(outcome) }
 }
 
 const fn done() -> CommandOutcome {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::runs::{Input as RunInput, InputSent, Run, RunState};
+use api::runs::{Run, RunState};
 use serde_json::Value;
 use server::Refusal;
 use terminal::host::frame::{Hello, HostRequest};
@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{BEFORE_ENTER, QueuedRequest};
+use super::QueuedRequest;
 
 /// How long a host may take to answer before it counts as busy.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -39,7 +39,22 @@ pub(super) async fn question(
     asks: Option<&mpsc::Sender<QueuedRequest>>,
     ask: HostRequest,
 ) -> Result<Value, Unanswered> {
-    let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
+    question_within(run, asks, ask, ANSWER_WITHIN).await
+}
+
+/// The name of a run, else its id.
+pub(super) fn name_of(run: &Run) -> String {
+    run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
+}
+
+/// Asks a host something that takes it up to this long.
+pub(super) async fn question_within(
+    run: &Run,
+    asks: Option<&mpsc::Sender<QueuedRequest>>,
+    ask: HostRequest,
+    within: Duration,
+) -> Result<Value, Unanswered> {
+    let name = name_of(run);
     let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
         Unanswered::Refused(Refusal::Conflict(if run.ended_at.is_some() {
             format!("run {name} has ended")
@@ -52,39 +67,11 @@ pub(super) async fn question(
         Refusal::Conflict(format!("run {name} did not answer in time; it may be ending: check `capture screen {name}`"))
     };
     asks.try_send(QueuedRequest { ask, reply }).map_err(|_| Unanswered::Refused(busy()))?;
-    match timeout(ANSWER_WITHIN, answer).await {
+    match timeout(within, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(why))) => Err(Unanswered::Refused(Refusal::Conflict(why))),
         Ok(Err(_)) | Err(_) => Err(Unanswered::Unknown(busy())),
     }
-}
-
-/// Types into a run, whatever is on its screen.
-pub(super) async fn type_into(
-    run: &Run,
-    asks: Option<&mpsc::Sender<QueuedRequest>>,
-    input: RunInput,
-) -> Result<InputSent, Refusal> {
-    let RunInput { text, submit, keys, interrupt, force: _ } = input;
-    if let Some(text) = text {
-        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
-        let enter = submit || body.len() < text.len();
-        if !body.is_empty() {
-            let paste = body.contains(['\n', '\r']);
-            question(run, asks, HostRequest::Type { text: body.to_owned(), paste }).await?;
-        }
-        if enter {
-            if submit && !body.is_empty() {
-                tokio::time::sleep(BEFORE_ENTER).await;
-            }
-            question(run, asks, HostRequest::Keys { keys: vec!["enter".into()] }).await?;
-        }
-    } else if let Some(keys) = keys {
-        question(run, asks, HostRequest::Keys { keys }).await?;
-    } else if interrupt {
-        question(run, asks, HostRequest::Interrupt).await?;
-    }
-    Ok(InputSent { run: run.id, sent: true })
 }
 
 /// Why a dialog was not answered by keys, and what to do.
@@ -92,7 +79,7 @@ pub(super) fn not_answered(run: &Run, unanswered: Unanswered) -> Refusal {
     match unanswered {
         Unanswered::Refused(Refusal::Conflict(why)) => Refusal::Conflict(format!(
             "not answered: {why}; try again, or answer in the terminal (`capture attach {}`)",
-            run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
+            name_of(run)
         )),
         Unanswered::Refused(refusal) | Unanswered::Unknown(refusal) => refusal,
     }

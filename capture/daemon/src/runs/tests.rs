@@ -1,10 +1,12 @@
+use api::runs::{Input as RunInput, InputSent};
 use events::{Provider, Timestamp};
+use serde_json::json;
 use server::{HostConnection, Peer};
 use terminal::host::frame::{Hello, HostMessage, ServerMessage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{question::ANSWER_WITHIN, *};
+use super::*;
 
 const RUN: u128 = 7;
 const SESSION: u128 = 9;
@@ -121,61 +123,160 @@ async fn a_dialog_that_was_not_answered_says_so_and_what_to_do() {
     assert_eq!(refused, Err(Refusal::Conflict(wanted)));
 }
 
+fn typed() -> Value {
+    json!({ "outcome": "typed" })
+}
+
+fn gate(gate: &str) -> Value {
+    json!({ "gate": gate, "shows": "\"Trust this folder?\"" })
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_prompt_that_is_typed_and_submitted() {
-    let typed = outcome(|mut host| async move {
-        let (id, _) = host.asked().await;
-        host.answer(id, Ok(Value::Null)).await;
+    let outcome = outcome(|mut host| async move {
         let (id, ask) = host.asked().await;
-        assert_eq!(ask, HostRequest::Submit);
-        host.answer(id, Ok(Value::Null)).await;
+        assert_eq!(ask, HostRequest::Prompt { text: "go".into(), submit: true });
+        host.answer(id, Ok(typed())).await;
         assert!(timeout(Duration::from_secs(60), host.asked()).await.is_err(), "nothing more is asked");
     });
-    assert_eq!(typed.await, PromptOutcome::Typed);
+    assert_eq!(outcome.await, PromptOutcome::Typed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_what_the_host_refused_can_be_typed_again() {
     let refused = outcome(|mut host| async move {
         let (id, _) = host.asked().await;
-        host.answer(id, Err("a dialog is open".into())).await;
+        host.answer(id, Err("it contains control characters".into())).await;
     });
-    assert_eq!(refused.await, PromptOutcome::Refused("a dialog is open".into()));
+    assert_eq!(refused.await, PromptOutcome::Refused("it contains control characters".into()));
+    for closed in ["choice", "busy"] {
+        let refused = outcome(|mut host| async move {
+            let (id, _) = host.asked().await;
+            host.answer(id, Ok(json!({ "outcome": "refused", "gate": gate(closed) }))).await;
+        });
+        let refused = refused.await;
+        assert!(matches!(&refused, PromptOutcome::Refused(why) if why.contains("Trust this folder?")), "{refused:?}");
+    }
     // A host that is paused, or whose answer comes late: it may have typed.
     let late = outcome(|mut host| async move {
-        let (id, ask) = host.asked().await;
-        assert!(matches!(ask, HostRequest::Prompt { text } if text == "go"));
-        tokio::time::sleep(ANSWER_WITHIN * 2).await;
-        host.answer(id, Ok(Value::Null)).await;
+        let (id, _) = host.asked().await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        host.answer(id, Ok(typed())).await;
     });
     assert!(matches!(late.await, PromptOutcome::Unknown(why) if why.contains("may have been typed")));
     // One that goes away with the question.
     let gone = outcome(|mut host| async move { drop(host.asked().await) });
     assert!(matches!(gone.await, PromptOutcome::Unknown(_)));
-    // One that typed and does not say whether it submitted.
-    let silent = outcome(|mut host| async move {
+    // One that typed and found something else on the screen then.
+    let changed = outcome(|mut host| async move {
         let (id, _) = host.asked().await;
-        host.answer(id, Ok(Value::Null)).await;
-        host.asked().await;
-        tokio::time::sleep(ANSWER_WITHIN * 2).await;
+        host.answer(id, Ok(json!({ "outcome": "not_submitted", "why": "the screen changed" }))).await;
     });
-    assert!(matches!(silent.await, PromptOutcome::Unknown(why) if why.contains("may have been submitted")));
+    assert!(matches!(changed.await, PromptOutcome::Unknown(why) if why.contains("not submitted: the screen changed")));
+}
+
+/// Sends a text that waits this long for a prompt, while the host does this.
+async fn sent<F: Future<Output = ()>>(
+    timeout_ms: u64,
+    host: impl FnOnce(ScriptedHost) -> F,
+) -> Result<InputSent, Refusal> {
+    let (runs, scripted) = ScriptedHost::connect().await;
+    let target = RunTarget::Run(RunId::from_bits(RUN).to_string());
+    let input = RunInput { text: Some("go".into()), submit: true, timeout_ms: Some(timeout_ms), ..RunInput::default() };
+    tokio::join!(runs.send_input(&target, input), host(scripted)).0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_waits_for_the_prompt() {
+    let sent = sent(30_000, |mut host| async move {
+        for looks in ["busy", "busy", "open"] {
+            let (id, ask) = host.asked().await;
+            assert_eq!(ask, HostRequest::Gate);
+            host.answer(id, Ok(gate(looks))).await;
+        }
+        let (id, ask) = host.asked().await;
+        assert_eq!(ask, HostRequest::Prompt { text: "go".into(), submit: true });
+        // The screen changed between the two.
+        host.answer(id, Ok(json!({ "outcome": "refused", "gate": gate("busy") }))).await;
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(gate("open"))).await;
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(typed())).await;
+    });
+    assert!(sent.await.is_ok_and(|sent| sent.sent && !sent.forced));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_finds_no_prompt_is_not_typed() {
+    let busy = sent(5_000, |mut host| async move {
+        let until = tokio::time::Instant::now() + Duration::from_secs(6);
+        while let Ok((id, ask)) = tokio::time::timeout_at(until, host.asked()).await {
+            assert_eq!(ask, HostRequest::Gate);
+            host.answer(id, Ok(gate("busy"))).await;
+        }
+    });
+    let refusal = busy.await.unwrap_err();
+    assert!(matches!(&refusal, Refusal::TimedOut(why) if why.contains("5 s") && why.contains("Trust")), "{refusal:?}");
+    let choice = sent(5_000, |mut host| async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(gate("choice"))).await;
+        assert!(timeout(Duration::from_secs(60), host.asked()).await.is_err(), "nothing is typed");
+    });
+    let refusal = choice.await.unwrap_err();
+    assert!(
+        matches!(&refusal, Refusal::Conflict(why) if why.contains("Trust") && why.contains("--force")),
+        "{refusal:?}"
+    );
+    let unsubmitted = sent(5_000, |mut host| async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(gate("open"))).await;
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(json!({ "outcome": "not_submitted", "why": "the screen changed" }))).await;
+    });
+    let refusal = unsubmitted.await.unwrap_err();
+    assert!(
+        matches!(&refusal, Refusal::Conflict(why) if why.contains("not submitted: the screen changed")),
+        "{refusal:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_nobody_waits_for_any_more_does_not_reach_the_host() {
     let (runs, mut host) = ScriptedHost::connect().await;
     let target = RunTarget::Run(RunId::from_bits(RUN).to_string());
-    let typed = |text: &str| RunInput { text: Some(text.into()), ..RunInput::default() };
-    // Sent to the connection's task, and dropped before that task gets to run.
-    let dropped = runs.send_input(&target, typed("given up"));
-    assert_eq!(futures_util::FutureExt::now_or_never(dropped), None);
-    let (sent, ()) = tokio::join!(runs.send_input(&target, typed("wanted")), async {
+    let text = |text: &str, force| RunInput { text: Some(text.into()), force, ..RunInput::default() };
+    // Given up before the run is at its prompt.
+    let dropped = runs.send_input(&target, text("given up", false));
+    let (_, ()) = tokio::join!(timeout(Duration::from_secs(1), dropped), async {
+        while let Ok((id, ask)) = timeout(Duration::from_secs(2), host.asked()).await {
+            assert_eq!(ask, HostRequest::Gate);
+            host.answer(id, Ok(gate("busy"))).await;
+        }
+    });
+    let (sent, ()) = tokio::join!(runs.send_input(&target, text("wanted", true)), async {
         let (id, ask) = host.asked().await;
         assert!(matches!(&ask, HostRequest::Type { text, .. } if text == "wanted"), "{ask:?}");
         host.answer(id, Ok(Value::Null)).await;
     });
-    assert!(sent.unwrap().sent);
+    assert!(sent.unwrap().forced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn characters_of_a_person_at_a_view_are_typed_unless_a_dialog_is_open() {
+    for (looks, force, is_typed) in
+        [("open", false, true), ("busy", false, true), ("choice", false, false), ("choice", true, true)]
+    {
+        let (runs, mut host) = ScriptedHost::connect().await;
+        let target = RunTarget::Run(RunId::from_bits(RUN).to_string());
+        let (done, ()) = tokio::join!(runs.type_characters(&target, "y".into(), force), async {
+            while let Ok((id, ask)) = timeout(Duration::from_secs(1), host.asked()).await {
+                let answer = if ask == HostRequest::Gate { gate(looks) } else { Value::Null };
+                assert!(is_typed || ask == HostRequest::Gate, "{looks}: {ask:?}");
+                host.answer(id, Ok(answer)).await;
+            }
+        });
+        assert_eq!(done.is_ok(), is_typed, "{looks}");
+    }
 }
 
 #[tokio::test]

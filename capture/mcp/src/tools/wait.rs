@@ -102,7 +102,7 @@ pub(crate) async fn run(
 /// Waits for one slice: whether a state was reached, and the session as it is then.
 fn wait(link: &Link, id: &str, until: &[State], slice: Duration) -> Result<(bool, Session), ToolError> {
     let timeout_ms = u64::try_from(slice.as_millis()).ok();
-    let query = WaitQuery { until: until.to_vec().into(), timeout_ms };
+    let query = WaitQuery { until: until.to_vec().into(), after: None, timeout_ms };
     match link.read(|client| client.get_within::<WaitForState>(id, &query, slice + ANSWER_WITHIN)) {
         Ok(session) => Ok((true, session)),
         Err(LinkError::Request(error)) if error.status() == Some(408) => Ok((false, find(link, id)?)),

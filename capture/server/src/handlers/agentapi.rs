@@ -69,7 +69,7 @@ pub(crate) async fn send(mut call: Call<AgentApiSend>) -> HandlerResult {
     let frames = prompted
         .map(|session| (session, app.live_view.subscribe(Interest::All, limits.queue_frames, limits.queue_bytes)));
     let input = Input { text: Some(message.content), submit: prompted.is_some(), ..Input::default() };
-    app.ask(app.control.send_input(of_run(&call).await?, input)).await?;
+    app.send_input(of_run(&call).await?, input).await?;
     if let Some((session, frames)) = &frames {
         // Clients ask for the status next, and take `stable` for the end of the work.
         timeout(BEGINS_WITHIN, begun(app, *session, frames)).await.map_err(|_| {

@@ -143,7 +143,7 @@ pub(crate) async fn explain(call: Call<ExplainRun>) -> HandlerResult {
 /// `POST /api/v1/runs/{id}/input`
 pub(crate) async fn input(mut call: Call<RunInput>) -> HandlerResult {
     let input = checked(call.body().await?)?;
-    let sent = call.app.ask(call.app.control.send_input(of_run(&call).await?, input)).await?;
+    let sent = call.app.send_input(of_run(&call).await?, input).await?;
     call.answer(&sent)
 }
 

@@ -42,8 +42,8 @@ pub(crate) async fn apply(
     match request.kind().map_err(ApiError::body)? {
         SessionInputKind::Command(command) => app.ask(app.control.command(session, command)).await,
         SessionInputKind::Typed(input) => {
-            let sent = app.ask(app.control.send_input(RunTarget::Session(session), checked(input)?)).await?;
-            Ok(SessionInputTaken { run: sent.run, sent: sent.sent, outcome: None })
+            let sent = app.send_input(RunTarget::Session(session), checked(input)?).await?;
+            Ok(SessionInputTaken { run: sent.run, sent: sent.sent, position: sent.position, outcome: None })
         }
     }
 }

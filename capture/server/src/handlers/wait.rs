@@ -1,9 +1,14 @@
 //! Waits until a session reaches a state.
+//!
+//! Without a position the present state counts. With one, only what is behind it in the log does: a state that waits for
+//! a person's prompt counts once a turn began behind the position, so that the turn a prompt leads to is waited for,
+//! however soon it begins or ends.
 
 use std::{collections::VecDeque, time::Duration};
 
 use api::{Operation, routes::WaitForState};
-use events::{SessionId, State};
+use events::{Event, Kind, Payload, Reason, SessionId, State, StatusChanged};
+use projections::Session;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -18,6 +23,8 @@ use crate::{
 
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
+/// Number of events read from the log at once.
+const PAGE: usize = 1_000;
 
 /// `GET /api/v1/sessions/{id}/wait`
 pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
@@ -27,7 +34,7 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     tokio::select! {
         () = call.app.cancel.cancelled() => Err(ApiError::unavailable("the server is stopping")),
-        waited = timeout_at(deadline, reached(&call, id, until)) => match waited {
+        waited = timeout_at(deadline, reached(&call, id, until, call.query.after)) => match waited {
             Ok(answer) => answer,
             Err(_) => Err(ApiError::timeout(format!("the state was not reached within {timeout_ms} ms"))),
         },
@@ -35,14 +42,19 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
 }
 
 /// Answers when the session is in, or passes through, one of the states.
-async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> HandlerResult {
+async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State], after: Option<u64>) -> HandlerResult {
     let app = &call.app;
     let subscription =
         app.live_view.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
     let mut frames = VecDeque::new();
+    let mut behind = after.map(Behind::new);
     loop {
         subscription.mend();
-        if let Some(json) = now(call, id, until).await? {
+        let reached = match &mut behind {
+            Some(behind) => behind.look(call, id, until).await?,
+            None => now(call, id, until).await?,
+        };
+        if let Some(json) = reached {
             return Ok(answer::json(json.bytes()));
         }
         // Frames one by one: a state that was left again at once still counts.
@@ -51,6 +63,12 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
             if let Some(target) = app.live_view.get(id).and_then(|entry| entry.merged_into) {
                 return Err(moved(call, target));
             }
+            if behind.is_some() {
+                if frames.drain(..).any(|frame| tells(frame.kind)) {
+                    break;
+                }
+                continue;
+            }
             let reached =
                 frames.drain(..).find(|frame| matches!(frame.kind, FrameKind::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
@@ -58,6 +76,123 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
             }
         }
     }
+}
+
+/// The events that tell of a turn or a state.
+const KINDS: [Kind; 4] = [Kind::UserPrompt, Kind::TurnStarted, Kind::TurnCompleted, Kind::StatusChanged];
+
+/// Whether a frame may be about what [`Behind`] looks for.
+fn tells(kind: FrameKind) -> bool {
+    match kind {
+        FrameKind::Status(_) => true,
+        FrameKind::Event(kind) => KINDS.contains(&kind),
+        FrameKind::Approval | FrameKind::Finding | FrameKind::Delta => false,
+    }
+}
+
+/// What the log says of a session behind a position.
+struct Behind {
+    position: u64,
+    /// The sequence up to which the session was read.
+    read: Option<u64>,
+    turn: TurnSeen,
+}
+
+/// What was seen of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TurnSeen {
+    None,
+    /// It was opened. The state may still be that from before: a screen shows the prompt until the agent redraws it.
+    Begun,
+    /// The agent was seen at work.
+    Working,
+    Over,
+}
+
+impl TurnSeen {
+    /// Whether a state counts that is entered now.
+    fn counts(self, to: State, reason: Option<Reason>) -> bool {
+        match (to, self) {
+            (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => true,
+            (State::Waiting | State::Idle, Self::Working | Self::Over) => true,
+            (State::Waiting | State::Idle, Self::None) => false,
+            // A question, an error: nothing that was so before the turn.
+            (State::Waiting | State::Idle, Self::Begun) => !matches!(
+                reason,
+                None | Some(Reason::TurnComplete | Reason::NewSession | Reason::Background | Reason::NoEvidence)
+            ),
+        }
+    }
+}
+
+impl Behind {
+    const fn new(position: u64) -> Self {
+        Self { position, read: None, turn: TurnSeen::None }
+    }
+
+    /// Reads on; the session when it reached one of the states.
+    async fn look<O: Operation>(
+        &mut self,
+        call: &Call<O>,
+        id: SessionId,
+        until: &[State],
+    ) -> Result<Option<Json>, ApiError> {
+        if let Some(target) = call.app.live_view.get(id).and_then(|entry| entry.merged_into) {
+            return Err(moved(call, target));
+        }
+        loop {
+            let read = self.read;
+            let found = call.app.read(move |reader| {
+                let events = match read {
+                    Some(sequence) => reader.events(id, sequence, PAGE, &KINDS)?,
+                    None => reader.last_events(id, PAGE, &KINDS)?,
+                };
+                Ok((events, reader.session(id)?))
+            });
+            let (events, session) = found.await?;
+            let Some(mut session) = session else { return Ok(None) };
+            let is_all = read.is_none() || events.len() < PAGE;
+            if let Some(change) = self.fold(&events, until) {
+                (session.status.state, session.status.reason) = change;
+                return json_of(&session).map(Some);
+            }
+            if is_all {
+                // A turn that is over before anything was seen of it leaves the state as it was.
+                let over = self.turn == TurnSeen::Over && until.contains(&session.status.state);
+                return over.then(|| json_of(&session)).transpose();
+            }
+        }
+    }
+
+    /// Takes in events; the state and reason when one of the states was reached.
+    fn fold(&mut self, events: &[Event], until: &[State]) -> Option<(State, Option<Reason>)> {
+        self.read = events.last().map(|last| last.sequence).or(self.read).or(Some(0));
+        for event in events.iter().filter(|event| event.position > self.position && event.agent_id.is_none()) {
+            #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else tells of a turn or a state")]
+            match &event.payload {
+                Payload::UserPrompt(_) | Payload::TurnStarted(_) => {
+                    if self.turn != TurnSeen::Working {
+                        self.turn = TurnSeen::Begun;
+                    }
+                }
+                Payload::TurnCompleted(_) if self.turn != TurnSeen::None => self.turn = TurnSeen::Over,
+                Payload::StatusChanged(StatusChanged { to, reason, .. }) => {
+                    if *to == State::Running {
+                        self.turn = TurnSeen::Working;
+                    }
+                    if until.contains(to) && self.turn.counts(*to, *reason) {
+                        return Some((*to, *reason));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+fn json_of(session: &Session) -> Result<Json, ApiError> {
+    Json::of(session).map_err(|cause| ApiError::internal(&cause))
 }
 
 async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
@@ -75,7 +210,7 @@ async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Re
         None => {
             let session = app.read(move |reader| reader.session(id)).await?;
             let reached = session.filter(|session| until.contains(&session.status.state));
-            reached.as_ref().map(Json::of).transpose().map_err(|cause| ApiError::internal(&cause))
+            reached.as_ref().map(json_of).transpose()
         }
     }
 }

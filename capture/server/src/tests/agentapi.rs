@@ -130,7 +130,7 @@ async fn a_message_is_typed_while_the_agent_waits() {
                 announce(&server.live_view, Some(1), entry(1, State::Running));
                 announce(&server.live_view, Some(2), entry(1, State::Waiting));
             }
-            reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
+            reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true, position: 5, forced: false })).unwrap();
             (target, input)
         };
         let (answer, (target, input)) = tokio::join!(server.send(post(body)), serve);
@@ -156,7 +156,7 @@ async fn an_agent_that_does_not_begin_is_told_of() {
     server.live_view.put(entry(1, State::Waiting));
     let serve = async {
         let Some(Command::Input { reply, .. }) = inbox.recv().await else { panic!() };
-        reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
+        reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true, position: 5, forced: false })).unwrap();
     };
     let message = request(Method::POST, &format!("{BASE}/message"))
         .header(header::CONTENT_TYPE, "application/json")

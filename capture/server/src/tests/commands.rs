@@ -198,6 +198,12 @@ impl Control for Commands {
         self.ask(|reply| Command::Input { target, input, reply })
     }
 
+    fn type_characters(&self, target: RunTarget, text: String, force: bool) -> Reply<()> {
+        let input = Input { text: Some(text), force, ..Input::default() };
+        let sent = self.ask(|reply| Command::Input { target, input, reply });
+        Box::pin(async { sent.await.map(drop) })
+    }
+
     fn start_session(&self, start: SessionStart) -> Reply<StartedSession> {
         NoControl.start_session(start)
     }

@@ -46,7 +46,7 @@ async fn asked(request: Request<Full<Bytes>>, answer: Result<InputSent, Refusal>
 #[tokio::test]
 async fn input_is_handed_on_as_it_was_given() {
     let nothing = Input::default();
-    let sent = InputSent { run: RunId::from_bits(7), sent: true };
+    let sent = InputSent { run: RunId::from_bits(7), sent: true, position: 5, forced: false };
     for (path, target) in [
         ("/api/v1/sessions/agent-1/input", RunTarget::Session(id(1))),
         ("/api/v1/runs/my%20run/input", RunTarget::Run("my run".into())),
@@ -57,10 +57,14 @@ async fn input_is_handed_on_as_it_was_given() {
             (r#"{"text":"go","submit":true}"#, Input { text: Some("go".into()), submit: true, ..nothing.clone() }),
             (r#"{"keys":["esc"]}"#, Input { keys: Some(vec!["esc".into()]), ..nothing.clone() }),
             (r#"{"interrupt":true}"#, Input { interrupt: true, ..nothing.clone() }),
+            (
+                r#"{"text":"y","timeout_ms":5}"#,
+                Input { text: Some("y".into()), timeout_ms: Some(5), ..nothing.clone() },
+            ),
         ] {
             let (answer, command) = asked(post(path, body), Ok(sent)).await;
             assert_eq!((answer.status.as_u16(), command), (200, (target.clone(), input)), "{body}");
-            assert_eq!(answer.json(), serde_json::json!({ "run": RunId::from_bits(7), "sent": true }));
+            assert_eq!(answer.json(), serde_json::json!({ "run": RunId::from_bits(7), "sent": true, "position": 5 }));
         }
     }
 }
@@ -75,14 +79,16 @@ async fn a_session_is_told_what_to_do_and_the_answer_says_what_became_of_it() {
                 assert_eq!((session, command), (id(1), SessionCommand::Steer { text: "left".into() }));
                 let outcome = CommandOutcome { outcome: OutcomeKind::Queued, message: Some("m".into()), entry: None };
                 let run = RunId::from_bits(7);
-                reply.send(Ok(SessionInputTaken { run, sent: true, outcome: Some(outcome) })).unwrap();
+                reply.send(Ok(SessionInputTaken { run, sent: true, position: 5, outcome: Some(outcome) })).unwrap();
             }
             other => panic!("{other:?}"),
         }
     };
     let (answer, ()) = tokio::join!(server.send(post("/api/v1/sessions/agent-1/input", body)), serve);
     assert_eq!(answer.status.as_u16(), 200);
-    let told = serde_json::json!({ "run": RunId::from_bits(7), "sent": true, "outcome": "queued", "message": "m" });
+    let told = serde_json::json!({
+        "run": RunId::from_bits(7), "sent": true, "position": 5, "outcome": "queued", "message": "m"
+    });
     assert_eq!(answer.json(), told);
     for bad in [r#"{"do":"steer"}"#, r#"{"do":"abort","keys":["esc"]}"#, r#"{"model":"a/b"}"#, "{}"] {
         let answer = server.send(post("/api/v1/sessions/agent-1/input", bad)).await;

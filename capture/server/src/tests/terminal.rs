@@ -81,7 +81,9 @@ async fn obedient() -> (Live, mpsc::UnboundedReceiver<String>) {
                 Command::Grid { reply, .. } => waiting.push(reply),
                 Command::Input { input, reply, .. } => {
                     tell.send(serde_json::to_string(&input).unwrap()).unwrap();
-                    reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
+                    reply
+                        .send(Ok(InputSent { run: RunId::from_bits(7), sent: true, position: 5, forced: false }))
+                        .unwrap();
                 }
                 Command::Resize { size, reply } => {
                     tell.send(format!("{size:?}")).unwrap();

@@ -1,5 +1,7 @@
 //! `GET /api/v1/sessions/{id}/wait`.
 
+use events::{TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger};
+
 use super::*;
 use crate::live_view::Interest;
 
@@ -85,4 +87,83 @@ async fn a_place_among_the_streams_ends_with_its_holder() {
     assert!(live_view.watched());
     drop(place);
     assert!(!live_view.watched());
+}
+
+/// A change to a state.
+fn change(sequence: u64, position: u64, to: State) -> Event {
+    changed(1, sequence, position, State::Waiting, to)
+}
+
+/// A server whose session waits, with this much behind position 1; and the answer to a wait for what is behind it.
+async fn waited(behind: &[Event], until: &str) -> Answered {
+    let mut server = TestServer::new();
+    let row = server.log.session(&session(1, State::Waiting));
+    server.log.append(row, &[change(1, 1, State::Waiting)]);
+    if !behind.is_empty() {
+        server.log.append(row, behind);
+    }
+    server.live_view.put(entry(1, State::Waiting));
+    server.get(&format!("/api/v1/sessions/agent-1/wait?until={until}&after=1&timeout_ms=0")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_from_before_the_position_does_not_count() {
+    assert_eq!(waited(&[], "waiting").await.error(), (408, "timeout".into()));
+    // It stands differently, and no turn began.
+    assert_eq!(waited(&[change(2, 2, State::Waiting)], "waiting").await.error(), (408, "timeout".into()));
+    assert_eq!(waited(&[change(2, 2, State::Idle)], "waiting,idle").await.error(), (408, "timeout".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
+    let turn = [change(2, 2, State::Running), change(3, 3, State::Waiting)];
+    assert_eq!(waited(&turn, "waiting").await.json()["status"]["state"], "waiting");
+    assert_eq!(waited(&turn[..1], "waiting").await.error(), (408, "timeout".into()), "it has only begun");
+    // A prompt and its end, between which the state was never seen to change.
+    let whole = [
+        prompt(2, 1, 2),
+        event(1, 3, 3, Payload::TurnStarted(TurnStarted { trigger: TurnTrigger::Prompt, number: 1 })),
+        event(
+            1,
+            4,
+            4,
+            Payload::TurnCompleted(TurnCompleted { outcome: TurnOutcome::Completed, number: 1, duration_ms: 1 }),
+        ),
+    ];
+    assert_eq!(waited(&whole, "waiting").await.json()["status"]["state"], "waiting");
+    assert_eq!(waited(&whole[..2], "waiting").await.error(), (408, "timeout".into()), "it is not over");
+    // The screen still shows the prompt from before.
+    let early = [whole[0].clone(), whole[1].clone(), change(4, 4, State::Waiting)];
+    assert_eq!(waited(&early, "waiting").await.error(), (408, "timeout".into()), "it has not begun to work");
+    // The end of a turn from before.
+    assert_eq!(waited(&whole[2..], "waiting").await.error(), (408, "timeout".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_was_passed_through_behind_the_position_counts() {
+    let asks = [change(2, 2, State::Running), change(3, 3, State::WaitingApproval), change(4, 4, State::Running)];
+    let answer = waited(&asks, "waiting,waiting_approval").await;
+    assert_eq!(answer.json()["status"]["state"], "waiting_approval");
+    assert_eq!(waited(&asks[1..2], "waiting_approval").await.json()["status"]["state"], "waiting_approval");
+}
+
+#[tokio::test]
+async fn what_comes_behind_the_position_later_is_waited_for() {
+    let mut server = TestServer::new();
+    let mut log = std::mem::replace(&mut server.log, Log::new());
+    let row = log.session(&session(1, State::Waiting));
+    log.append(row, &[change(1, 1, State::Waiting)]);
+    server.live_view.put(entry(1, State::Waiting));
+    let relay_frames = tokio::spawn(server.live_view.clone().relay_frames(CancellationToken::new()));
+    let changes = async {
+        watched(&server.live_view).await;
+        for (at, state) in [(2, State::Running), (3, State::Waiting)] {
+            log.append(row, &[change(at, at, state)]);
+            announce(&server.live_view, Some(at), entry(1, state));
+        }
+    };
+    let wait = server.get("/api/v1/sessions/agent-1/wait?until=waiting&after=1");
+    let (answer, ()) = tokio::join!(wait, changes);
+    assert_eq!(answer.json()["status"]["state"], "waiting");
+    relay_frames.abort();
 }

@@ -61,7 +61,7 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
         server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         match expected {
             Ok(bytes) => match screen_events.recv_timeout(PATIENCE) {
-                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed.bytes, bytes),
+                Ok(FromScreen::Type(typed, _)) => assert_eq!(typed, bytes),
                 Ok(_) | Err(_) => panic!("nothing to type"),
             },
             Err(part) => {
@@ -191,7 +191,7 @@ fn in_a_flood_no_mode_is_missed_wherever_its_sequence_is_cut() {
         let ask = HostRequest::Type { text: "a\nb".into(), paste: true };
         server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
         let Ok(FromScreen::Type(typing, _)) = screen_events.recv_timeout(PATIENCE) else { panic!("cut at {cut}") };
-        assert_eq!(typing.bytes, keys::paste("a\nb"), "cut at {cut}");
+        assert_eq!(typing, keys::paste("a\nb"), "cut at {cut}");
         drop((answer, server));
         screen.end(PATIENCE);
     }

@@ -2,19 +2,17 @@
 
 use std::{
     io::{self, Read, Write},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
     frame::Presence,
     guest::{Guest, Role, Typed},
-    observe::{RequestReply, ToScreen, TypeRequest},
+    observe::{RequestReply, ToScreen},
     press_answer::{Press, Pressed, TerminalFacts, may_press},
+    type_prompt::{InputFacts, PromptKeys, PromptTyped, may_type},
 };
-
-/// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
-const HANDS_OFF_PROMPT: Duration = Duration::from_secs(5);
 
 /// What a terminal says of its focus (xterm, mode 1004), when it says nothing else.
 fn focus(typed: &[u8]) -> Option<bool> {
@@ -131,22 +129,9 @@ impl Relay {
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: RequestReply) {
-        let TypeRequest { bytes, parsed, hands_off } = typing;
+    pub(super) fn type_for(&mut self, bytes: &[u8], reply: RequestReply) {
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
-        }
-        if hands_off && self.state.typed.is_some_and(|at| at.elapsed() < HANDS_OFF_PROMPT) {
-            return reply(Err("somebody is typing".into()));
-        }
-        if let Some(parsed) = parsed {
-            let readable = self.may_read_program();
-            if readable {
-                self.read_program();
-            }
-            if !readable || self.pty.has_more() || self.state.passed != parsed {
-                return reply(Err("the screen has just changed".into()));
-            }
         }
         if bytes.len() > self.state.keys.room() {
             return reply(Err("the input queue is full: the program is not reading".into()));
@@ -156,8 +141,36 @@ impl Relay {
         if !bytes.is_empty() {
             self.state.typed = Some(Instant::now());
         }
-        self.type_bytes(&bytes);
+        self.type_bytes(bytes);
         self.state.keys.wrote(0);
+    }
+
+    /// Types the text of a prompt, or the Enter after it, if nothing changed since the screen was read.
+    pub(super) fn type_prompt(&mut self, keys: &PromptKeys) {
+        let readable = self.may_read_program();
+        if readable {
+            self.read_program();
+        }
+        let group = self.pty.foreground().map(|group| group.as_raw_nonzero().get());
+        let facts = InputFacts {
+            passed: self.state.passed,
+            unread: !readable || self.pty.has_more(),
+            waiting: !self.state.keys.waiting.is_empty(),
+            runs: self.state.exited.is_none() && !self.state.stopped && !self.state.drained,
+            typed: self.state.typed.map(|at| at.elapsed()),
+            text: self.state.prompted.map(|(at, before)| (at.elapsed(), before == group)),
+        };
+        let typed = match may_type(keys, &facts) {
+            Err(not) => not,
+            Ok(()) if keys.bytes.len() > self.state.keys.room() => PromptTyped::No("the text is too long to be typed"),
+            Ok(()) => {
+                self.type_bytes(&keys.bytes);
+                self.state.prompted = (!keys.after_text).then(|| (Instant::now(), group));
+                PromptTyped::Yes
+            }
+        };
+        // The screen waits for it; when it is gone nobody does.
+        keys.typed.try_send(typed).ok();
     }
 
     /// Presses a key of an answer, if nothing changed since the screen was read. Between the last look

@@ -3,9 +3,11 @@
 use events::{Confidence, Provider};
 
 use super::*;
+use crate::{claim::TypingGate, screen::typing::SETTLED_MS};
 
 const RULES: &str = r#"
 provider = "unknown"
+prompt = { in = "foot", has = '^input:' }
 [regions]
 foot = { last = 1 }
 body = { above = "foot", lines = 2 }
@@ -142,11 +144,14 @@ fn a_claim_that_nothing_supports_is_weak() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), Confidence::High)]);
-    assert!(stage.observer.waits_for_prompt());
+    stage.pass(SETTLED_MS);
+    assert_eq!(stage.observer.typing_gate(stage.at()), TypingGate::Open);
     stage.draw("a dialog of a form that no rule knows");
+    assert!(matches!(stage.observer.typing_gate(stage.at()), TypingGate::Busy { .. }), "not for a moment");
     assert_eq!(strengths(&mut stage, 1_400), []);
     assert_eq!(strengths(&mut stage, 10_000), [("waiting".to_owned(), Confidence::Low)]);
-    assert!(!stage.observer.waits_for_prompt(), "nothing is typed on a guess");
+    let gate = stage.observer.typing_gate(stage.at());
+    assert!(matches!(gate, TypingGate::Busy { .. }), "nothing is typed on a guess: {gate:?}");
     stage.draw("input:");
     assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), Confidence::High)]);
 }

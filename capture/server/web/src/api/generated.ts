@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 21aacbade8e0e19f09c73602083511fbd009b087aaffaa3c7b92e5d7d5d38b56
+// SHA-256 of its paths and components: 22658d3a65bf278c9fa79f75761406a6407bcc0d97af52abaa04e156cdad9ca0
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -900,20 +900,32 @@ export type IndexStatus = {
 
 /** Input for a run: exactly one of `text`, `keys` and `interrupt`. */
 export type Input = {
-  /** Types the text even while a dialog is open, where it may answer the dialog. */
+  /** Types the text at once, whatever the screen shows; it may answer a dialog. */
   force?: boolean;
   /** Interrupts the program. */
   interrupt?: boolean;
-  /** Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
+  /** Keys by name, pressed one after another, whatever the screen shows: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
   keys?: string[] | null;
-  /** Presses Enter after the text. */
+  /** Presses Enter after the text, if it is still the same prompt. */
   submit?: boolean;
-  /** Typed as it is; a newline at its end presses Enter, one within it makes it a paste. */
+  /**
+   * Typed once the run is at a prompt, never into a dialog or menu; a newline at its end presses Enter, one within
+   * it makes it a paste.
+   */
   text?: string | null;
+  /**
+   * How long the text waits for the prompt, ms (default 30000, at most 3600000); then the answer is 408, and nothing
+   * was typed.
+   */
+  timeout_ms?: number | null;
 };
 
 /** Input that was typed. */
 export type InputSent = {
+  /** Whether it was typed without a look at the screen. */
+  forced?: boolean;
+  /** The position of the log before it was typed: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows. */
+  position: number;
   /** The run. */
   run: RunId;
   /** Always true. */
@@ -1896,7 +1908,7 @@ export type SessionId = string;
 export type SessionInputRequest = {
   /** What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`. */
   do?: (SessionAction | null);
-  /** Types the text even while a dialog is open, where it may answer the dialog. */
+  /** Types the text at once, whatever the screen shows; it may answer a dialog. */
   force?: boolean;
   /** Interrupts the program. */
   interrupt?: boolean;
@@ -1906,13 +1918,15 @@ export type SessionInputRequest = {
   limits?: (SessionLimits | null);
   /** The model of `set_model`: `PROVIDER/MODEL`. */
   model?: string | null;
-  /** Presses Enter after the text. */
+  /** Presses Enter after the text, if it is still the same prompt. */
   submit?: boolean;
   /**
-   * The text of `prompt`, `steer` and `follow_up`; without `do`, typed as it is: a newline at its end presses Enter,
-   * one within it makes it a paste.
+   * The text of `prompt`, `steer` and `follow_up`; without `do`, typed once the run is at a prompt: a newline at
+   * its end presses Enter, one within it makes it a paste.
    */
   text?: string | null;
+  /** How long the text waits for the prompt, ms (default 30000, at most 3600000). */
+  timeout_ms?: number | null;
 };
 
 /** Input that was taken. */
@@ -1923,6 +1937,8 @@ export type SessionInputTaken = {
   message?: string | null;
   /** What. */
   outcome?: OutcomeKind;
+  /** The position of the log before it was taken: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows. */
+  position: number;
   /** The run of the session. */
   run: RunId;
   /** Always true. */
@@ -3113,7 +3129,7 @@ export interface Routes {
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** Types into its terminal: text, keys or an interrupt. */
+  /** Types into its terminal: text once it is at a prompt, keys or an interrupt at once. */
   "POST /api/v1/runs/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
@@ -3323,10 +3339,10 @@ export interface Routes {
     body: undefined;
     answer: SessionUsage;
   };
-  /** Answers when a session reaches a state. */
+  /** Answers when a session reaches a state, with `after` one that follows a position. */
   "GET /api/v1/sessions/{id}/wait": {
     path: { id: string };
-    query: { timeout_ms?: number; until: State[] };
+    query: { after?: number; timeout_ms?: number; until: State[] };
     body: undefined;
     answer: Session;
   };

@@ -3,7 +3,7 @@
 use std::{net::Shutdown, time::Instant};
 
 use ::terminal::host::{
-    frame::{CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand},
+    frame::{CommandOutcome, HostRequest, OutcomeKind, Presence, PromptTyping, SessionCommand, TypingGate},
     link::PendingRequest,
 };
 use serde_json::Value;
@@ -21,16 +21,15 @@ impl Driver {
         let PendingRequest { ask, reply } = request;
         let answer = match ask {
             HostRequest::Session { command, .. } => self.on_command(command)?,
-            // An empty one only asks whether a prompt would be taken.
-            HostRequest::Prompt { text } if text.is_empty() => {
-                if self.is_ready() {
-                    Ok(Value::Null)
-                } else {
-                    Err(WORKING.to_owned())
+            HostRequest::Gate => Ok(serde_json::to_value(self.gate())?),
+            HostRequest::Prompt { text, .. } => match self.gate() {
+                TypingGate::Open => {
+                    let typed = serde_json::to_value(PromptTyping::Typed)?;
+                    self.on_command(SessionCommand::Prompt { text })?.map(|_| typed)
                 }
-            }
-            HostRequest::Prompt { text } => self.on_command(SessionCommand::Prompt { text })?,
-            HostRequest::Submit | HostRequest::Announce { .. } => Ok(Value::Null),
+                gate => Ok(serde_json::to_value(PromptTyping::Refused { gate })?),
+            },
+            HostRequest::Announce { .. } => Ok(Value::Null),
             HostRequest::Interrupt => self.on_command(SessionCommand::Abort)?,
             HostRequest::Presence => Ok(serde_json::to_value(Presence::default())?),
             HostRequest::Screen
@@ -49,6 +48,11 @@ impl Driver {
     /// Whether the agent waits for a prompt.
     fn is_ready(&self) -> bool {
         self.prompted && self.outcome.is_some() && self.stopped.is_none()
+    }
+
+    /// Whether a prompt would be taken now.
+    fn gate(&self) -> TypingGate {
+        if self.is_ready() { TypingGate::Open } else { TypingGate::Busy { shows: WORKING.to_owned() } }
     }
 
     fn on_command(&mut self, command: SessionCommand) -> anyhow::Result<Result<Value, String>> {
