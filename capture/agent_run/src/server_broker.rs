@@ -200,7 +200,9 @@ impl Asker {
         };
         // Until then the server says so itself.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
-        let question = PermissionQuestion { can_last: true, ..PermissionQuestion::of(call) };
+        // Who is told that nothing changes allows no change, later neither.
+        let can_last = !call.is_without_effect() && asked.facts.kind != CallClass::Question;
+        let question = PermissionQuestion { can_last, ..PermissionQuestion::of(call) };
         if heard.is_none() && self.person.is_none() {
             say_who_decides(asked, &question, until);
         }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{RunId, Timestamp};
+use events::RunId;
 use ingest::{Clock, Gauges, Ingest, IngestLoop, IngestParts, NoObserver, Processes, WatchedRequest};
 use projections::StatusRules;
 use server::LiveView;

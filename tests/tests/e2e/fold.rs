@@ -1,7 +1,7 @@
 //! The fold of the log is the live state: the same session, and the same derived events.
 
 use events::{Confidence, Payload, PromptOrigin, Timestamp, Topic, TurnId};
-use projections::{SessionState, StatusRules, title};
+use projections::{SessionState, StatusRules, shorten::Shown, title};
 use tests::{
     recording::Recording,
     transcript::{answer, prompt, session, uuid},
@@ -242,7 +242,7 @@ fn told_title(kept: &StoredSession) -> Option<String> {
             Payload::Annotation(note) if note.topic == Topic::Title => given = Some(note.value.clone()),
             // A prompt that is told again counts once; one that is typed while the agent works is about that work.
             Payload::UserPrompt(prompt) if event.confidence != Confidence::Low => {
-                let text = event.text.as_deref().unwrap_or_default();
+                let text = &Shown::of(event.text.as_deref().unwrap_or_default());
                 match prompt.origin {
                     PromptOrigin::Human | PromptOrigin::Agent => {
                         told = title::task(text).or(told).or_else(|| title::intent(text));

@@ -97,7 +97,7 @@ fn surroundings() -> impl Iterator<Item = Planted> {
         format!("psql postgres://app:{SECRET}@db.test/app"),
         format!("export PASSWORD={SECRET}; ./deploy"),
     ];
-    texts.into_iter().enumerate().map(|(n, text)| {
+    texts.into_iter().enumerate().map(move |(n, text)| {
         let mut secrets = lines.clone();
         secrets.push(SECRET.into());
         secrets.retain(|secret| text.contains(secret.as_str()));

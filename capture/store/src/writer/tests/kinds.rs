@@ -59,6 +59,7 @@ fn payloads() -> Vec<Payload> {
             url: text(),
             input: text(),
             cut: true,
+            excerpt: None,
             cwd: text(),
             dialog: Some(Box::default()),
             delivery: Some(DeliveryId::from_bits(7)),
