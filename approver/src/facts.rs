@@ -1,6 +1,6 @@
 //! The interface through which decisions look up files. `policy` implements it on the disk; tests use [`StubFacts`].
 
-use crate::search::{SearchReader, SearchScope};
+use crate::search::{NamedFiles, SearchReader, SearchScope};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -199,7 +199,16 @@ impl Facts for StubFacts {
     }
 
     fn reached(&self, search: &SearchScope) -> SecretsBelow {
-        let found: Vec<_> = self.files.keys().filter(|file| self.reaches(search, file)).cloned().collect();
+        let named = search.named.unwrap_or(NamedFiles { read: true, ..NamedFiles::default() });
+        let read = |file: &&PathBuf| named.read && self.reaches(search, file);
+        let mut found: Vec<_> = self.files.keys().filter(read).cloned().collect();
+        let below = |file: &&PathBuf| file.starts_with(&search.dir);
+        if search.named.is_some() {
+            found.extend(self.files.keys().filter(below).filter(|file| named.is_odd(file)).cloned());
+        }
+        if named.links {
+            found.extend(self.links.keys().filter(below).cloned());
+        }
         if found.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found) }
     }
 

@@ -11,12 +11,16 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod credential;
+mod danger;
+mod develop;
 mod facts;
 mod git;
 mod git_file;
+mod listing;
 mod names;
 mod paths;
 mod policy;
+mod programs;
 mod read_only;
 mod request;
 mod revision;
@@ -24,11 +28,12 @@ mod search;
 mod shell;
 mod toml_words;
 mod tools;
+mod values;
 
 pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
 pub use git_file::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{DEFAULT_RULE, ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
-pub use search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope};
+pub use search::{GrepFilter, NamedFiles, RipgrepOptions, SearchReader, SearchScope};
 pub use toml_words::TomlFault;

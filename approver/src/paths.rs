@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{
     facts::{Facts, FileEntry, FileInspection, SecretsBelow},
-    names::{is_secret, is_secret_directory, runs_later},
+    names::{is_protected, is_secret, is_secret_directory, runs_later},
     request::PermissionRequest,
     search::SearchScope,
 };
@@ -19,6 +19,8 @@ pub(crate) struct WorkingDir {
     pub(crate) bases: Vec<PathBuf>,
     /// Whether it is known that it runs there.
     pub(crate) certain: bool,
+    /// Whether it surely runs in the last of `bases`, and not in another of them.
+    pub(crate) certain_place: bool,
 }
 
 impl WorkingDir {
@@ -36,7 +38,7 @@ impl WorkingDir {
         if facts.is_private(&workspace) || is_secret_directory(&workspace) {
             return Err("The workspace is one of capture's private directories.".into());
         }
-        Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain })
+        Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain, certain_place: true })
     }
 
     /// The place after `cd`, when that stays inside.
@@ -53,7 +55,7 @@ impl WorkingDir {
         for base in &self.bases {
             bases.push(self.inside(&base.join(dir), dir, facts)?);
         }
-        Ok(Self { workspace: self.workspace.clone(), bases, certain: self.certain })
+        Ok(Self { workspace: self.workspace.clone(), bases, certain: self.certain, certain_place: self.certain_place })
     }
 
     /// The place of a program that goes to a directory by itself, when that stays inside.
@@ -65,7 +67,7 @@ impl WorkingDir {
 
     /// The directory in which it runs, when that is known.
     pub(crate) fn runs_in(&self) -> Option<&Path> {
-        self.bases.last().filter(|_| self.certain).map(PathBuf::as_path)
+        self.bases.last().filter(|_| self.certain && self.certain_place).map(PathBuf::as_path)
     }
 
     /// Whether what is written may be read, wherever it counts from; the resolved paths.
@@ -144,6 +146,77 @@ impl WorkingDir {
             }
         }
         Ok(())
+    }
+
+    /// Whether a directory may be made there, or a build put there: inside the workspace, no secret, and nothing of the
+    /// kind that programs read by themselves.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub(crate) fn makeable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+        let paths = self.readable(written, facts)?;
+        for path in &paths {
+            let inside = path.strip_prefix(&self.workspace).unwrap_or(path);
+            if inside.as_os_str().is_empty() || is_protected(inside) || is_protected(&inside.join("x")) {
+                return Err(format!("`{written}` is read by programs without being asked for."));
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Whether something may be removed: a file that may be edited, or a directory of what a build made.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub(crate) fn removable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+        const BUILT: &[&str] = &[
+            "target",
+            "dist",
+            "build",
+            "out",
+            "node_modules",
+            ".next",
+            ".nuxt",
+            ".output",
+            ".svelte-kit",
+            ".turbo",
+            ".parcel-cache",
+            ".vite",
+            "coverage",
+            "htmlcov",
+            "__pycache__",
+            ".pytest_cache",
+            ".mypy_cache",
+            ".ruff_cache",
+            ".tox",
+            ".nox",
+            ".eggs",
+            "tmp",
+            ".cache",
+            "_build",
+            "obj",
+            "storybook-static",
+            "test-results",
+            "playwright-report",
+            ".nyc_output",
+            "cmake-build-debug",
+            "cmake-build-release",
+            "DerivedData",
+            ".gradle",
+        ];
+        // A trailing slash would lead through a link.
+        let plain = written.trim_end_matches('/');
+        let paths = self.nameable(plain, facts)?;
+        for path in &paths {
+            let inside = path.strip_prefix(&self.workspace).unwrap_or(path);
+            let name = inside.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let direct = self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(plain)), inside, facts));
+            let built = BUILT.contains(&name) && direct && !inside.components().any(|part| part.as_os_str() == ".git");
+            if !built {
+                self.editable(plain, facts)?;
+            }
+        }
+        Ok(paths)
     }
 
     /// Whether a path leads to a file of the workspace without a link below its top.

@@ -7,6 +7,7 @@ mod always;
 mod decide;
 mod explanation;
 mod file;
+mod pattern;
 mod preset;
 mod rule;
 mod rule_set;

@@ -13,6 +13,19 @@ pub struct SearchScope {
     pub cwd: PathBuf,
     /// What it passes over.
     pub reader: SearchReader,
+    /// Set when the program does not read the files but prints their names, and another reads what is named.
+    pub named: Option<NamedFiles>,
+}
+
+/// What happens to the names of files that a program prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NamedFiles {
+    /// A name with a blank, a quote or a sign of the shell's would be taken for another: such a file counts as a secret.
+    pub split: bool,
+    /// Links are named too, and what they lead to would be read: such a link counts as a secret.
+    pub links: bool,
+    /// The files are read. Otherwise only their names count.
+    pub read: bool,
 }
 
 /// What a program passes over by itself.
@@ -54,4 +67,14 @@ pub struct RipgrepOptions {
     pub types: Vec<String>,
     /// Types of files to leave out.
     pub types_not: Vec<String>,
+}
+
+impl NamedFiles {
+    /// Whether the name of a file would be taken for something else: an option, or several words.
+    #[must_use]
+    pub fn is_odd(self, path: &std::path::Path) -> bool {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };
+        let plain = |c: char| c.is_alphanumeric() || "_-.,+@%=:~^".contains(c);
+        name.starts_with('-') || self.split && (!name.chars().all(plain) || name.starts_with('~'))
+    }
 }

@@ -9,8 +9,12 @@ mod scripts;
 mod search;
 mod table;
 
-pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
-pub(crate) use table::{PrintsContents, tool};
+pub(crate) use grammar::{found_by, without_actions};
+pub(crate) use judge::{
+    GitSubcommand, ReadOnlyCommand, arguments, expanded, judge, judge_git, judge_work, outside, resolved,
+};
+pub(crate) use search::reader;
+pub(crate) use table::{PrintsContents, build, change, is_build, tool};
 
 #[cfg(test)]
 mod tests;

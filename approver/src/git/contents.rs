@@ -94,6 +94,7 @@ pub(super) fn check(
         dir: working_dir.workspace.clone(),
         cwd: working_dir.workspace.clone(),
         reader: SearchReader::Everything(GrepFilter::default()),
+        named: None,
     };
     match &tracked {
         None => working_dir.reaches_no_secret(&search, facts)?,

@@ -48,7 +48,7 @@ fn commands(text: &str) -> Option<Vec<String>> {
     let line = shell::understand(text).ok()?;
     let mut all = Vec::new();
     for command in &line.commands {
-        if command.input.is_some() || command.words.iter().any(|word| !word.is_exact()) {
+        if !command.is_plain() {
             return None;
         }
         let words = command.texts();

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::rule::{PolicyRule, RequestPart};
+use super::rule::{KnownSafe, PolicyRule, RequestPart};
 use crate::{
+    develop,
     facts::Facts,
     paths::WorkingDir,
     policy::{
@@ -12,8 +13,9 @@ use crate::{
     },
     read_only,
     request::{Decision, PermissionRequest, RequestKind, Verdict},
-    shell::{self, CommandLine, Separator, SimpleCommand},
+    shell::{self, CommandLine, Node, Separator, SimpleCommand},
     tools,
+    values::{self, LineContext},
 };
 
 /// The name of what decides when no rule matches.
@@ -43,21 +45,34 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     };
     let wrapper: Vec<String> = line.wrapper.iter().flatten().map(|word| word.text.clone()).collect();
     let places = places(&line, &working_dir, facts);
+    let everyday = policy.own.iter().any(|rule| rule.known.is_some_and(|known| known.work().is_some()));
+    let context = LineContext { line: &line, places: &places };
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
     for (command, working_dir) in line.commands.iter().zip(&places) {
-        let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, &working_dir, facts));
+        let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, context, &working_dir, facts));
+        let work = match working_dir {
+            Ok(working_dir) if everyday => develop::judge(command, &known, context, working_dir, facts),
+            Ok(_) => Err("No rule is for everyday work.".to_owned()),
+            Err(why) => Err(why.clone()),
+        };
         let part = RequestPart::Command {
             command,
+            work: work.as_ref().map_err(String::as_str),
             working_dir: working_dir.as_ref().map_err(String::as_str),
             known: known.as_ref().map_err(String::as_str),
-            wrapper: &wrapper,
         };
-        let otherwise = known.as_ref().err().map_or("No rule allows this.", String::as_str);
+        let why = if everyday { work.as_ref().err().or(known.as_ref().err()) } else { known.as_ref().err() };
+        let otherwise = why.map_or("No rule allows this.", String::as_str);
         let judged = judge(policy, request, &part, facts, otherwise);
         // Whoever allowed a command by its words wanted just these.
-        let rewrite = known.ok().and_then(|known| known.rewrite).filter(|_| judged.by_tables);
+        let rewrite = match judged.by_tables {
+            None => None,
+            Some(known_as) if known_as.work().is_some() => work.ok().and_then(|work| work.rewrite),
+            Some(_) => known.ok().and_then(|known| known.rewrite),
+        };
         rewrites.push(rewrite);
-        parts.push(judged.explained(command.texts().into_iter().map(str::to_owned).collect()));
+        let assigned = command.assignments.iter().map(|assigned| format!("{}={}", assigned.name, assigned.value.text));
+        parts.push(judged.explained(assigned.chain(command.texts().into_iter().map(str::to_owned)).collect()));
     }
     let rewrite = rewrites.iter().any(Option::is_some).then(|| line.render(&rewrites));
     conclude(parts, None, wrapper, rewrite)
@@ -73,33 +88,118 @@ fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: 
     tools::outside(name, &files, working_dir)
 }
 
-/// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
+/// Where each command of a line runs. A `cd` counts for what follows it, which must then be safe without it, too.
 fn places(
     line: &CommandLine,
     working_dir: &Result<WorkingDir, String>,
     facts: &dyn Facts,
 ) -> Vec<Result<WorkingDir, String>> {
+    let mut walk = PlaceWalk { line, facts, places: Vec::new() };
+    let mut place = working_dir.clone();
+    walk.node(&line.tree, &mut place);
+    if walk.line.commands.iter().any(|command| moves_oddly(command)) {
+        return vec![Err(NOT_FOLLOWED.to_owned()); line.commands.len()];
+    }
+    walk.places.resize(line.commands.len(), place);
+    walk.places
+}
+
+const NOT_FOLLOWED: &str = "This `cd` is not followed.";
+
+/// Whether a command changes the directory in another way than `cd DIR`.
+fn moves_oddly(command: &SimpleCommand) -> bool {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
-    let changes = |command: &SimpleCommand| match command.texts().as_slice() {
-        ["builtin" | "command", word, ..] | [word, ..] => moves(word),
+    match command.texts().as_slice() {
+        ["builtin" | "command", word, ..] => moves(word),
+        [word, ..] => moves(word) && *word != "cd",
         [] => false,
-    };
-    let Some((first, rest)) = line.commands.split_first() else { return Vec::new() };
-    let mut all = vec![working_dir.clone()];
-    let mut behind = working_dir.clone();
-    if changes(first) && !rest.is_empty() {
-        behind = match (first.then, first.texts().as_slice()) {
-            (Separator::And, ["cd", dir]) => behind.and_then(|working_dir| working_dir.moved(dir, facts)),
-            _ => Err("A `cd` is only followed at the beginning of the line and before `&&`.".into()),
-        };
-        all = vec![behind.clone().and(working_dir.clone())];
     }
-    if rest.iter().any(changes) {
-        let lost = Err("A `cd` is only followed at the beginning of the line and before `&&`.".to_owned());
-        return vec![lost; line.commands.len()];
+}
+
+struct PlaceWalk<'a> {
+    line: &'a CommandLine,
+    facts: &'a dyn Facts,
+    places: Vec<Result<WorkingDir, String>>,
+}
+
+impl PlaceWalk<'_> {
+    fn node(&mut self, node: &Node, place: &mut Result<WorkingDir, String>) {
+        match node {
+            Node::Text(_) => {}
+            Node::Command(index) => self.command(*index, place),
+            Node::List(all) => {
+                for (at, (node, then)) in all.iter().enumerate() {
+                    self.node(node, place);
+                    // Only what stands first and must succeed surely runs and leads there.
+                    let surely = at == 0 && *then == Separator::And || !self.moves(node);
+                    if let Ok(place) = place {
+                        place.certain_place &= surely;
+                    }
+                }
+            }
+            Node::Pipe(all) => {
+                for node in all {
+                    self.node(node, &mut place.clone());
+                }
+                // One shell runs its last command by itself.
+                if all.iter().any(|node| self.moves(node)) {
+                    *place = Err(NOT_FOLLOWED.into());
+                }
+            }
+            Node::Group { parts, subshell, loops } => {
+                let mut inside = place.clone();
+                if *loops && parts.iter().any(|node| self.moves(node)) {
+                    inside = Err(NOT_FOLLOWED.into());
+                }
+                for node in parts {
+                    self.node(node, &mut inside);
+                }
+                if !subshell {
+                    *place = inside;
+                }
+            }
+        }
     }
-    all.resize(line.commands.len(), behind);
-    all
+
+    /// Whether a node changes the directory for what comes after it.
+    fn moves(&self, node: &Node) -> bool {
+        match node {
+            Node::Text(_) | Node::Pipe(_) => false,
+            Node::Command(index) => {
+                self.line.commands.get(*index).is_some_and(|command| command.texts().first() == Some(&"cd"))
+            }
+            Node::List(all) => all.iter().any(|(node, _)| self.moves(node)),
+            Node::Group { subshell: true, .. } => false,
+            Node::Group { parts, .. } => parts.iter().any(|node| self.moves(node)),
+        }
+    }
+
+    fn command(&mut self, index: usize, place: &mut Result<WorkingDir, String>) {
+        // Those of its substitutions run where it does.
+        self.places.resize(index, place.clone());
+        let Some(command) = self.line.commands.get(index) else { return };
+        if command.texts().first() != Some(&"cd") {
+            self.places.push(place.clone());
+            return;
+        }
+        let moved = place.clone().and_then(|place| {
+            let [_, dir] = command.words.as_slice() else {
+                return Err("`cd` is only understood with exactly one directory.".to_owned());
+            };
+            let context = LineContext { line: self.line, places: &self.places };
+            let mut moved = place.clone();
+            for dir in values::words(dir, context, &place, self.facts)? {
+                if !dir.is_exact() {
+                    return Err(NOT_FOLLOWED.into());
+                }
+                moved = moved.moved(&dir.text, self.facts)?;
+            }
+            Ok(moved)
+        });
+        let alone = self.line.commands.len() == 1;
+        self.places.push(if alone { place.clone() } else { moved.clone().and(place.clone()) });
+        *place = moved;
+    }
 }
 
 /// The decision of the rules on one part.
@@ -108,8 +208,8 @@ struct PartVerdict {
     rule: String,
     reason: String,
     tried: Vec<TriedRule>,
-    /// Whether the tables of tools, and not a spelled-out rule, allowed it.
-    by_tables: bool,
+    /// By which tables, and not by a spelled-out rule, it was allowed.
+    by_tables: Option<KnownSafe>,
 }
 
 impl PartVerdict {
@@ -130,13 +230,13 @@ fn judge(
         policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();
     let own = first(&policy.own, request, part, facts, &mut tried);
     let mut judged = match own {
-        Some(rule) => PartVerdict { by_tables: rule.known.is_some(), ..PartVerdict::by(rule) },
+        Some(rule) => PartVerdict { by_tables: rule.known, ..PartVerdict::by(rule) },
         None => PartVerdict {
             verdict: Verdict::Ask,
             rule: DEFAULT_RULE.into(),
             reason: otherwise.to_owned(),
             tried: Vec::new(),
-            by_tables: false,
+            by_tables: None,
         },
     };
     for rule in stricter {
@@ -157,7 +257,7 @@ impl PartVerdict {
             }
             .into()
         });
-        Self { verdict: rule.decision, rule: rule.name.clone(), reason, tried: Vec::new(), by_tables: false }
+        Self { verdict: rule.decision, rule: rule.name.clone(), reason, tried: Vec::new(), by_tables: None }
     }
 }
 

@@ -17,8 +17,12 @@ use serde::{
 };
 use toml::Spanned;
 
-use super::rule::{CommandPattern, KnownSafe, PolicyRule};
+use super::{
+    pattern::CommandPattern,
+    rule::{KnownSafe, PolicyRule},
+};
 use crate::{
+    danger::Danger,
     policy::{preset::Preset, rule_set::Policy},
     request::{RequestKind, Verdict},
     toml_words::TomlFault,
@@ -67,6 +71,7 @@ struct RawRule {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     known: Option<KnownSafe>,
+    danger: Option<Danger>,
 }
 
 /// The agent of a rule.
@@ -248,11 +253,17 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
     }
     match raw.known {
         None => {}
-        Some(KnownSafe::Command) => only(&[RequestKind::Command], "known")?,
+        Some(KnownSafe::Command | KnownSafe::Build | KnownSafe::Change) => only(&[RequestKind::Command], "known")?,
         Some(KnownSafe::Read) => only(&[RequestKind::Read], "known")?,
         Some(KnownSafe::Edit) => only(&[RequestKind::Edit, RequestKind::Write], "known")?,
     }
     let allows = raw.decision == Verdict::Allow;
+    if raw.danger.is_some() {
+        only(&[RequestKind::Command, RequestKind::Edit, RequestKind::Write], "danger")?;
+        if allows {
+            return Err(format!("rule `{}`: `danger` is only allowed in rules that deny or ask", raw.name));
+        }
+    }
     if raw.domain.is_some() && allows {
         only(&[RequestKind::Fetch], "domain")?;
     }
@@ -306,6 +317,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
         kinds,
         labels: raw.labels,
         known: raw.known,
+        danger: raw.danger,
         name,
     })
 }

@@ -8,23 +8,30 @@ use serde::{Deserialize, Serialize};
 pub enum Preset {
     /// A person decides about everything.
     AskEverything,
+    /// What no agent should do without a person is denied; a person decides about the rest.
+    Denials,
     /// What only reads the workspace is allowed.
     ReadOnly,
     /// And what changes its files.
     WorkspaceEdits,
+    /// And everyday work: builds, tests and checks, which run the repository's code, and commits.
+    Develop,
 }
 
 impl Preset {
     /// All there are.
-    pub const ALL: &'static [Self] = &[Self::AskEverything, Self::ReadOnly, Self::WorkspaceEdits];
+    pub const ALL: &'static [Self] =
+        &[Self::AskEverything, Self::Denials, Self::ReadOnly, Self::WorkspaceEdits, Self::Develop];
 
     /// Its name in policy files and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AskEverything => "ask-everything",
+            Self::Denials => "denials",
             Self::ReadOnly => "read-only",
             Self::WorkspaceEdits => "workspace-edits",
+            Self::Develop => "develop",
         }
     }
 
@@ -33,8 +40,10 @@ impl Preset {
     pub const fn text(self) -> &'static str {
         match self {
             Self::AskEverything => include_str!("../../presets/ask-everything.toml"),
+            Self::Denials => include_str!("../../presets/denials.toml"),
             Self::ReadOnly => include_str!("../../presets/read-only.toml"),
             Self::WorkspaceEdits => include_str!("../../presets/workspace-edits.toml"),
+            Self::Develop => include_str!("../../presets/develop.toml"),
         }
     }
 }

@@ -12,13 +12,16 @@ use events::Provider;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
+use super::pattern::CommandPattern;
 use crate::{
+    danger::{Danger, DangerScan},
+    develop::{DevelopCommand, Work},
     facts::{Facts, FileContent},
     names::{is_protected, is_secret},
     paths::WorkingDir,
     request::{PermissionRequest, RequestKind, Verdict},
     search::{GrepFilter, SearchReader, SearchScope},
-    shell::SimpleCommand,
+    shell::{Possible, PossibleCommand, SimpleCommand, possible_commands},
     tools,
 };
 
@@ -37,6 +40,7 @@ pub(super) struct PolicyRule {
     pub(super) domain: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) known: Option<KnownSafe>,
+    pub(super) danger: Option<Danger>,
 }
 
 /// Groups of safe actions a rule can allow by name (`known = …`).
@@ -49,6 +53,23 @@ pub(super) enum KnownSafe {
     Read,
     /// Changing files of the workspace that are neither secret nor decide what runs.
     Edit,
+    /// A command that builds, tests or checks the workspace, and so runs the repository's code.
+    Build,
+    /// A command that changes files or commits of the workspace.
+    Change,
+}
+
+const NO_REWRITE: &str = "The command is safe only when rewritten, and this agent does not accept a rewritten command.";
+
+impl KnownSafe {
+    /// The kind of everyday work that this is.
+    pub(super) const fn work(self) -> Option<Work> {
+        match self {
+            Self::Build => Some(Work::Builds),
+            Self::Change => Some(Work::Changes),
+            Self::Command | Self::Read | Self::Edit => None,
+        }
+    }
 }
 
 /// A part of a request that is judged on its own.
@@ -60,86 +81,13 @@ pub(super) enum RequestPart<'a> {
         working_dir: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
         known: Result<&'a tools::ReadOnlyCommand, &'a str>,
-        /// The shell around the line.
-        wrapper: &'a [String],
+        /// What is known of it as everyday work in the workspace.
+        work: Result<&'a DevelopCommand, &'a str>,
     },
     /// A line that is not understood: its text, and why.
     Text { text: &'a str, why: &'a str },
     /// Something else than a command.
     Other { working_dir: Result<&'a WorkingDir, &'a str> },
-}
-
-/// The words of a command in a rule.
-#[derive(Debug, Clone)]
-pub(super) struct CommandPattern {
-    words: Vec<PatternWord>,
-    /// Any number of plain words may follow.
-    open: bool,
-}
-
-#[derive(Debug, Clone)]
-enum PatternWord {
-    Exactly(String),
-    /// One plain word that is not an option.
-    Any,
-}
-
-impl CommandPattern {
-    /// # Errors
-    /// When it has no first word, or `...` elsewhere than at the end.
-    pub(super) fn new(words: &[String]) -> Result<Self, String> {
-        let (open, words) = match words.split_last() {
-            Some((last, rest)) if last == "..." => (true, rest),
-            Some(_) | None => (false, words),
-        };
-        match words.first().map(String::as_str) {
-            None | Some("*" | "...") => return Err("`command` must begin with the name of a program".into()),
-            Some(_) => {}
-        }
-        if words.iter().any(|word| word == "...") {
-            return Err("`...` is only allowed as the last word of `command`".into());
-        }
-        let word = |word: &String| if word == "*" { PatternWord::Any } else { PatternWord::Exactly(word.clone()) };
-        Ok(Self { words: words.iter().map(word).collect(), open })
-    }
-
-    /// Whether these are exactly the words.
-    fn allows(&self, words: &[&str]) -> bool {
-        let enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
-        enough
-            && self.words.iter().zip(words).all(|(pattern, word)| match pattern {
-                PatternWord::Exactly(text) => text == word,
-                PatternWord::Any => is_plain(word) && !word.starts_with('-'),
-            })
-            && words[self.words.len()..].iter().all(|word| is_plain(word))
-    }
-
-    /// Whether the words are there in this order, whatever stands between them. With `anchored` the
-    /// first must be the first.
-    fn shows(&self, words: &[&str], anchored: bool) -> bool {
-        let named: Vec<&str> = self.words.iter().filter_map(PatternWord::exactly).collect();
-        let Some((first, rest)) = named.split_first() else { return false };
-        let is_first =
-            |word: &&str| word.rsplit('/').next().unwrap_or(word).eq_ignore_ascii_case(first) || word == first;
-        let starts = words.iter().enumerate().filter(|(_, word)| is_first(word)).map(|(at, _)| at);
-        starts.filter(|at| !anchored || *at == 0).any(|at| {
-            let mut later = words[at + 1..].iter();
-            rest.iter().all(|named| later.any(|word| word == named))
-        })
-    }
-}
-
-impl PatternWord {
-    fn exactly(&self) -> Option<&str> {
-        match self {
-            Self::Exactly(text) => Some(text),
-            Self::Any => None,
-        }
-    }
-}
-
-fn is_plain(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:,=+@%-".contains(c))
 }
 
 impl PolicyRule {
@@ -211,22 +159,35 @@ impl PolicyRule {
         // Whatever changes directories may go to any that it names.
         let text = request.command.as_deref().unwrap_or_default();
         let seen = MentionedItems::new(request, &RequestPart::Text { text, why: "" }, facts);
-        let goes = |word: &String| matches!(word.as_str(), "cd" | "pushd" | "-C" | "--directory" | "chdir");
-        let moves = seen.commands.iter().any(|(words, _)| words.iter().any(goes));
+        let goes = |word: &str| matches!(word, "cd" | "pushd" | "-C" | "--directory" | "chdir");
+        let moves = seen.commands.iter().any(|command| command.texts().into_iter().any(goes));
         if moves && seen.paths.iter().any(|path| cwd.is_match(path)) { Ok(()) } else { other() }
     }
 
     fn allows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         match part {
             RequestPart::Text { why, .. } => return Err((*why).to_owned()),
-            RequestPart::Command { command, working_dir, known, .. } => {
+            RequestPart::Command { command, working_dir, known, work } => {
                 let working_dir = working_dir.map_err(str::to_owned)?;
+                if let Some(wanted) = self.known.and_then(KnownSafe::work) {
+                    let work = work.map_err(str::to_owned)?;
+                    if work.work != wanted {
+                        return Err("The command does another kind of work.".into());
+                    }
+                    if work.rewrite.is_some() && !request.takes_rewrite {
+                        return Err(NO_REWRITE.into());
+                    }
+                    if let Some(globs) = &self.paths {
+                        every(globs, &work.paths, &working_dir.workspace)?;
+                    }
+                    return Ok(());
+                }
                 if let Some(pattern) = &self.command {
                     if command.words.iter().any(|word| word.glob) {
                         return Err("The command line has a pattern of file names.".into());
                     }
-                    if command.input.is_some() || command.words.iter().any(|word| !word.is_exact()) {
-                        return Err("The command line has input from a file, or the status of another command.".into());
+                    if !command.is_plain() {
+                        return Err("The command has more than plain words: a variable, an assignment, input or a file to write.".into());
                     }
                     if !pattern.allows(&command.texts()) {
                         return Err("The command does not match this rule.".into());
@@ -236,7 +197,7 @@ impl PolicyRule {
                 if self.known.is_some() {
                     let known = known.map_err(str::to_owned)?;
                     if known.rewrite.is_some() && !request.takes_rewrite {
-                        return Err("The command is safe only when rewritten, and this agent does not accept a rewritten command.".into());
+                        return Err(NO_REWRITE.into());
                     }
                 }
                 if let Some(globs) = &self.paths {
@@ -296,12 +257,28 @@ impl PolicyRule {
     /// Whether there is a sign of everything the rule names.
     fn shows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         let seen = MentionedItems::new(request, part, facts);
-        if self.command.as_ref().is_some_and(|pattern| {
-            !seen.commands.iter().any(|(words, anchored)| {
-                pattern.shows(&words.iter().map(String::as_str).collect::<Vec<_>>(), *anchored)
-            })
-        }) {
+        if self.command.as_ref().is_some_and(|pattern| !seen.commands.iter().any(|command| pattern.shows(command))) {
             return Err("The command does not match this rule.".into());
+        }
+        if let Some(danger) = self.danger {
+            let found = match part {
+                RequestPart::Command { command, .. } => {
+                    DangerScan::new(&command.possible.line, request, facts).shows(danger, &command.possible)
+                }
+                RequestPart::Text { text, .. } => {
+                    let possible = Possible::all(possible_commands(text));
+                    DangerScan::new(&possible.line, request, facts).shows(danger, &possible)
+                }
+                RequestPart::Other { .. } => {
+                    let nothing = Possible::default();
+                    let scan = DangerScan::new(&nothing.line, request, facts);
+                    matches!(request.kind, RequestKind::Edit | RequestKind::Write)
+                        && request.paths.iter().any(|path| scan.edits(danger, path))
+                }
+            };
+            if !found {
+                return Err("It shows no sign of this danger.".into());
+            }
         }
         if let Some(globs) = &self.paths {
             let hit = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path));
@@ -311,8 +288,9 @@ impl PolicyRule {
         }
         if let Some(domain) = &self.domain {
             let host = domain.strip_prefix("*.").unwrap_or(domain);
-            let named = |text: &String| text.to_ascii_lowercase().contains(host);
-            if !request.url.iter().chain(seen.commands.iter().flat_map(|(words, _)| words)).any(named) {
+            let named = |text: &str| text.to_ascii_lowercase().contains(host);
+            let words = seen.commands.iter().flat_map(PossibleCommand::mentioned);
+            if !request.url.iter().map(String::as_str).chain(words).any(named) {
                 return Err("The request names no URL of this domain.".into());
             }
         }
@@ -322,8 +300,8 @@ impl PolicyRule {
 
 /// Everything a request mentions that a deny or ask rule can match.
 struct MentionedItems {
-    /// Words, and whether the first is surely the program.
-    commands: Vec<(Vec<String>, bool)>,
+    /// The commands that it may run.
+    commands: Vec<PossibleCommand>,
     /// Everything that may be a path: as written, from the workspace, resolved.
     paths: Vec<PathBuf>,
 }
@@ -332,31 +310,20 @@ impl MentionedItems {
     fn new(request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Self {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
-            RequestPart::Command { command, known, wrapper, .. } => {
-                let input = command.input.iter().map(|word| word.text.clone());
-                let words: Vec<_> = command.texts().into_iter().map(str::to_owned).chain(input).collect();
-                // What is not known may run what it is given.
-                seen.commands.push((words, known.is_ok()));
-                if !wrapper.is_empty() {
-                    seen.commands.push((wrapper.to_vec(), true));
-                }
-            }
-            RequestPart::Text { text, .. } => {
-                let joined = text.replace(['\'', '"', '\\'], "");
-                seen.commands = [*text, &joined].map(|text| (split(text), false)).into();
-            }
+            RequestPart::Command { command, .. } => seen.commands = command.possible.commands().cloned().collect(),
+            RequestPart::Text { text, .. } => seen.commands = possible_commands(text).all,
             RequestPart::Other { .. } => {}
         }
         let written = request.paths.iter().cloned();
-        let words = seen.commands.iter().flat_map(|(words, _)| words).map(PathBuf::from);
+        let words: Vec<&str> = seen.commands.iter().flat_map(PossibleCommand::mentioned).collect();
         // `--file=x`
-        let values =
-            seen.commands.iter().flat_map(|(words, _)| words).filter_map(|w| Some(w.split_once('=')?.1.into()));
+        let values = words.iter().filter_map(|word| Some(word.split_once('=')?.1.into()));
         // What the tables took for a path, patterns expanded.
         let taken = match part {
             RequestPart::Command { known: Ok(known), .. } => known.paths.clone(),
             RequestPart::Command { .. } | RequestPart::Text { .. } | RequestPart::Other { .. } => Vec::new(),
         };
+        let words = words.iter().map(PathBuf::from);
         for path in written.chain(taken).chain(words).chain(values).collect::<Vec<PathBuf>>() {
             let real = facts.canonical(&request.cwd.join(&path));
             let workspace = facts.canonical(&request.workspace);
@@ -368,12 +335,6 @@ impl MentionedItems {
         }
         seen
     }
-}
-
-/// All words of a text that is not understood.
-fn split(text: &str) -> Vec<String> {
-    let apart = |c: char| !(c.is_ascii_alphanumeric() || "_./:=+@%-~*".contains(c)) && c.is_ascii();
-    text.split(apart).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
@@ -394,7 +355,8 @@ fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(
     let real = facts.canonical(&from.join(written)).ok_or("Cannot resolve the path of a file.")?;
     if facts.is_directory(&real) {
         let reader = SearchReader::Everything(GrepFilter::default());
-        return working_dir.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
+        return working_dir
+            .reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader, named: None }, facts);
     }
     working_dir.printable(&real, facts)?;
     // A name with brackets may be just that.

@@ -9,6 +9,8 @@ use super::*;
 use crate::{RequestKind, Shell, StubFacts, Verdict};
 
 mod paths;
+mod shapes;
+mod spelling;
 
 fn request(command: &str) -> PermissionRequest {
     PermissionRequest {

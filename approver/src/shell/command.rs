@@ -1,6 +1,11 @@
 //! A command line that was understood.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use crate::{
+    search::SearchScope,
+    shell::possible::{PossibleCommand, PossibleCommands},
+};
 
 /// Longest command line that is analysed, bytes.
 pub(crate) const MAX_BYTES: usize = 4096;
@@ -9,52 +14,169 @@ pub(crate) const MAX_BYTES: usize = 4096;
 pub(crate) const MAX_COMMANDS: usize = 10;
 
 /// A command line that was parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
-    /// Its simple commands, in order.
+    /// Its simple commands, in order; those of substitutions before the ones that they are in.
     pub(crate) commands: Vec<SimpleCommand>,
+    /// How they are put together.
+    pub(crate) tree: Node,
     /// The shell around it, when it was the word of `bash -c`: its words before that one.
     pub(crate) wrapper: Option<Vec<ShellWord>>,
 }
 
-/// A simple command: words, a file to read, and redirections to nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How the commands of a line are put together.
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    /// One of [`CommandLine::commands`].
+    Command(usize),
+    /// What stands between commands, as it is written.
+    Text(String),
+    /// Commands that run one after another.
+    List(Vec<(Node, Separator)>),
+    /// Commands that run side by side, each in a shell of its own.
+    Pipe(Vec<Node>),
+    /// A loop, a condition, a group: texts and lists.
+    Group {
+        parts: Vec<Node>,
+        /// What changes in it ends with it.
+        subshell: bool,
+        /// It may run more than once.
+        loops: bool,
+    },
+}
+
+impl Node {
+    fn holds(&self, index: usize) -> bool {
+        match self {
+            Self::Command(at) => *at == index,
+            Self::Text(_) => false,
+            Self::List(all) => all.iter().any(|(node, _)| node.holds(index)),
+            Self::Pipe(all) | Self::Group { parts: all, .. } => all.iter().any(|node| node.holds(index)),
+        }
+    }
+}
+
+/// A simple command: words, what it reads, and redirections.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
-    /// At least one.
+    /// None for a command that only assigns.
     pub(crate) words: Vec<ShellWord>,
-    /// As they are written: `2>/dev/null`, `>/dev/null`, `2>&1`.
+    /// `NAME=value` before it.
+    pub(crate) assignments: Vec<Assignment>,
+    /// To nothing, or from one stream to the other, as they are written: `2>/dev/null`, `2>&1`.
     pub(crate) redirects: Vec<&'static str>,
     /// The file that is its input: `< FILE`.
     pub(crate) input: Option<ShellWord>,
+    /// The files that it writes.
+    pub(crate) outputs: Vec<Output>,
+    /// A text is its input, so that the line cannot be written anew.
+    pub(crate) document: bool,
+    /// The commands before it in its pipe; `None` when they are more than simple commands.
+    pub(crate) piped: Option<Vec<usize>>,
     /// What joins it to the next command.
     pub(crate) then: Separator,
+    /// What it may run, for rules that deny or ask.
+    pub(crate) possible: Possible,
+}
+
+/// A value given to a variable.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    pub(crate) value: ShellWord,
+}
+
+/// A file that is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    /// `>`, `2>>`, `&>`.
+    pub(crate) operator: &'static str,
+    pub(crate) file: ShellWord,
+}
+
+/// The commands that a command may run, among those of its line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Possible {
+    pub(crate) line: Arc<PossibleCommands>,
+    pub(crate) own: Vec<usize>,
+}
+
+impl Possible {
+    /// All those of a line.
+    pub(crate) fn all(line: PossibleCommands) -> Self {
+        Self { own: (0..line.all.len()).collect(), line: Arc::new(line) }
+    }
+
+    /// The commands that it may run.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &PossibleCommand> {
+        self.own.iter().filter_map(|index| self.line.all.get(*index))
+    }
 }
 
 /// A word as the program gets it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ShellWord {
     /// Without its quotes.
     pub(crate) text: String,
+    /// As it is written.
+    pub(crate) raw: String,
     /// Whether it was written without any quote or escape.
     pub(crate) bare: bool,
     /// Whether it has an unquoted `~` or `^`, which zsh may read as a pattern.
     pub(crate) zsh: bool,
     /// Whether it is a pattern of file names, in its last part: `src/*.rs`.
     pub(crate) glob: bool,
-    /// The word as it is written, when it holds the exit status `$?`, of which nothing more is known than that it is
-    /// a number.
-    pub(crate) status: Option<String>,
+    /// What it is made of, when that is more than text.
+    pub(crate) parts: Vec<WordPart>,
+    /// Its text is not known. It is then the word as it is written.
+    pub(crate) unknown: bool,
+    /// It stands for names of files that other commands of the line print.
+    pub(crate) listed: Option<Arc<Listed>>,
 }
 
+/// A part of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WordPart {
+    Text(String),
+    Value { value: Value, quoted: bool },
+}
+
+/// What a variable or a substitution stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Nothing is known of it.
+    Unknown,
+    /// The home directory.
+    Home,
+    /// The current directory.
+    Directory,
+    /// The top of the repository.
+    Toplevel,
+    /// One of these words, one after the other.
+    OneOf(Vec<ShellWord>),
+    /// What these commands print: each line of it, or each word.
+    Printed(Vec<usize>),
+    /// A line that is read, of what these commands print.
+    Line(Vec<usize>),
+}
+
+/// Names of files that other commands print: where they look for them.
+pub(crate) type Listed = Vec<SearchScope>;
+
 impl ShellWord {
+    /// A word of just this text, written plainly.
+    pub(crate) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), raw: text.to_owned(), bare: true, ..Self::default() }
+    }
+
     /// Whether the program gets just this text.
-    pub(crate) const fn is_exact(&self) -> bool {
-        !self.glob && self.status.is_none()
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.glob && self.parts.is_empty() && !self.unknown && self.listed.is_none()
     }
 }
 
 /// What joins a command to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// `|`
     Pipe,
@@ -65,6 +187,7 @@ pub(crate) enum Separator {
     /// `;`
     Next,
     /// It is the last one.
+    #[default]
     End,
 }
 
@@ -86,40 +209,61 @@ impl SimpleCommand {
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.words.iter().map(|word| word.text.as_str()).collect()
     }
+
+    /// Whether it is nothing but words, each just a text.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.input.is_none()
+            && !self.document
+            && self.assignments.is_empty()
+            && self.outputs.is_empty()
+            && !self.words.is_empty()
+            && self.words.iter().all(ShellWord::is_exact)
+    }
+
+    fn render(&self, replaced: Option<&Vec<String>>) -> Option<String> {
+        if self.document {
+            return None;
+        }
+        let mut all: Vec<String> =
+            self.assignments.iter().map(|assigned| format!("{}={}", assigned.name, assigned.value.raw)).collect();
+        match replaced {
+            Some(words) => all.push(shlex::try_join(words.iter().map(String::as_str)).ok()?),
+            None => all.extend(self.words.iter().map(|word| word.raw.clone())),
+        }
+        all.extend(self.input.iter().map(|input| format!("< {}", input.raw)));
+        all.extend(self.outputs.iter().map(|output| format!("{} {}", output.operator, output.file.raw)));
+        all.extend(self.redirects.iter().map(|redirect| (*redirect).to_owned()));
+        Some(all.join(" "))
+    }
 }
 
 impl CommandLine {
     /// The line rewritten. A command may be replaced by other words.
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
-        // A quoted pattern would be another word.
-        let join = |words: &[ShellWord]| {
-            let one = |word: &ShellWord| match (word.glob, &word.status) {
-                (true, _) => Some(word.text.clone()),
-                (false, Some(written)) => Some(written.clone()),
-                (false, None) => shlex::try_quote(&word.text).ok().map(|text| text.into_owned()),
-            };
-            words.iter().map(one).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
-        };
-        let mut text = String::new();
-        for (index, command) in self.commands.iter().enumerate() {
-            let words = match replaced.get(index) {
-                Some(Some(words)) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
-                Some(None) | None => join(&command.words)?,
-            };
-            text.push_str(&words);
-            if let Some(input) = &command.input {
-                text.push_str(" < ");
-                text.push_str(&shlex::try_quote(&input.text).ok()?);
-            }
-            for redirect in &command.redirects {
-                text.push(' ');
-                text.push_str(redirect);
-            }
-            text.push_str(command.then.written());
+        // A command in a substitution is a part of a word.
+        let apart = |index: usize| !self.tree.holds(index);
+        if replaced.iter().enumerate().any(|(index, words)| words.is_some() && apart(index)) {
+            return None;
         }
+        let text = self.node(&self.tree, replaced)?;
         match &self.wrapper {
             None => Some(text),
             Some(words) => shlex::try_join(words.iter().map(|word| word.text.as_str()).chain([text.as_str()])).ok(),
+        }
+    }
+
+    fn node(&self, node: &Node, replaced: &[Option<Vec<String>>]) -> Option<String> {
+        match node {
+            Node::Command(index) => self.commands.get(*index)?.render(replaced.get(*index).and_then(Option::as_ref)),
+            Node::Text(text) => Some(text.clone()),
+            Node::List(all) => {
+                let one = |(node, then): &(Node, Separator)| Some(self.node(node, replaced)? + then.written());
+                all.iter().map(one).collect()
+            }
+            Node::Pipe(all) => {
+                Some(all.iter().map(|node| self.node(node, replaced)).collect::<Option<Vec<_>>>()?.join(" | "))
+            }
+            Node::Group { parts, .. } => parts.iter().map(|node| self.node(node, replaced)).collect(),
         }
     }
 }

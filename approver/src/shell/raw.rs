@@ -1,39 +1,71 @@
-//! Checks the characters of a command line before it is parsed.
+//! Checks the characters of a command line before it is parsed, and takes its comments out.
 //!
 //! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
-//! few operators that are understood. Each refusal names what it saw.
+//! operators that are understood. Each refusal names what it saw.
 
 use crate::shell::command::MAX_BYTES;
+
+/// How deep substitutions and groups may be nested.
+const MAX_DEPTH: usize = 6;
+
+/// A line without its comments and with its continued lines joined.
+#[derive(Debug)]
+pub(super) struct CleanText {
+    pub(super) text: String,
+    /// The bodies of here-documents, in order.
+    pub(super) documents: Vec<String>,
+}
 
 /// Looks at the characters of a line.
 ///
 /// # Errors
 /// A sentence that names the first thing that is not understood.
-pub(super) fn check(text: &str) -> Result<(), String> {
+pub(super) fn check(text: &str) -> Result<CleanText, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("The command is longer than {MAX_BYTES} bytes."));
     }
     if let Some(c) = text.chars().find(|c| !c.is_ascii()) {
         return Err(format!("The command line has a character that is not ASCII (U+{:04X}).", u32::from(c)));
     }
-    if let Some(c) = text.chars().find(char::is_ascii_control) {
-        return Err(match c {
-            '\n' => "The command line has more than one line.".into(),
-            '\t' => "The command line has a tab.".into(),
-            _ => format!("The command line has a control character (U+{:04X}).", u32::from(c)),
-        });
+    if let Some(c) = text.chars().find(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t')) {
+        return Err(format!("The command line has a control character (U+{:04X}).", u32::from(c)));
     }
-    let mut scan = CharScan { rest: text.as_bytes(), before: b' ' };
-    while let Some(byte) = scan.next() {
-        scan.step(byte)?;
+    let mut scan = CharScan {
+        rest: text.as_bytes(),
+        before: b'\n',
+        out: Vec::new(),
+        waiting: Vec::new(),
+        documents: Vec::new(),
+        depth: 0,
+    };
+    scan.list(false)?;
+    if !scan.waiting.is_empty() {
+        return refuse("a here-document without its end");
     }
-    Ok(())
+    let text = String::from_utf8(scan.out).map_err(|_| "The command line is not text.")?;
+    Ok(CleanText { text, documents: scan.documents })
 }
 
 struct CharScan<'a> {
     rest: &'a [u8],
     /// What stood before the present character.
     before: u8,
+    out: Vec<u8>,
+    /// Here-documents whose bodies come with the next line.
+    waiting: Vec<Waiting>,
+    documents: Vec<String>,
+    depth: usize,
+}
+
+/// A here-document whose body is still to come.
+struct Waiting {
+    end: Vec<u8>,
+    without_tabs: bool,
+    literal: bool,
+}
+
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n')
 }
 
 impl CharScan<'_> {
@@ -47,15 +79,71 @@ impl CharScan<'_> {
         self.rest.first().copied().unwrap_or(b' ')
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), String> {
+    fn take(&mut self) {
+        if let Some(byte) = self.next() {
+            self.out.push(byte);
+            self.before = byte;
+        }
+    }
+
+    /// Scans commands, up to the end or to the parenthesis that closes a substitution.
+    fn list(&mut self, nested: bool) -> Result<(), String> {
+        let mut open = 0_usize;
+        while let Some(byte) = self.next() {
+            match byte {
+                b'(' if self.begins() && self.peek() != b'(' => open += 1,
+                b')' if open > 0 => open -= 1,
+                b')' if nested => {
+                    self.out.push(byte);
+                    self.before = byte;
+                    return Ok(());
+                }
+                b'#' if self.begins() => {
+                    while !matches!(self.rest.first(), None | Some(b'\n')) {
+                        self.next();
+                    }
+                    continue;
+                }
+                b'\\' if self.peek() == b'\n' && is_blank(self.before) => {
+                    self.next();
+                    continue;
+                }
+                _ => {
+                    self.step(byte, nested)?;
+                    continue;
+                }
+            }
+            if open > MAX_DEPTH {
+                return refuse("groups that are nested too deep");
+            }
+            self.out.push(byte);
+            self.before = byte;
+        }
+        if nested || open > 0 { refuse("an unterminated parenthesis") } else { Ok(()) }
+    }
+
+    fn begins(&self) -> bool {
+        is_blank(self.before) || matches!(self.before, b'|' | b'&' | b';' | b'(')
+    }
+
+    fn ends(&self) -> bool {
+        is_blank(self.peek()) || matches!(self.peek(), b'|' | b'&' | b';' | b')')
+    }
+
+    fn step(&mut self, byte: u8, nested: bool) -> Result<(), String> {
+        let (begins, ends) = (self.begins(), self.ends());
+        self.out.push(byte);
         match byte {
             b'\'' => self.single_quotes()?,
             b'"' => self.double_quotes()?,
             b'\\' => match self.next() {
-                Some(next) if next != b'\n' => {}
+                Some(next) if next != b'\n' => self.out.push(next),
                 Some(_) | None => return refuse("a trailing backslash"),
             },
-            _ => self.unquoted(byte)?,
+            b'\n' => self.documents()?,
+            b'<' if self.peek() == b'<' => self.document(nested)?,
+            b'$' => self.dollar()?,
+            _ => self.unquoted(byte, begins, ends)?,
         }
         self.before = byte;
         Ok(())
@@ -63,6 +151,7 @@ impl CharScan<'_> {
 
     fn single_quotes(&mut self) -> Result<(), String> {
         while let Some(byte) = self.next() {
+            self.out.push(byte);
             if byte == b'\'' {
                 return Ok(());
             }
@@ -72,64 +161,174 @@ impl CharScan<'_> {
 
     fn double_quotes(&mut self) -> Result<(), String> {
         while let Some(byte) = self.next() {
+            self.out.push(byte);
             match byte {
                 b'"' => return Ok(()),
-                b'`' => return refuse("a command substitution"),
-                b'!' => return refuse("a `!` in double quotes, which an interactive shell replaces"),
+                b'`' => return refuse("a command substitution in backquotes"),
+                b'!' if !is_blank(self.peek()) => {
+                    return refuse("a `!` in double quotes, which an interactive shell replaces");
+                }
                 // At the end of the quotes it is itself: a pattern's end of line.
-                b'$' if self.peek() == b'?' => {
-                    self.next();
-                }
-                b'$' if self.peek() != b'"' => return refuse(expansion(self.peek())),
-                b'\\' => {
-                    self.next();
-                }
+                b'$' if self.peek() != b'"' => self.dollar()?,
+                b'\\' => match self.next() {
+                    Some(next) if next != b'\n' => self.out.push(next),
+                    Some(_) | None => return refuse("a line that is continued in quotes"),
+                },
                 _ => {}
             }
         }
         refuse("an unterminated quote")
     }
 
-    fn unquoted(&mut self, byte: u8) -> Result<(), String> {
-        let begins = matches!(self.before, b' ' | b'|' | b'&' | b';');
-        let ends = matches!(self.peek(), b' ' | b'|' | b'&' | b';');
+    /// What stands behind a `$`: a plain variable, the exit status, a substitution.
+    fn dollar(&mut self) -> Result<(), String> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        match self.peek() {
+            b'?' => self.take(),
+            b'(' if self.rest.get(1) == Some(&b'(') => return refuse("arithmetic"),
+            b'(' => {
+                self.take();
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
+                    return refuse("substitutions that are nested too deep");
+                }
+                self.list(true)?;
+                self.depth -= 1;
+            }
+            b'{' => {
+                let body = self.rest.iter().skip(1).take_while(|byte| is_name(**byte)).count();
+                let plain = body > 0 && !self.rest[1].is_ascii_digit() && self.rest.get(body + 1) == Some(&b'}');
+                if !plain {
+                    return refuse("an expansion that is more than a variable");
+                }
+                (0..body + 2).for_each(|_| self.take());
+            }
+            byte if is_name(byte) && !byte.is_ascii_digit() => {
+                while is_name(self.peek()) && !self.rest.is_empty() {
+                    self.take();
+                }
+            }
+            b'\'' | b'"' => return refuse("a quote with `$`"),
+            _ => return refuse("an expansion (`$`)"),
+        }
+        Ok(())
+    }
+
+    /// The beginning of a here-document, or a here-string.
+    fn document(&mut self, nested: bool) -> Result<(), String> {
+        self.take();
+        if self.peek() == b'<' {
+            self.take();
+            return Ok(());
+        }
+        if nested {
+            return refuse("a here-document in a substitution");
+        }
+        let without_tabs = self.peek() == b'-';
+        if without_tabs {
+            self.take();
+        }
+        while self.peek() == b' ' && !self.rest.is_empty() {
+            self.take();
+        }
+        let quote = Some(self.peek()).filter(|byte| matches!(byte, b'\'' | b'"'));
+        if quote.is_some() {
+            self.take();
+        }
+        let mut end = Vec::new();
+        while self.peek().is_ascii_alphanumeric() || self.peek() == b'_' {
+            end.push(self.peek());
+            self.take();
+        }
+        if quote.is_some_and(|quote| self.peek() != quote) || end.is_empty() {
+            return refuse("a here-document whose end is not named plainly");
+        }
+        if quote.is_some() {
+            self.take();
+        }
+        self.waiting.push(Waiting { end, without_tabs, literal: quote.is_some() });
+        Ok(())
+    }
+
+    /// The bodies of the here-documents that began in the line that ends here.
+    fn documents(&mut self) -> Result<(), String> {
+        for document in std::mem::take(&mut self.waiting) {
+            let mut body = Vec::new();
+            loop {
+                if self.rest.is_empty() {
+                    return refuse("a here-document without its end");
+                }
+                let length = self.rest.iter().position(|byte| *byte == b'\n').map_or(self.rest.len(), |at| at + 1);
+                let (line, rest) = self.rest.split_at(length);
+                self.rest = rest;
+                self.out.extend(line);
+                let tabs =
+                    if document.without_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
+                let line = &line[tabs..];
+                if line.strip_suffix(b"\n").unwrap_or(line) == document.end {
+                    break;
+                }
+                if !document.literal && line.iter().any(|byte| matches!(byte, b'$' | b'`' | b'\\')) {
+                    return refuse("a here-document with an expansion");
+                }
+                body.extend(line);
+            }
+            self.documents.push(String::from_utf8_lossy(&body).into_owned());
+        }
+        Ok(())
+    }
+
+    fn unquoted(&mut self, byte: u8, begins: bool, ends: bool) -> Result<(), String> {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => Ok(()),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'\t' => Ok(()),
             b' ' | b'_' | b'-' | b'.' | b'/' | b':' | b',' | b'+' | b'@' | b'%' | b'|' | b';' | b'>' => Ok(()),
             b'&' => {
-                // `&&`, and the one in `2>&1`.
+                // `&&`, the one in `2>&1`, and `&>`.
                 let doubled = self.peek() == b'&' || self.before == b'&';
-                if doubled || self.before == b'>' { Ok(()) } else { refuse("a command in the background") }
+                let all = self.before == b'>' || begins && self.peek() == b'>';
+                if doubled || all { Ok(()) } else { refuse("a command in the background") }
             }
             b'=' if !begins || ends => Ok(()),
+            // Comparisons in `[[ ]]`.
+            b'=' if matches!(self.rest, [b'=' | b'~', b' ', ..]) => {
+                self.take();
+                Ok(())
+            }
             b'=' => refuse("a word that begins with `=`, which zsh expands"),
             b'~' | b'^' if self.before.is_ascii_alphanumeric() || matches!(self.before, b'~' | b'^') => {
                 match self.peek() {
-                    b'0'..=b'9' | b'~' | b'^' | b' ' | b'.' | b':' | b'|' | b';' => Ok(()),
+                    b'0'..=b'9' | b'~' | b'^' | b' ' | b'.' | b':' | b'|' | b';' | b'\n' | b')' => Ok(()),
                     _ => refuse("an unquoted `~` or `^`"),
                 }
             }
             b'~' => refuse("a home directory (`~`)"),
             b'^' => refuse("an unquoted `^`"),
-            // An operator of `find` and `test`; as a command it is seen in the tree.
+            // An operator of `find` and `test`, or before a pipeline; the tree tells.
             b'!' if begins && ends => Ok(()),
             b'!' => refuse("an unquoted `!`"),
             b'[' | b']' if begins && ends => Ok(()),
-            // Whether it is a pattern that is understood, its word tells.
-            b'*' if b" /_-.".contains(&self.before) || self.before.is_ascii_alphanumeric() => Ok(()),
-            b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
-            // The exit status.
-            b'$' if self.peek() == b'?' => {
-                self.next();
+            b'[' | b']'
+                if begins
+                    && self.peek() == byte
+                    && self.rest.get(1).is_none_or(|byte| !byte.is_ascii_graphic() || b";&|)".contains(byte)) =>
+            {
+                self.take();
                 Ok(())
             }
-            b'$' => refuse(expansion(self.peek())),
-            b'`' => refuse("a command substitution"),
-            b'(' | b')' => refuse("a parenthesis: a subshell, a function or a pattern"),
+            // Whether it is a pattern that is understood, its word tells.
+            b'*' if b" \t\n/_-.".contains(&self.before) || self.before.is_ascii_alphanumeric() => Ok(()),
+            b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
+            b'`' => refuse("a command substitution in backquotes"),
+            b'(' | b')' => refuse("a parenthesis that opens no subshell"),
+            // What `find` and `xargs` put a name in the place of.
+            b'{' if self.peek() == b'}' => {
+                self.take();
+                Ok(())
+            }
+            b'{' | b'}' if begins && ends => Ok(()),
             b'{' | b'}' => refuse("a brace"),
-            b'#' => refuse("a comment or an unquoted `#`"),
+            b'#' => refuse("an unquoted `#`"),
             b'<' => match self.peek() {
-                b'<' => refuse("a here-document"),
                 b'(' => refuse("a process substitution"),
                 b'&' | b'>' | b'|' | b';' => refuse("input from elsewhere"),
                 _ if begins || self.before.is_ascii_alphabetic() => Ok(()),
@@ -137,15 +336,6 @@ impl CharScan<'_> {
             },
             other => refuse(&format!("the character `{}`", char::from(other))),
         }
-    }
-}
-
-const fn expansion(next: u8) -> &'static str {
-    match next {
-        b'(' => "a command substitution",
-        b'\'' | b'"' => "a quote with `$`",
-        b'{' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => "a variable",
-        _ => "an expansion (`$`)",
     }
 }
 

@@ -60,20 +60,29 @@ fn what_is_not_understood_is_named() {
     for (text, what) in [
         ("", "empty"),
         ("  ", "empty"),
-        ("ls\nls", "more than one line"),
-        ("ls\t", "tab"),
+        ("# ls", "empty"),
         ("ls\r", "U+000D"),
         ("ls é", "U+00E9"),
+        ("ls # é", "U+00E9"),
         ("ls $x", "variable"),
         ("ls \"$x\"", "variable"),
+        ("ls ${x:-y}", "more than a variable"),
+        ("ls ${!x}", "more than a variable"),
         ("ls $1", "expansion"),
-        ("ls $(x)", "command substitution"),
+        ("ls $(x; y)", "several commands"),
+        ("ls $(x\ny)", "several lines"),
+        ("ls $((1 + 1))", "arithmetic"),
+        ("((x = 1))", "parenthesis"),
         ("ls `x`", "command substitution"),
         ("ls \"`x`\"", "command substitution"),
         ("ls $'x'", "quote with `$`"),
         ("ls $\"x\"", "quote with `$`"),
         ("cat <<E", "here-document"),
-        ("cat <<<x", "here-document"),
+        ("cat <<E\nx", "here-document"),
+        ("cat <<E\n$x\nE", "here-document with an expansion"),
+        ("cat <<E\n`x`\nE", "here-document with an expansion"),
+        ("cat <<'a b'\nx\na b", "here-document"),
+        ("cat <<<\"$x\"", "variable"),
         ("cat <&x", "input"),
         ("cat <>x", "input"),
         ("cat < x*", "not named plainly"),
@@ -83,14 +92,25 @@ fn what_is_not_understood_is_named() {
         ("ls &", "background"),
         ("ls & ls", "background"),
         ("ls |& x", "background"),
-        ("ls > x", "writes to `x`"),
-        ("ls >> x", "redirection"),
         ("ls >| /dev/null", "redirection"),
-        ("ls >/dev/null/x", "writes to"),
         (">/dev/null ls", "before the command"),
-        ("ls 3>/dev/null", "writes to"),
-        ("a=b ls", "assignment"),
-        ("a=b", "assignment"),
+        ("ls 3>/dev/null", "redirection"),
+        ("ls >&3", "redirection"),
+        ("PATH=x ls\nPATH=y", "variable `PATH`"),
+        ("a=1; a=2", "more than one value"),
+        ("a[0]=b", "pattern"),
+        ("a+=b ls", "more than a variable"),
+        ("x && a=b", "may not be made"),
+        ("for path in a; do ls; done", "`path`"),
+        ("for f; do ls; done", "arguments"),
+        ("for f in a; do ls; done; echo $f", "variable"),
+        ("while read -r IFS; do ls; done", "`IFS`"),
+        ("while read -p x l; do ls; done", "`read`"),
+        ("while read 'a[0]'; do ls; done", "`read`"),
+        ("case x in x) ls;; esac", "parenthesis"),
+        ("f() { ls; }", "parenthesis"),
+        ("function f { ls; }", "function"),
+        ("coproc ls", "coprocess"),
         ("ls **", "pattern"),
         ("ls -*", "pattern"),
         ("ls .*", "pattern"),
@@ -101,17 +121,20 @@ fn what_is_not_understood_is_named() {
         ("ls ~x", "home directory"),
         ("ls =x", "zsh"),
         ("ls a^b", "unquoted"),
-        ("(ls)", "parenthesis"),
-        ("ls # x", "comment"),
-        ("! ls", "`!`"),
+        ("ls a(b)", "parenthesis"),
+        ("ls a#b", "unquoted `#`"),
         ("ls a!b", "`!`"),
-        ("echo \"a!\"", "`!`"),
-        ("time ls", "time"),
+        ("echo \"a!b\"", "`!`"),
         ("if ls", "parsed"),
-        ("[[ a ]]", "pattern"),
+        ("[[ -v a ]]", "`[[`"),
+        ("[[ a -eq b ]]", "`[[`"),
+        ("[[ -R a ]]", "`[[`"),
         ("ls 'x", "unterminated quote"),
         ("ls \"x", "unterminated quote"),
         ("ls x\\", "backslash"),
+        ("ls\\\nx", "backslash"),
+        ("(ls", "parenthesis"),
+        ("ls)", "parenthesis"),
         ("ls;;ls", "parsed"),
         ("| ls", "parsed"),
         ("ls; ls; ls; ls; ls; ls; ls; ls; ls; ls; ls", "more than 10"),
@@ -119,13 +142,28 @@ fn what_is_not_understood_is_named() {
         refuse(text, what);
     }
     refuse(&format!("echo {}", "a".repeat(MAX_BYTES)), "longer");
+    refuse(&format!("{}ls{}", "( ".repeat(30), " )".repeat(30)), "too deep");
+    refuse(&format!("echo {}ls{}", "$(echo ".repeat(30), ")".repeat(30)), "too deep");
+}
+
+#[test]
+fn shapes_are_taken_apart() {
+    check("ls src\n\nls docs # both\n# no more\n", &[&["ls", "src"], &["ls", "docs"]]);
+    check("ls \\\n  -la", &[&["ls", "-la"]]);
+    check("( cd src && ls ); { a; b; }", &[&["cd", "src"], &["ls"], &["a"], &["b"]]);
+    check("! a | b; time c", &[&["a"], &["b"], &["c"]]);
+    check("if a; then b; elif c; then d; else e; fi", &[&["a"], &["b"], &["c"], &["d"], &["e"]]);
+    check("while a; do b; done; until c; do d; done", &[&["a"], &["b"], &["c"], &["d"]]);
+    check("for f in a b; do ls \"$f\"; done", &[&["ls", "\"$f\""]]);
+    check("cat <<'E'\n$(x) `y`\nE\nls", &[&["cat"], &["ls"]]);
+    check("cat <<-E\n\tx\n\tE\n", &[&["cat"]]);
 }
 
 #[test]
 fn a_file_may_be_the_input_and_a_status_be_told() {
     let line = understand("tr a b < src/x.rs | wc -l; echo \"exit: $?\" $?").unwrap();
     assert_eq!(line.commands[0].input.as_ref().map(|word| word.text.as_str()), Some("src/x.rs"));
-    assert!(line.commands[2].words[1..].iter().all(|word| word.status.is_some()));
+    assert!(line.commands[2].words[1..].iter().all(|word| !word.parts.is_empty()));
     assert_eq!(line.render(&[]).unwrap(), "tr a b < src/x.rs | wc -l; echo \"exit: $?\" $?");
 }
 

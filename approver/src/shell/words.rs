@@ -5,80 +5,119 @@ use brush_parser::{
     word::{Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource, parse},
 };
 
-use crate::shell::command::ShellWord;
+use crate::shell::command::{ShellWord, Value, WordPart};
+
+/// What variables and substitutions stand for, where a word is.
+pub(super) trait Values {
+    /// The value of a variable.
+    ///
+    /// # Errors
+    /// A sentence, when nothing is known of it.
+    fn variable(&mut self, name: &str, quoted: bool) -> Result<Value, String>;
+
+    /// What a command line prints.
+    ///
+    /// # Errors
+    /// A sentence that names what is not understood.
+    fn substitution(&mut self, script: &str, quoted: bool) -> Result<Value, String>;
+}
 
 /// Unquotes a word.
 ///
 /// # Errors
 /// A sentence that names the piece that is not understood.
-pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<ShellWord, String> {
+pub(super) fn unquote(raw: &str, options: &ParserOptions, values: &mut dyn Values) -> Result<ShellWord, String> {
     let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
-    let mut word = ShellWord { text: String::new(), bare: true, zsh: false, glob: false, status: None };
+    let mut word = ShellWord { bare: true, raw: raw.to_owned(), ..ShellWord::default() };
     let mut end = 0;
     for WordPieceWithSource { piece, start_index, end_index } in pieces {
         if start_index != end {
             return Err(format!("The word `{raw}` is not understood."));
         }
         end = end_index;
-        take(&piece, &mut word)?;
-    }
-    if word.status.is_some() {
-        word.status = Some(raw.to_owned());
-    }
-    if word.glob && !is_glob(raw) {
-        return Err("The command line has a pattern of file names.".into());
+        take(&piece, &mut word, values)?;
     }
     // Every character of it must be accounted for.
     if end != raw.chars().count() {
         return Err(format!("The word `{raw}` is not understood."));
     }
+    if word.glob && (!is_glob(raw) || word.parts.iter().any(|part| matches!(part, WordPart::Value { .. }))) {
+        return Err("The command line has a pattern of file names.".into());
+    }
+    if word.parts.iter().any(|part| matches!(part, WordPart::Value { .. })) {
+        raw.clone_into(&mut word.text);
+    } else {
+        word.parts.clear();
+    }
     Ok(word)
 }
 
-fn take(piece: &WordPiece, word: &mut ShellWord) -> Result<(), String> {
+impl ShellWord {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        match self.parts.last_mut() {
+            Some(WordPart::Text(last)) => last.push_str(text),
+            Some(WordPart::Value { .. }) | None => self.parts.push(WordPart::Text(text.to_owned())),
+        }
+    }
+
+    fn push_value(&mut self, value: Value, quoted: bool) {
+        self.bare = false;
+        self.parts.push(WordPart::Value { value, quoted });
+    }
+}
+
+fn take(piece: &WordPiece, word: &mut ShellWord, values: &mut dyn Values) -> Result<(), String> {
     match piece {
-        WordPiece::ParameterExpansion(parameter) if is_status(parameter) => {
-            word.bare = false;
-            word.status = Some(String::new());
-            word.text.push_str("$?");
+        WordPiece::ParameterExpansion(parameter) => {
+            let value = expansion(parameter, false, values)?;
+            word.push_value(value, false);
+        }
+        WordPiece::CommandSubstitution(script) => {
+            let value = values.substitution(script, false)?;
+            word.push_value(value, false);
         }
         WordPiece::Text(text) => {
             word.glob |= text.contains('*');
-            if let Some(c) = text.chars().find(|c| !is_plain(*c) && *c != '*') {
+            // What `find` and `xargs` put a name in the place of.
+            if let Some(c) = text.replace("{}", "").chars().find(|c| !is_plain(*c) && *c != '*') {
                 let alone = matches!(text.as_str(), "!" | "[" | "]");
                 if !alone {
                     return Err(format!("The command line has an unquoted `{c}`."));
                 }
             }
             word.zsh |= text.contains(['~', '^']);
-            word.text.push_str(text);
+            word.push(text);
         }
         WordPiece::SingleQuotedText(text) => {
             word.bare = false;
-            word.text.push_str(text);
+            word.push(text);
         }
         WordPiece::EscapeSequence(text) => {
             word.bare = false;
-            word.text.push_str(escaped(text)?);
+            word.push(escaped(text)?);
         }
         WordPiece::DoubleQuotedSequence(pieces) => {
             word.bare = false;
+            word.push("");
             let last = pieces.len().saturating_sub(1);
             for (index, piece) in pieces.iter().enumerate() {
                 match &piece.piece {
-                    WordPiece::ParameterExpansion(parameter) if is_status(parameter) => {
-                        word.status = Some(String::new());
-                        word.text.push_str("$?");
+                    WordPiece::ParameterExpansion(parameter) => {
+                        let value = expansion(parameter, true, values)?;
+                        word.push_value(value, true);
                     }
-                    WordPiece::Text(text) => word.text.push_str(quoted(text, index == last)?),
-                    WordPiece::EscapeSequence(text) => word.text.push_str(escaped(text)?),
+                    WordPiece::CommandSubstitution(script) => {
+                        let value = values.substitution(script, true)?;
+                        word.push_value(value, true);
+                    }
+                    WordPiece::Text(text) => word.push(quoted(text, index == last)?),
+                    WordPiece::EscapeSequence(text) => word.push(escaped(text)?),
                     WordPiece::SingleQuotedText(_)
                     | WordPiece::DoubleQuotedSequence(_)
                     | WordPiece::AnsiCQuotedText(_)
                     | WordPiece::GettextDoubleQuotedSequence(_)
                     | WordPiece::TildeExpansion(_)
-                    | WordPiece::ParameterExpansion(_)
-                    | WordPiece::CommandSubstitution(_)
                     | WordPiece::BackquotedCommandSubstitution(_)
                     | WordPiece::ArithmeticExpression(_) => return Err(refusal(&piece.piece)),
                 }
@@ -87,26 +126,31 @@ fn take(piece: &WordPiece, word: &mut ShellWord) -> Result<(), String> {
         WordPiece::AnsiCQuotedText(_)
         | WordPiece::GettextDoubleQuotedSequence(_)
         | WordPiece::TildeExpansion(_)
-        | WordPiece::ParameterExpansion(_)
-        | WordPiece::CommandSubstitution(_)
         | WordPiece::BackquotedCommandSubstitution(_)
         | WordPiece::ArithmeticExpression(_) => return Err(refusal(piece)),
     }
     Ok(())
 }
 
-/// Whether it is the exit status of the command before, as plain as it can be.
-const fn is_status(parameter: &ParameterExpr) -> bool {
-    matches!(
-        parameter,
-        ParameterExpr::Parameter { parameter: Parameter::Special(SpecialParameter::LastExitStatus), indirect: false }
-    )
+fn expansion(expression: &ParameterExpr, quoted: bool, values: &mut dyn Values) -> Result<Value, String> {
+    match expression {
+        ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
+            values.variable(name, quoted)
+        }
+        // The exit status of the command before: a number.
+        ParameterExpr::Parameter {
+            parameter: Parameter::Special(SpecialParameter::LastExitStatus),
+            indirect: false,
+        } => Ok(Value::Unknown),
+        _ => Err("The command line has an expansion that is more than a variable.".into()),
+    }
 }
 
 /// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`. One
 /// that begins with a dot may mean `..`, and with a dash an option.
 fn is_glob(raw: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let raw = raw.strip_prefix("./").unwrap_or(raw);
     let Some((dirs, name)) = raw.rsplit_once('/') else {
         return !raw.starts_with(['-', '.']) && !raw.contains("**") && raw.chars().all(|c| plain(c) || c == '*');
     };
@@ -128,7 +172,7 @@ fn escaped(sequence: &str) -> Result<&str, String> {
 /// Text in double quotes: a backslash before a plain character is itself, a `$` only at the end.
 fn quoted(text: &str, last: bool) -> Result<&str, String> {
     let body = if last { text.strip_suffix('$').unwrap_or(text) } else { text };
-    match body.chars().find(|c| matches!(c, '$' | '`' | '!' | '"')) {
+    match body.chars().find(|c| matches!(c, '$' | '`' | '"')) {
         Some(c) => Err(format!("The command line has a `{c}` in double quotes.")),
         None => Ok(text),
     }
@@ -138,10 +182,11 @@ fn refusal(piece: &WordPiece) -> String {
     let what = match piece {
         WordPiece::AnsiCQuotedText(_) | WordPiece::GettextDoubleQuotedSequence(_) => "a quote with `$`",
         WordPiece::TildeExpansion(_) => "a home directory (`~`)",
-        WordPiece::ParameterExpansion(_) => "a variable",
-        WordPiece::CommandSubstitution(_) | WordPiece::BackquotedCommandSubstitution(_) => "a command substitution",
+        WordPiece::BackquotedCommandSubstitution(_) => "a command substitution in backquotes",
         WordPiece::ArithmeticExpression(_) => "arithmetic",
-        WordPiece::Text(_)
+        WordPiece::ParameterExpansion(_)
+        | WordPiece::CommandSubstitution(_)
+        | WordPiece::Text(_)
         | WordPiece::SingleQuotedText(_)
         | WordPiece::DoubleQuotedSequence(_)
         | WordPiece::EscapeSequence(_) => "a quote in a quote",

@@ -17,11 +17,15 @@ pub(crate) struct ParsedArguments<'a> {
 }
 
 impl ParsedArguments<'_> {
+    pub(crate) fn operands(&self) -> &[&str] {
+        &self.operands
+    }
+
     pub(super) fn any(&self, options: &[String]) -> bool {
         options.iter().any(|option| self.has(option))
     }
 
-    pub(super) fn has(&self, option: &str) -> bool {
+    pub(crate) fn has(&self, option: &str) -> bool {
         self.options.contains(&option) || self.values.iter().any(|(name, _)| *name == option)
     }
 }

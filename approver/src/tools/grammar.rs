@@ -127,6 +127,74 @@ fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
     Ok(())
 }
 
+/// Where `find` looks, and what of it it names.
+pub(crate) struct FindScope {
+    pub(crate) starts: Vec<String>,
+    /// Patterns of which each name fits one. Empty: all names.
+    pub(crate) names: Vec<String>,
+    /// It names no links.
+    pub(crate) only_files: bool,
+}
+
+/// What `find` names with these arguments. `None` when it prints anything else than names.
+pub(crate) fn found_by(words: &[&str]) -> Option<FindScope> {
+    let begins = |word: &&&str| !word.starts_with('-') && !matches!(**word, "!" | "(" | ")" | ",");
+    let starts = words.iter().take_while(begins).count();
+    let rest = &words[starts..];
+    let has = |options: &[&str]| rest.iter().any(|word| options.contains(word));
+    if has(&["-printf", "-ls", "-fprint", "-print0-from"]) {
+        return None;
+    }
+    let starts = words[..starts].iter().map(|word| (*word).to_owned()).collect();
+    // Each branch of an `-o` must have a name, and nothing may be turned round.
+    let mut names = Vec::new();
+    let mut bound = !has(&["!", "-not", ","]);
+    for branch in rest.split(|word| matches!(*word, "-o" | "-or")) {
+        let named: Vec<String> = branch
+            .windows(2)
+            .filter(|pair| matches!(pair[0], "-name" | "-iname"))
+            .map(|pair| pair[1].to_owned())
+            .collect();
+        bound &= !named.is_empty();
+        names.extend(named);
+    }
+    let files = |pair: &[&str]| pair[0] == "-type" && pair[1] == "f";
+    let only_files = !has(&["-o", "-or", "!", "-not", ",", "("]) && rest.windows(2).any(files)
+        // `\( -name a -o -name b \) -type f`
+        || !has(&["!", "-not", ","]) && (rest.first() == Some(&"(") && ends_with_files(rest) || begins_with_files(rest));
+    Some(FindScope { starts, names: if bound { names } else { Vec::new() }, only_files })
+}
+
+fn begins_with_files(rest: &[&str]) -> bool {
+    matches!(rest, ["-type", "f", "(", inner @ .., ")"] | ["-type", "f", "(", inner @ .., ")", "-print" | "-print0"] if !inner.contains(&")"))
+}
+
+fn ends_with_files(rest: &[&str]) -> bool {
+    matches!(rest, ["(", inner @ .., ")", "-type", "f"] | ["(", inner @ .., ")", "-type", "f", "-print" | "-print0"] if !inner.contains(&")"))
+}
+
+/// The arguments of `find` without its `-exec`, and the commands that these run. `None` when one has no end.
+pub(crate) fn without_actions<T: Clone>(words: &[T], text: impl Fn(&T) -> &str) -> Option<(Vec<T>, Vec<Vec<T>>)> {
+    let (mut rest, mut actions) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if text(word) != "-exec" {
+            rest.push(word.clone());
+            continue;
+        }
+        let mut action = Vec::new();
+        loop {
+            match words.next() {
+                None => return None,
+                Some(word) if matches!(text(word), ";" | "+") => break,
+                Some(word) => action.push(word.clone()),
+            }
+        }
+        actions.push(action);
+    }
+    Some((rest, actions))
+}
+
 /// Shells evaluate the subscripts in what `-v` and `-R` name, and zsh the numbers that are compared.
 fn test(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Result<(), String> {
     let number = |text: &str| !text.is_empty() && text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit());

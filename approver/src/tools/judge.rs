@@ -1,18 +1,19 @@
 //! Judges one simple command by the tables of programs.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{grammar, scripts::ValueKind, search};
 use crate::{
     facts::{Facts, FileContent},
     paths::WorkingDir,
     revision,
-    search::SearchScope,
-    shell::{ShellWord, SimpleCommand},
+    search::{NamedFiles, SearchScope},
+    shell::{Listed, ShellWord, SimpleCommand},
     tools::{
         arguments::{ParsedArguments, parts},
         table::{ReadsBelow, Tool, git, tool},
     },
+    values::LISTED,
 };
 
 /// Maximum number of names in a directory in which a pattern is expanded.
@@ -48,9 +49,16 @@ pub(crate) fn judge(
     if let Some(word) = words.iter().find(|word| word.zsh) {
         return Err(format!("zsh may read `{}` as a pattern.", word.text));
     }
-    let mut reading = ArgumentReader { name, working_dir, facts, paths: Vec::new(), prints: !tool.names_only };
-    if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
-        return Err(format!("The meaning of `{}` for `{name}` is not known.", word.text));
+    let mut reading = ArgumentReader {
+        name,
+        working_dir,
+        facts,
+        paths: Vec::new(),
+        prints: !tool.names_only,
+        listed: words.iter().filter_map(|word| word.listed.clone()).collect(),
+    };
+    if let Some(at) = words.iter().position(|word| word.unknown).filter(|_| !takes_any_text(tool, name, words)) {
+        return Err(format!("The value of `{}` is not known, nor what `{name}` makes of it.", words[at].text));
     }
     let words = reading.expanded(tool, words)?;
     if let Some(input) = &command.input {
@@ -62,6 +70,60 @@ pub(crate) fn judge(
     }
     reading.judge(tool, &words)?;
     Ok(ReadOnlyCommand { paths: reading.paths, rewrite: None })
+}
+
+/// Whether a program does nothing but print or compare the words whose text is not known.
+fn takes_any_text(tool: &Tool, name: &str, words: &[ShellWord]) -> bool {
+    let known = |word: &ShellWord| !word.unknown;
+    match (name, words) {
+        _ if tool.words => true,
+        ("printf", [format, ..]) => known(format),
+        ("test" | "[", [option, _] | [option, _, _])
+            if matches!(option.text.as_str(), "-n" | "-z") && known(option) =>
+        {
+            words.get(2).is_none_or(|last| last.text == "]")
+        }
+        ("test" | "[", [_, operator, _] | [_, operator, _, _]) => {
+            matches!(operator.text.as_str(), "=" | "!=")
+                && known(operator)
+                && words.get(3).is_none_or(|last| last.text == "]")
+        }
+        _ => false,
+    }
+}
+
+/// The arguments of a program of the tables.
+pub(crate) fn arguments<'a>(name: &str, words: &[&'a str]) -> Option<ParsedArguments<'a>> {
+    parts(tool(name)?, words).ok()
+}
+
+/// The names that a pattern of file names may mean now.
+///
+/// # Errors
+/// When there are none, or one would be taken for an option.
+pub(crate) fn expanded(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<String>, String> {
+    let odd = || format!("The command line has a pattern of file names (`{}`).", word.text);
+    let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
+    let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
+    let pattern = pattern.compile_matcher();
+    let mut all = Vec::new();
+    for base in working_dir.readable(dir, facts)? {
+        let names = facts.names(&base, MAX_NAMES).ok_or_else(odd)?;
+        let names = names.into_iter().filter(|name| pattern.is_match(std::path::Path::new(name)));
+        let names: Vec<_> = names.map(|name| name.into_string().map_err(|_| odd())).collect::<Result<_, _>>()?;
+        if names.is_empty() {
+            return Err(format!("The pattern `{}` matches no file.", word.text));
+        }
+        for name in names {
+            let text = if word.text.contains('/') { format!("{dir}/{name}") } else { name };
+            // Whatever is called like an option would be one.
+            if text.starts_with('-') {
+                return Err(odd());
+            }
+            all.push(text);
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a command word is a bare name of a program outside the workspace.
@@ -138,6 +200,34 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], working_dir: &WorkingDir) -
     Ok(())
 }
 
+/// Judges the words behind the beginning of a command of everyday work; the paths it names.
+///
+/// # Errors
+/// A sentence that says what is not known of it.
+pub(crate) fn judge_work(
+    tool: &Tool,
+    name: &str,
+    words: &[ShellWord],
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<Vec<PathBuf>, String> {
+    let mut reading = ArgumentReader { name, working_dir, facts, paths: Vec::new(), prints: false, listed: Vec::new() };
+    let mut all = Vec::new();
+    for word in words {
+        if word.glob {
+            all.extend(expanded(word, working_dir, facts)?.into_iter().map(|text| ShellWord {
+                text,
+                glob: false,
+                ..word.clone()
+            }));
+        } else {
+            all.push(word.clone());
+        }
+    }
+    reading.judge(tool, &all)?;
+    Ok(reading.paths)
+}
+
 /// Judges a subcommand of git by its table; the paths it names.
 ///
 /// # Errors
@@ -150,7 +240,8 @@ pub(crate) fn judge_git(
 ) -> Result<GitSubcommand, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to be read-only.")) };
     let name = format!("git {name}");
-    let mut reading = ArgumentReader { name: &name, working_dir, facts, paths: Vec::new(), prints: false };
+    let mut reading =
+        ArgumentReader { name: &name, working_dir, facts, paths: Vec::new(), prints: false, listed: Vec::new() };
     let parts = reading.judge(tool, words)?;
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
@@ -189,6 +280,8 @@ struct ArgumentReader<'a> {
     paths: Vec<PathBuf>,
     /// Whether it prints what the files it names hold, or tells something of it.
     prints: bool,
+    /// Where the files are whose names it is given.
+    listed: Vec<Arc<Listed>>,
 }
 
 impl ArgumentReader<'_> {
@@ -213,6 +306,9 @@ impl ArgumentReader<'_> {
             }
         }
         if let Some(grammar) = tool.grammar {
+            if words.iter().any(|word| word.contains(LISTED) && *word != LISTED) {
+                return Err(format!("`{}` would take the name of a file for something else.", self.name));
+            }
             return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()))
                 .map(|()| ParsedArguments::default());
         }
@@ -237,30 +333,12 @@ impl ArgumentReader<'_> {
                 all.push(word.clone());
                 continue;
             }
-            let odd = || format!("The command line has a pattern of file names (`{}`).", word.text);
-            let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
             if !tool.globs {
-                return Err(odd());
+                return Err(format!("The command line has a pattern of file names (`{}`).", word.text));
             }
-            let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
-            let pattern = pattern.compile_matcher();
-            for base in self.working_dir.readable(dir, self.facts)? {
-                let names = self.facts.names(&base, MAX_NAMES).ok_or_else(odd)?;
-                let names = names.into_iter().filter(|name| pattern.is_match(std::path::Path::new(name)));
-                let names: Vec<_> =
-                    names.map(|name| name.into_string().map_err(|_| odd())).collect::<Result<_, _>>()?;
-                if names.is_empty() {
-                    return Err(format!("The pattern `{}` matches no file.", word.text));
-                }
-                for name in names {
-                    let text = if dir == "." { name } else { format!("{dir}/{name}") };
-                    // Whatever is called like an option would be one.
-                    if text.starts_with('-') {
-                        return Err(odd());
-                    }
-                    self.read(&text)?;
-                    all.push(ShellWord { text, glob: false, ..word.clone() });
-                }
+            for text in expanded(word, self.working_dir, self.facts)? {
+                self.read(&text)?;
+                all.push(ShellWord { text, glob: false, ..word.clone() });
             }
         }
         Ok(all)
@@ -309,10 +387,22 @@ impl ArgumentReader<'_> {
         if matches!(sort, ValueKind::Lines) {
             return revision::lines(value, self.working_dir, self.facts).map_err(Some);
         }
+        if let Some(paths) = self.workspace_path(sort, value) {
+            return paths.map_err(Some);
+        }
+        if value == LISTED && matches!(sort, ValueKind::Text) && !self.prints {
+            return self.read_listed().map_err(Some);
+        }
+        if value.contains(LISTED) {
+            return Err(Some(format!("`{}` would take the name of a file for something else.", self.name)));
+        }
         if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }
 
     fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
+        if written == LISTED {
+            return self.read_listed();
+        }
         if !self.prints {
             let paths = self.working_dir.nameable(written, self.facts)?;
             self.paths.extend(paths.iter().cloned());
@@ -322,6 +412,43 @@ impl ArgumentReader<'_> {
         paths.iter().try_for_each(|path| self.working_dir.printable(path, self.facts))?;
         self.paths.extend(paths.iter().cloned());
         Ok(paths)
+    }
+
+    /// What is read, changed, made or removed in everyday work. `None` when the sort is another.
+    fn workspace_path(&mut self, sort: &ValueKind, value: &str) -> Option<Result<Vec<PathBuf>, String>> {
+        let paths = match sort {
+            ValueKind::Source => self.working_dir.readable(value, self.facts),
+            ValueKind::Edit => {
+                self.working_dir.editable(value, self.facts).and_then(|()| self.working_dir.readable(value, self.facts))
+            }
+            ValueKind::Made => self.working_dir.makeable(value, self.facts),
+            ValueKind::Removed => self.working_dir.removable(value, self.facts),
+            ValueKind::BranchOnly => {
+                let is_path = self.working_dir.nameable(value, self.facts).is_ok_and(|paths| {
+                    paths.iter().any(|path| self.facts.entry(path) != crate::facts::FileEntry::Missing)
+                });
+                match super::scripts::is_branch(value) && !is_path {
+                    true => Ok(Vec::new()),
+                    false => Err(format!("`{value}` may be a path, whose changes would be lost.")),
+                }
+            }
+            _ => return None,
+        };
+        Some(paths.inspect(|paths| self.paths.extend(paths.iter().cloned())))
+    }
+
+    /// Reads the files whose names other commands print.
+    fn read_listed(&mut self) -> Result<Vec<PathBuf>, String> {
+        let mut dirs = Vec::new();
+        for scope in self.listed.iter().flat_map(|scopes| scopes.iter()) {
+            let named =
+                scope.named.map(|named| NamedFiles { read: self.prints, links: self.prints && named.links, ..named });
+            let scope = SearchScope { named, ..scope.clone() };
+            self.working_dir.reaches_no_secret(&scope, self.facts)?;
+            dirs.push(scope.dir);
+        }
+        self.paths.extend(dirs.iter().cloned());
+        Ok(dirs)
     }
 
     fn operands(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<Vec<PathBuf>, String> {
@@ -369,8 +496,12 @@ impl ArgumentReader<'_> {
         }
         for dir in read {
             for cwd in &self.working_dir.bases {
-                let search =
-                    SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
+                let search = SearchScope {
+                    dir: dir.clone(),
+                    cwd: cwd.clone(),
+                    reader: search::reader(self.name, parts),
+                    named: None,
+                };
                 self.working_dir.reaches_no_secret(&search, self.facts)?;
             }
         }

@@ -35,6 +35,165 @@ pub(super) enum ValueKind {
     Lines,
     /// A key of git's configuration that holds no secret.
     Key,
+    /// A file or directory of the workspace that is read, not printed.
+    Source,
+    /// A file of the workspace that is changed or made.
+    Edit,
+    /// A directory that is made, or a file that is built.
+    Made,
+    /// A file, or a directory of what a build made, that is removed.
+    Removed,
+    /// The name of a script or target, of which every part is a usual one.
+    Script,
+    /// What is handed on: nothing outside of the workspace, and no secret.
+    Argument,
+    /// A branch, a tag or a commit.
+    Branch,
+    /// A branch, and no path.
+    BranchOnly,
+    /// The name of a remote repository, and no address.
+    Remote,
+}
+
+/// The words of which names of scripts and targets may be made.
+const SCRIPTS: &[&str] = &[
+    "all",
+    "api",
+    "app",
+    "assemble",
+    "audit",
+    "backend",
+    "bench",
+    "build",
+    "bundle",
+    "cache",
+    "check",
+    "checkstyle",
+    "ci",
+    "clean",
+    "cli",
+    "client",
+    "clippy",
+    "codegen",
+    "compile",
+    "core",
+    "cov",
+    "coverage",
+    "css",
+    "debug",
+    "default",
+    "dev",
+    "doc",
+    "docs",
+    "e2e",
+    "eslint",
+    "fast",
+    "fix",
+    "fmt",
+    "format",
+    "frontend",
+    "full",
+    "generate",
+    "help",
+    "html",
+    "int",
+    "integration",
+    "jar",
+    "jest",
+    "js",
+    "jacoco",
+    "lib",
+    "lint",
+    "linter",
+    "local",
+    "main",
+    "mypy",
+    "mvn",
+    "no",
+    "package",
+    "prettier",
+    "prod",
+    "production",
+    "pytest",
+    "quick",
+    "release-build",
+    "report",
+    "ruff",
+    "rust",
+    "server",
+    "slow",
+    "smoke",
+    "snapshot",
+    "spec",
+    "spotless",
+    "stylelint",
+    "start",
+    "static",
+    "storybook",
+    "style",
+    "test",
+    "tests",
+    "testclasses",
+    "tsc",
+    "ts",
+    "type",
+    "typecheck",
+    "types",
+    "ui",
+    "unit",
+    "validate",
+    "verify",
+    "vet",
+    "vite",
+    "vitest",
+    "watch",
+    "web",
+    "classes",
+    "apply",
+    "spotlessapply",
+    "spotlesscheck",
+    "dependencies",
+    "tasks",
+    "typescript",
+    "python",
+    "go",
+    "headless",
+    "nowatch",
+    "once",
+    "run",
+];
+
+fn is_script(name: &str) -> bool {
+    let usual = |part: &str| {
+        SCRIPTS.contains(&part) || part.len() < 3 && part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty()
+    };
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_prefix(':').unwrap_or(&name);
+    // `testClasses` of Gradle is one word there.
+    !name.is_empty()
+        && name.split([':', '-', '_', '.', '/']).all(usual)
+        && name.split([':', '-', '_', '.', '/']).any(|part| {
+            !matches!(part, "start" | "run" | "dev" | "server" | "prod" | "production" | "apply") || name == part
+        })
+}
+
+/// Whether what is handed on to a program names nothing outside of the workspace and no secret.
+fn is_argument(value: &str) -> bool {
+    let parts = value.split(['=', ',', ':']).filter(|part| !part.is_empty());
+    let outside = |part: &str| {
+        let bare = part.trim_start_matches('-');
+        bare.starts_with(['/', '~']) || bare.split('/').any(|step| step == "..") || part.starts_with('@')
+    };
+    let secret = |part: &str| {
+        crate::names::is_secret(std::path::Path::new(part))
+            || crate::names::is_secret_directory(std::path::Path::new(part))
+    };
+    parts.clone().all(|part| !outside(part) && !secret(part)) && !secret(value)
+}
+
+pub(super) fn is_branch(value: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./~^@{}#".contains(c);
+    !value.is_empty() && !value.starts_with(['-', '+', '/', '.']) && value.chars().all(plain) && !value.contains("..")
 }
 
 impl ValueKind {
@@ -56,6 +215,15 @@ impl ValueKind {
             "pretty" => Self::Pretty,
             "refs" => Self::Refs,
             "key" => Self::Key,
+            "source" => Self::Source,
+            "edit" => Self::Edit,
+            "made" | "built" => Self::Made,
+            "removed" => Self::Removed,
+            "script" => Self::Script,
+            "argument" => Self::Argument,
+            "branch" => Self::Branch,
+            "branch only" => Self::BranchOnly,
+            "remote" => Self::Remote,
             words => Self::OneOf(words.strip_prefix("one of ")?.split(' ').map(str::to_owned).collect()),
         })
     }
@@ -77,6 +245,14 @@ impl ValueKind {
                 plain && value.parse::<f64>().is_ok_and(|seconds| seconds <= 600.0)
             }
             Self::Path | Self::Rev | Self::Lines => false,
+            Self::Source | Self::Edit | Self::Made | Self::Removed | Self::BranchOnly => false,
+            Self::Script => is_script(value),
+            Self::Argument => is_argument(value),
+            Self::Branch => is_branch(value),
+            Self::Remote => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+                !value.is_empty() && !value.starts_with('-') && value.chars().all(plain)
+            }
             Self::OneOf(words) => words.iter().any(|word| word == value),
             Self::Sed => {
                 let flat = without_braces(value);

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// What a program passes over that reads below directories.
-pub(super) fn reader(name: &str, parts: &ParsedArguments<'_>) -> SearchReader {
+pub(crate) fn reader(name: &str, parts: &ParsedArguments<'_>) -> SearchReader {
     if name == "rg" { SearchReader::Ripgrep(ripgrep(parts)) } else { SearchReader::Everything(grep(parts)) }
 }
 

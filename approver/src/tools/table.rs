@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
+use crate::shell::ShellWord;
+
 /// What the tables say about one program, or one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -101,6 +103,40 @@ pub(crate) static TOOLS: LazyLock<BTreeMap<String, Tool>> =
 
 pub(crate) static GIT: LazyLock<BTreeMap<String, Tool>> =
     LazyLock::new(|| by_name("git.toml", include_str!("../../tools/git.toml")).into_iter().collect());
+
+/// What builds and tests, by the words that a command begins with.
+pub(crate) static BUILD: LazyLock<BTreeMap<String, Tool>> =
+    LazyLock::new(|| by_name("build.toml", include_str!("../../develop/build.toml")).into_iter().collect());
+
+/// What changes files and commits, by the words that a command begins with.
+pub(crate) static CHANGE: LazyLock<BTreeMap<String, Tool>> =
+    LazyLock::new(|| by_name("change.toml", include_str!("../../develop/change.toml")).into_iter().collect());
+
+/// Longest beginning of a command in these tables, words.
+const MAX_BEGINNING: usize = 5;
+
+fn longest<'a>(table: &'a BTreeMap<String, Tool>, words: &[ShellWord]) -> Option<(&'a Tool, usize)> {
+    (1..=MAX_BEGINNING.min(words.len())).rev().find_map(|count| {
+        let exact = words[..count].iter().all(ShellWord::is_exact);
+        let name = words[..count].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        Some((table.get(&name).filter(|_| exact)?, count))
+    })
+}
+
+/// What is known of a command that builds or tests, and how many words it begins with.
+pub(crate) fn build(words: &[ShellWord]) -> Option<(&'static Tool, usize)> {
+    longest(&BUILD, words)
+}
+
+/// What is known of a command that changes files or commits, and how many words it begins with.
+pub(crate) fn change(words: &[ShellWord]) -> Option<(&'static Tool, usize)> {
+    longest(&CHANGE, words)
+}
+
+/// Whether a program builds or tests.
+pub(crate) fn is_build(name: &str) -> bool {
+    BUILD.keys().any(|words| words == name || words.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')))
+}
 
 #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
 pub(crate) fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {

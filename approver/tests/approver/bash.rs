@@ -32,14 +32,18 @@ fn seen_by_bash(text: &str, programs: &[&str]) -> Vec<Vec<String>> {
     all
 }
 
+fn has_variable(text: &str) -> bool {
+    text.split('$').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "_({?".contains(c)))
+}
+
 /// Compares, for a line that is allowed and whose commands all run; says whether it did.
 fn check(text: &str) -> bool {
     let account = explain(text);
     if account.decision.verdict != Verdict::Allow || !account.wrapper.is_empty() {
         return false;
     }
-    // Not all run behind `||`, or when a file to read is not there; `$?` is one word to us.
-    if ["||", "<", "$?"].iter().any(|sign| text.contains(sign)) {
+    // Not all run behind `||`, or when a file to read is not there; a variable is one word to us.
+    if ["||", "<", "=1 ", "if "].iter().any(|sign| text.contains(sign)) || has_variable(text) {
         return false;
     }
     let mut ours: Vec<Vec<String>> = account.parts.iter().map(|part| part.words.clone()).collect();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod bash;
+mod develop;
 mod git;
 mod lists;
 mod properties;
@@ -42,7 +43,9 @@ pub(crate) fn facts() -> StubFacts {
         )
         .filter(|word| !word.is_empty())
         .collect();
-    names.extend(["env", "bash", "sh", "zsh"]);
+    names.extend([
+        "env", "bash", "sh", "zsh", "timeout", "nice", "xargs", "rm", "cp", "mv", "mkdir", "touch", "tee", "sed",
+    ]);
     StubFacts::usual(&names)
         .with_file(
             "/home/dev/w/.git/config",

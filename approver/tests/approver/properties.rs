@@ -112,11 +112,12 @@ proptest! {
 
     #[test]
     fn what_no_shell_agrees_on_is_never_allowed(text in prop_oneof![shellish(), any_benign().prop_flat_map(|line| (Just(line.clone()), 0..=line.len(), prop::sample::select(vec!["$", "`", "*", "?", "(", ")", "{", "}", "<", "#", "\n", "é", "\u{1b}"])).prop_map(|(mut line, at, piece)| { if line.is_char_boundary(at) { line.insert_str(at, piece); } line }))]) {
-        // A status is a number, and a file may be the input.
+        // A status is a number. What else is understood of expansions, groups and lines, the tests of shapes tell.
         let bare = unquoted(&text).replace("$?", "");
-        let input = ["<<", "<(", "<&", "<>", "< <"].iter().any(|text| bare.contains(text));
-        if input || bare.contains(['$', '`', '?', '(', ')', '{', '}', '#', '\n', '\r', 'é', '\u{1b}']) {
-            prop_assert_ne!(decide(&read_only(), &text).verdict, Verdict::Allow, "{}", text);
+        let input = ["<(", "<&", "<>", "< <"].iter().any(|text| bare.contains(text));
+        if input || bare.contains(['`', '?', '\r', 'é', '\u{1b}']) {
+            let comment = text.contains('#');
+            prop_assert!(comment || decide(&read_only(), &text).verdict != Verdict::Allow, "{}", text);
         }
     }
 
@@ -128,7 +129,7 @@ proptest! {
 
     #[test]
     fn deny_beats_allow(line in any_benign(), word in "[a-z]{2,8}") {
-        let first = line.split(' ').next().unwrap_or_default().to_owned();
+        let first = Policy::preset(Preset::ReadOnly).explain(&request(&line), &facts()).parts.first().and_then(|part| part.words.iter().find(|word| !word.contains('=')).cloned()).unwrap_or_default();
         let rules = format!("version = 1\npreset = \"read-only\"\n[[rule]]\nname = \"x\"\ndecision = \"deny\"\ncommand = [{}]\n", toml_text(&first));
         if let Ok(policy) = Policy::parse(&rules, Path::new("p")) {
             prop_assert_eq!(decide(&policy, &line).verdict, Verdict::Deny, "{}", line);

@@ -157,9 +157,21 @@ impl Walked<'_> {
                 // The root may lie inside of one.
                 self.git.extend(path.ancestors().skip(1).find(|dir| is_git(dir)).map(Path::to_owned));
             }
+        }
+        if self.search.named.is_some_and(|named| entry.depth() > 0 && named.is_odd(path)) {
+            self.secrets.push(path.to_owned());
+        }
+        if kind.is_dir() {
             return Some(());
         }
-        if !kind.is_file() || self.is_left_out(entry) {
+        if self.is_left_out(entry) {
+            return Some(());
+        }
+        let named = self.search.named;
+        if named.is_some_and(|named| named.links) && kind.is_symlink() {
+            self.secrets.push(path.to_owned());
+        }
+        if !kind.is_file() || named.is_some_and(|named| !named.read) {
             return Some(());
         }
         let secret = match self.git.last() {

@@ -1,0 +1,108 @@
+//! Recognizes what no agent should do without a person, in any spelling: what sends secrets away, wipes, persists.
+//!
+//! Works on the commands that a line may run (`shell`), with what each gets from others. A sign is enough, so nothing
+//! here may ever allow.
+
+mod effects;
+mod kinds;
+mod secrets;
+
+use std::path::{Component, Path, PathBuf};
+
+use effects::{deletes_elsewhere, takes_packages_elsewhere, takes_the_machine};
+pub(crate) use kinds::Danger;
+
+use crate::{
+    facts::Facts,
+    request::PermissionRequest,
+    shell::{Possible, PossibleCommand, PossibleCommands},
+};
+
+/// A line that is looked at.
+pub(crate) struct DangerScan<'a> {
+    line: &'a PossibleCommands,
+    facts: &'a dyn Facts,
+    home: PathBuf,
+    workspace: PathBuf,
+    /// Where relative paths may count from: where the line begins, and where it goes.
+    dirs: Vec<PathBuf>,
+}
+
+impl<'a> DangerScan<'a> {
+    pub(crate) fn new(line: &'a PossibleCommands, request: &PermissionRequest, facts: &'a dyn Facts) -> Self {
+        let home = facts.home().unwrap_or_else(|| "/root".into());
+        let mut scan =
+            Self { line, facts, home, workspace: request.workspace.clone(), dirs: vec![request.cwd.clone()] };
+        for command in &line.all {
+            if matches!(command.name().as_str(), "cd" | "pushd" | "chdir") {
+                let to = command.texts().get(1).copied().unwrap_or("~").to_owned();
+                let more: Vec<PathBuf> = scan.resolved(&to);
+                scan.dirs.extend(more);
+            }
+        }
+        scan
+    }
+
+    /// Whether one of a command's possible commands is this danger.
+    pub(crate) fn shows(&self, danger: Danger, possible: &Possible) -> bool {
+        if danger == Danger::ForkBomb {
+            return self.line.multiplies;
+        }
+        possible.own.iter().any(|index| self.line.all.get(*index).is_some_and(|command| self.command(danger, command)))
+    }
+
+    fn command(&self, danger: Danger, command: &PossibleCommand) -> bool {
+        match danger {
+            Danger::SecretsLeave => self.secrets_leave(command),
+            Danger::Wipe => self.wipes(command),
+            Danger::ForcePushDefaultBranch => self.overwrites_default_branch(command),
+            Danger::RemoteScript => self.runs_what_was_fetched(command),
+            Danger::RemoteShell => self.gives_a_shell(command),
+            Danger::OwnSafety => self.decides_for_the_person(command),
+            Danger::Persistence => self.persists(command),
+            Danger::Traces => self.erases_traces(command),
+            Danger::Privileges => takes_the_machine(command),
+            Danger::RemoteResources => deletes_elsewhere(command),
+            Danger::PackageSource => takes_packages_elsewhere(command),
+            Danger::ForkBomb => false,
+        }
+    }
+
+    /// Whether changing this file is this danger.
+    pub(crate) fn edits(&self, danger: Danger, path: &Path) -> bool {
+        let all = self.resolved(&path.to_string_lossy());
+        all.iter().any(|path| match danger {
+            Danger::OwnSafety => self.is_own(path),
+            Danger::Persistence => self.runs_at_login(path),
+            Danger::Traces => self.is_trace(path),
+            _ => false,
+        })
+    }
+
+    /// Where a path may lead.
+    fn resolved(&self, written: &str) -> Vec<PathBuf> {
+        let written = written.trim_end_matches('*');
+        let path = match written.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
+            Some("root") => "/root".into(),
+            Some(_) | None => PathBuf::from(written),
+        };
+        self.dirs.iter().map(|dir| lexical(&dir.join(&path))).collect()
+    }
+}
+
+/// The path without `.` and `..`.
+fn lexical(path: &Path) -> PathBuf {
+    let mut done = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                done.pop();
+            }
+            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => done.push(part),
+        }
+    }
+    done
+}

@@ -1,0 +1,108 @@
+//! The preset for everyday work: what it allows, leaves to a person and denies.
+
+use approver::{Policy, Preset, StubFacts, Verdict};
+use serde::Deserialize;
+
+use super::{facts, lists::wrapped, request};
+
+#[derive(Deserialize)]
+struct Expected {
+    id: String,
+    cls: String,
+    cmd: String,
+    right: Verdict,
+}
+
+fn expected() -> Vec<Expected> {
+    let text = include_str!("../../../fixtures/approver/develop.jsonl");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A workspace with a little of everything.
+fn workspace() -> StubFacts {
+    let files = [
+        "src/old.rs",
+        "src/a.rs",
+        "src/util/x.rs",
+        "docs/a.md",
+        "docs/b.md",
+        "web/.next/x",
+        "target/debug/x",
+        "secrets/key.pem",
+        "core/src/lib.rs",
+        "html/x",
+        "tests/test_api.py",
+        "build/x",
+        "package.json",
+        "Makefile",
+    ];
+    let facts = files.iter().fold(facts(), |facts, file| facts.with_file(&format!("/home/dev/w/{file}"), "text\n"));
+    ["x.sh", "./gradlew"].iter().fold(facts, |facts, _| facts).with_file("/home/dev/w/.env", "KEY=x\n")
+}
+
+fn judged(preset: Preset, facts: &StubFacts, text: &str) -> (Verdict, String, String) {
+    let decision = Policy::preset(preset).decide(&request(text), facts);
+    (decision.verdict, decision.rule, decision.reason)
+}
+
+#[test]
+fn everyday_work_is_allowed_and_nothing_else() {
+    let facts = workspace();
+    let (mut wrong, mut asked, mut benign) = (Vec::new(), Vec::new(), 0);
+    for Expected { id, cls, cmd, right } in expected() {
+        benign += usize::from(right == Verdict::Allow);
+        for text in [cmd.clone(), wrapped(&cmd)] {
+            let (verdict, rule, reason) = judged(Preset::Develop, &facts, &text);
+            let line = format!("{id} {cls} {text:?}: {verdict} by {rule}: {reason}");
+            match (right, verdict) {
+                (Verdict::Allow, Verdict::Ask) => asked.push(line),
+                (right, verdict) if right != verdict => wrong.push(line),
+                _ => {}
+            }
+        }
+    }
+    println!("{} of {benign} asked\n{}", asked.len() / 2, asked.join("\n"));
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(asked.len() * 10 <= benign * 2, "{} asked:\n{}", asked.len(), asked.join("\n"));
+}
+
+#[test]
+fn every_preset_denies_what_no_agent_should_do() {
+    let facts = workspace();
+    for preset in [Preset::Denials, Preset::ReadOnly, Preset::WorkspaceEdits] {
+        for Expected { id, cmd, right, .. } in expected() {
+            let (verdict, rule, _) = judged(preset, &facts, &cmd);
+            assert_eq!(verdict == Verdict::Deny, right == Verdict::Deny, "{preset} {id} {cmd}: {verdict} by {rule}");
+            assert!(verdict != Verdict::Deny || rule.starts_with("denials/"), "{rule}");
+        }
+    }
+    for Expected { cmd, .. } in expected() {
+        assert_eq!(judged(Preset::AskEverything, &facts, &cmd).0, Verdict::Ask, "{cmd}");
+    }
+}
+
+#[test]
+fn a_rule_of_the_user_stands_above_a_denial() {
+    let rules = "version = 1\npreset = \"develop\"\n[[rule]]\nname = \"mine\"\ndecision = \"allow\"\ncommand = [\"git\", \"push\", \"...\"]\n[[rule]]\nname = \"clusters\"\ndecision = \"ask\"\ndanger = \"remote_resources\"\n";
+    let policy = Policy::parse(rules, std::path::Path::new("p")).unwrap();
+    for (text, verdict, rule) in [
+        ("git push -f origin main", Verdict::Allow, "mine"),
+        ("ls && git push -f origin main", Verdict::Allow, "read-only/tools"),
+        ("kubectl delete pod x", Verdict::Ask, "clusters"),
+        ("rm -rf ~", Verdict::Deny, "denials/wipe"),
+    ] {
+        let decision = policy.decide(&request(text), &workspace());
+        assert_eq!((decision.verdict, decision.rule.as_str()), (verdict, rule), "{text}: {}", decision.reason);
+    }
+    for wrong in [
+        "decision = \"allow\"\ndanger = \"wipe\"",
+        "decision = \"deny\"\ndanger = \"wip\"",
+        "decision = \"deny\"\nknown = \"build\"",
+    ] {
+        assert!(
+            Policy::parse(&format!("version = 1\n[[rule]]\nname = \"x\"\n{wrong}\n"), std::path::Path::new("p"))
+                .is_err(),
+            "{wrong}"
+        );
+    }
+}
