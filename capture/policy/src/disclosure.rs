@@ -168,6 +168,7 @@ fn a_large_workspace_is_searched_like_a_small_one() {
         dir: dir.to_owned(),
         cwd: dir.to_owned(),
         reader: approver::SearchReader::Everything(approver::GrepFilter::default()),
+        named: None,
     };
     assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::SecretsBelow::Nothing);
     std::fs::write(root.join("d39/.env"), "KEY=x").unwrap();

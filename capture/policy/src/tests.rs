@@ -125,7 +125,7 @@ fn what_is_on_the_disk() {
 
     let below = |dir: &Path| {
         let reader = SearchReader::Everything(GrepFilter::default());
-        facts.reached(&SearchScope { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
+        facts.reached(&SearchScope { dir: dir.to_owned(), cwd: dir.to_owned(), reader, named: None })
     };
     assert_eq!(below(&work), SecretsBelow::Secrets(vec![work.join("a/.env")]));
     assert_eq!(below(&work.join("b")), SecretsBelow::Nothing);
