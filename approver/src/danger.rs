@@ -18,6 +18,9 @@ use crate::{
     shell::{Possible, PossibleCommand, PossibleCommands},
 };
 
+/// How many words of a text that is not understood are tried as the program.
+const MAX_STARTS: usize = 200;
+
 /// A line that is looked at.
 pub(crate) struct DangerScan<'a> {
     line: &'a PossibleCommands,
@@ -48,7 +51,17 @@ impl<'a> DangerScan<'a> {
         if danger == Danger::ForkBomb {
             return self.line.multiplies;
         }
-        possible.own.iter().any(|index| self.line.all.get(*index).is_some_and(|command| self.command(danger, command)))
+        possible.commands().any(|command| {
+            // Of a text that is not understood, any word may be the program.
+            let starts = if command.loose { command.words.len().min(MAX_STARTS) } else { 1 };
+            (0..starts).any(|start| match start {
+                0 => self.command(danger, command),
+                _ => {
+                    let words = command.words[start..].to_vec();
+                    self.command(danger, &PossibleCommand { words, ..command.clone() })
+                }
+            })
+        })
     }
 
     fn command(&self, danger: Danger, command: &PossibleCommand) -> bool {
@@ -75,7 +88,15 @@ impl<'a> DangerScan<'a> {
             Danger::OwnSafety => self.is_own(path),
             Danger::Persistence => self.runs_at_login(path),
             Danger::Traces => self.is_trace(path),
-            _ => false,
+            Danger::SecretsLeave
+            | Danger::Wipe
+            | Danger::ForcePushDefaultBranch
+            | Danger::RemoteScript
+            | Danger::RemoteShell
+            | Danger::Privileges
+            | Danger::RemoteResources
+            | Danger::PackageSource
+            | Danger::ForkBomb => false,
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     facts::{Facts, FileContent, FileEntry},
     names::{is_protected, is_secret, runs_later},
-    paths::WorkingDir,
+    paths::{WorkingDir, is_built},
     read_only,
     search::{GrepFilter, SearchReader, SearchScope},
     shell::{self, ShellWord, SimpleCommand},
@@ -176,10 +176,18 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
             return Err("Without more words it opens an editor, or only lists.".into());
         }
         "git" => commits(&words)?,
+        "rm" if words[used..].iter().all(|word| word.text.starts_with('-')) => return Err("It names no file.".into()),
         "rm" => {
-            // What is removed is looked at one by one.
-            if words[used..].iter().all(|word| word.text.starts_with('-')) {
-                return Err("It names no file.".into());
+            // What is not there yet may be a directory by then.
+            let recursive = |word: &ShellWord| {
+                word.text == "--recursive"
+                    || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(['r', 'R'])
+            };
+            let vague = |path: &&PathBuf| facts.entry(path) == FileEntry::Missing && !is_built(path);
+            if words.iter().any(recursive)
+                && let Some(path) = paths.iter().find(vague)
+            {
+                return Err(format!("It is not known what `{}` will be.", path.display()));
             }
         }
         _ => {}

@@ -10,6 +10,48 @@ use crate::{
     search::SearchScope,
 };
 
+/// Directories that builds, tests and installations make, and make again.
+const BUILT: &[&str] = &[
+    "target",
+    "dist",
+    "build",
+    "out",
+    "node_modules",
+    ".next",
+    ".nuxt",
+    ".output",
+    ".svelte-kit",
+    ".turbo",
+    ".parcel-cache",
+    ".vite",
+    "coverage",
+    "htmlcov",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".tox",
+    ".nox",
+    ".eggs",
+    "tmp",
+    ".cache",
+    "_build",
+    "obj",
+    "storybook-static",
+    "test-results",
+    "playwright-report",
+    ".nyc_output",
+    "cmake-build-debug",
+    "cmake-build-release",
+    "DerivedData",
+    ".gradle",
+];
+
+/// Whether a path is a directory that a build makes again.
+pub(crate) fn is_built(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BUILT.contains(&name))
+}
+
 /// Where a command runs, and what it may touch.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkingDir {
@@ -169,49 +211,13 @@ impl WorkingDir {
     /// # Errors
     /// A sentence that says why not.
     pub(crate) fn removable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-        const BUILT: &[&str] = &[
-            "target",
-            "dist",
-            "build",
-            "out",
-            "node_modules",
-            ".next",
-            ".nuxt",
-            ".output",
-            ".svelte-kit",
-            ".turbo",
-            ".parcel-cache",
-            ".vite",
-            "coverage",
-            "htmlcov",
-            "__pycache__",
-            ".pytest_cache",
-            ".mypy_cache",
-            ".ruff_cache",
-            ".tox",
-            ".nox",
-            ".eggs",
-            "tmp",
-            ".cache",
-            "_build",
-            "obj",
-            "storybook-static",
-            "test-results",
-            "playwright-report",
-            ".nyc_output",
-            "cmake-build-debug",
-            "cmake-build-release",
-            "DerivedData",
-            ".gradle",
-        ];
         // A trailing slash would lead through a link.
         let plain = written.trim_end_matches('/');
         let paths = self.nameable(plain, facts)?;
         for path in &paths {
             let inside = path.strip_prefix(&self.workspace).unwrap_or(path);
-            let name = inside.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let direct = self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(plain)), inside, facts));
-            let built = BUILT.contains(&name) && direct && !inside.components().any(|part| part.as_os_str() == ".git");
+            let built = is_built(inside) && direct && !inside.components().any(|part| part.as_os_str() == ".git");
             if !built {
                 self.editable(plain, facts)?;
             }

@@ -75,6 +75,7 @@ impl NamedFiles {
     pub fn is_odd(self, path: &std::path::Path) -> bool {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };
         let plain = |c: char| c.is_alphanumeric() || "_-.,+@%=:~^".contains(c);
-        name.starts_with('-') || self.split && (!name.chars().all(plain) || name.starts_with('~'))
+        let line = name.chars().all(|c| !c.is_control()) && name.trim() == name;
+        name.starts_with('-') || !line || self.split && (!name.chars().all(plain) || name.starts_with('~'))
     }
 }

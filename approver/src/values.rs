@@ -170,8 +170,11 @@ fn path(path: Option<std::path::PathBuf>) -> Result<String, String> {
 /// The top of the session's repository, when the command runs in it.
 fn toplevel(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<String, String> {
     let is_top = |dir: &std::path::Path| facts.read(&dir.join(".git"), 0) != crate::facts::FileContent::Missing;
+    let inside = |dir: &&std::path::Path| dir.starts_with(&working_dir.workspace);
     for base in &working_dir.bases {
-        if !working_dir.certain || base.ancestors().find(|dir| is_top(dir)) != Some(&working_dir.workspace) {
+        // Without a repository git prints nothing, and the top of the workspace is as good a place.
+        let top = base.ancestors().take_while(inside).find(|dir| is_top(dir));
+        if !working_dir.certain || top.is_some_and(|top| top != working_dir.workspace) {
             return Err("The top of the repository is not that of the workspace.".into());
         }
     }

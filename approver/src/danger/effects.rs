@@ -140,7 +140,14 @@ impl DangerScan<'_> {
                 PossibleRedirect::Read(_) => None,
             })
             .collect();
-        let operands = || words.iter().skip(1).filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned());
+        let operands = || {
+            words
+                .get(1..)
+                .unwrap_or_default()
+                .iter()
+                .filter(|word| !word.starts_with('-'))
+                .map(|word| (*word).to_owned())
+        };
         let behind = |options: &[&str]| {
             let pairs = words.windows(2).filter(|pair| options.contains(&pair[0])).map(|pair| pair[1].to_owned());
             let joined =
@@ -151,7 +158,7 @@ impl DangerScan<'_> {
             "tee" | "touch" | "truncate" | "rm" | "unlink" | "shred" | "mkdir" | "rmdir" | "chmod" | "chown"
             | "chattr" => all.extend(operands()),
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "link" => {
-                all.extend(operands().last());
+                all.extend(operands().next_back());
                 all.extend(behind(&["-t", "--target-directory"]));
                 if name == "mv" {
                     all.extend(operands());
@@ -240,7 +247,7 @@ impl DangerScan<'_> {
                     .map(|word| (*word).to_owned())
                     .collect();
                 let removes = |word: &&str| matches!(*word, "-delete" | "rm" | "shred" | "unlink");
-                words.iter().any(|word| removes(&word)) && vital(&starts)
+                words.iter().any(removes) && vital(&starts)
             }
             "mv" => operands.iter().filter(|word| !word.starts_with('-')).rev().skip(1).any(|word| self.is_vital(word)),
             "shred" | "wipefs" | "blkdiscard" | "mke2fs" | "srm" | "hdparm" => {
@@ -316,7 +323,7 @@ impl DangerScan<'_> {
             matches!(*word, "-c" | "-e" | "-m" | "-p" | "-n" | "-ne" | "-pe" | "-lc" | "-ec" | "-E" | "--eval")
         };
         let reads_input = interprets
-            && !words.iter().any(|word| inline(&word))
+            && !words.iter().any(inline)
             && (operands.is_empty()
                 || operands == ["-"]
                 || is_shell && words.iter().any(|word| word.starts_with("-s"))
@@ -397,7 +404,7 @@ impl DangerScan<'_> {
                     matches!(*word, "-e" | "-c" | "--exec" | "--sh-exec" | "--lua-exec")
                         || word.starts_with('-') && !word.starts_with("--") && word.ends_with('e')
                 };
-                words.iter().any(|word| runs(&word)) || from_shell()
+                words.iter().any(runs) || from_shell()
             }
             "telnet" | "openssl" => from_shell(),
             "socat" => words.iter().any(|word| {
@@ -546,8 +553,7 @@ impl DangerScan<'_> {
         let in_home = |file: &&str| homes.iter().any(|home| path.starts_with(home.join(file)));
         let inside = path.starts_with(&self.workspace);
         !inside
-            && (AT_LOGIN.iter().any(|file| in_home(&file))
-                || STARTS.iter().any(|start| path.to_string_lossy().starts_with(start)))
+            && (AT_LOGIN.iter().any(in_home) || STARTS.iter().any(|start| path.to_string_lossy().starts_with(start)))
     }
 
     pub(super) fn erases_traces(&self, command: &PossibleCommand) -> bool {
@@ -732,7 +738,7 @@ pub(super) fn takes_packages_elsewhere(command: &PossibleCommand) -> bool {
             };
             let other = words.iter().skip(1).any(|word| word.contains("://") || !word.contains('.'))
                 && !words.iter().any(|word| usual(word));
-            sets && words.iter().any(|word| key(&word)) && other || value(&["--registry"])
+            sets && words.iter().any(key) && other || value(&["--registry"])
         }
         "pip" | "pip3" | "uv" | "pipx" | "poetry" | "pdm" | "python" | "python3" => {
             let pip = name != "python" && name != "python3" || words.contains(&"pip");

@@ -97,7 +97,7 @@ fn places(
     let mut walk = PlaceWalk { line, facts, places: Vec::new() };
     let mut place = working_dir.clone();
     walk.node(&line.tree, &mut place);
-    if walk.line.commands.iter().any(|command| moves_oddly(command)) {
+    if walk.line.commands.iter().any(moves_oddly) {
         return vec![Err(NOT_FOLLOWED.to_owned()); line.commands.len()];
     }
     walk.places.resize(line.commands.len(), place);

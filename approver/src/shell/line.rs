@@ -69,7 +69,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
         .map_err(|_| "The command line cannot be parsed.".to_owned())?;
     let mut reader = Reader {
         options,
-        found: possible::of_program(&program),
+        found: possible::of_program(&program, &clean.text),
         commands: Vec::new(),
         variables: BTreeMap::new(),
         assigned: BTreeSet::new(),
@@ -139,7 +139,7 @@ impl Values for Reader {
             ["pwd"] => return Ok(Value::Directory),
             _ => {}
         }
-        let outer = std::mem::replace(&mut self.found, possible::of_program(&program));
+        let outer = std::mem::replace(&mut self.found, possible::of_program(&program, &clean.text));
         let first = self.commands.len();
         let made = self.pipeline(&and_or.first);
         self.found = outer;
@@ -310,6 +310,7 @@ impl Reader {
     }
 
     /// The words of `[[`, as those of `test`. Of a pattern nothing but text is taken.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn extended(&mut self, test: &ast::ExtendedTestExpr) -> Result<Option<Vec<ShellWord>>, String> {
         use ast::{BinaryPredicate as Binary, ExtendedTestExpr as Test, UnaryPredicate as Unary};
         let words = match test {
@@ -473,6 +474,7 @@ impl Reader {
     }
 
     /// `read -r LINE` as the condition of a loop, as it is written. The variable then stands for each line.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn reads(&mut self, list: &ast::CompoundList) -> Result<Option<String>, String> {
         let [ast::CompoundListItem(and_or, ast::SeparatorOperator::Sequence)] = list.0.as_slice() else {
             return Ok(None);

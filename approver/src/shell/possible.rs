@@ -15,13 +15,19 @@ use crate::programs::{self, Wrapper, base_name};
 /// Longest line that is parsed here, bytes.
 const MAX_BYTES: usize = 32 * 1024;
 /// Maximum number of commands that are looked at.
-const MAX_COMMANDS: usize = 400;
+const MAX_COMMANDS: usize = 1000;
 /// How deep scripts in scripts are followed.
 const MAX_DEPTH: usize = 8;
-/// How many openings of groups, substitutions and loops a line may have; the parser's effort grows with their depth.
-const MAX_OPENINGS: usize = 40;
-/// How many values of a loop's variable are followed.
-const MAX_VALUES: usize = 12;
+/// How many openings of groups, substitutions and loops a line may have.
+const MAX_OPENINGS: usize = 60;
+/// How many of them may be open at once: the parser's effort doubles with each.
+const MAX_OPEN: usize = 8;
+/// How many commands that run commands are followed into each other.
+const MAX_WRAPPED: usize = 12;
+/// How many values of a loop's variable are followed, and how many commands behind one `find`.
+const MAX_VALUES: usize = 256;
+/// How many words of a program that runs others may be the program.
+const MAX_STARTS: usize = 12;
 
 /// A word, as well as it can be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub(crate) struct PossibleCommand {
     pub(crate) words: Vec<PossibleWord>,
     /// Whether the first word is surely the program. Otherwise any word may be.
     pub(crate) certain: bool,
+    /// These are all words of a text that could not be parsed, or not to its end.
+    pub(crate) loose: bool,
     /// Variables that are set for it, or by it.
     pub(crate) assignments: Vec<(String, String)>,
     pub(crate) redirects: Vec<PossibleRedirect>,
@@ -92,6 +100,7 @@ pub(crate) struct PossibleCommands {
 pub(crate) fn find(text: &str) -> PossibleCommands {
     let mut finder = Finder::new();
     finder.text(text, &[]);
+    finder.ended(text);
     finder.found
 }
 
@@ -99,22 +108,27 @@ pub(crate) fn find(text: &str) -> PossibleCommands {
 pub(super) struct Found {
     pub(super) all: Arc<PossibleCommands>,
     by: BTreeMap<usize, Vec<usize>>,
+    /// What stands for the commands beyond the limit.
+    rest: Vec<usize>,
 }
 
 impl Found {
     /// The commands that a simple command of the line may run.
     pub(super) fn of(&self, command: &ast::SimpleCommand) -> Vec<usize> {
-        self.by.get(&std::ptr::from_ref(command).addr()).cloned().unwrap_or_default()
+        let mut all = self.by.get(&std::ptr::from_ref(command).addr()).cloned().unwrap_or_default();
+        all.extend(&self.rest);
+        all
     }
 }
 
 /// What a parsed line may run.
-pub(super) fn of_program(program: &ast::Program) -> Found {
+pub(super) fn of_program(program: &ast::Program, text: &str) -> Found {
     let mut finder = Finder::new();
     for list in &program.complete_commands {
         finder.list(&list.0, &[]);
     }
-    Found { all: Arc::new(finder.found), by: finder.by }
+    let rest = finder.ended(text);
+    Found { all: Arc::new(finder.found), by: finder.by, rest }
 }
 
 struct Finder {
@@ -123,6 +137,8 @@ struct Finder {
     /// What variables hold, and the commands whose output that is.
     variables: BTreeMap<String, (String, Vec<usize>)>,
     depth: usize,
+    /// How many commands are around the present one.
+    wrapped: usize,
     /// What was found for each simple command, by its address.
     by: BTreeMap<usize, Vec<usize>>,
 }
@@ -165,6 +181,7 @@ impl Finder {
             found: PossibleCommands::default(),
             variables: BTreeMap::new(),
             depth: 0,
+            wrapped: 0,
             by: BTreeMap::new(),
         }
     }
@@ -183,7 +200,7 @@ impl Finder {
     }
 
     fn parse(&self, text: &str) -> Option<ast::Program> {
-        if text.len() > MAX_BYTES || openings(text) > MAX_OPENINGS {
+        if text.len() > MAX_BYTES || nests_too_deep(text) {
             return None;
         }
         Parser::new(std::io::Cursor::new(text), &self.options).parse_program().ok()
@@ -197,9 +214,14 @@ impl Finder {
         [text.as_str(), &joined]
             .map(|text| {
                 let words = split(text).into_iter().map(word).collect();
-                self.add(PossibleCommand { words, from: from.to_vec(), ..PossibleCommand::default() })
+                self.add(PossibleCommand { words, loose: true, from: from.to_vec(), ..PossibleCommand::default() })
             })
             .into()
+    }
+
+    /// Beyond the limit a line counts by its words.
+    fn ended(&mut self, text: &str) -> Vec<usize> {
+        if self.found.all.len() < MAX_COMMANDS { Vec::new() } else { self.words_only(text, &[]) }
     }
 
     fn add(&mut self, command: PossibleCommand) -> usize {
@@ -279,6 +301,8 @@ impl Finder {
                     words.extend(more);
                     values.extend(from);
                 }
+                let mut seen = std::collections::BTreeSet::new();
+                words.retain(|word| seen.insert(word.text.clone()));
                 let before = self.variables.get(&clause.variable_name).cloned();
                 let mut all = Vec::new();
                 for word in words.iter().take(MAX_VALUES) {
@@ -441,7 +465,14 @@ impl Finder {
         }
         let name = command.name();
         command.certain = programs::is_known(&name) || crate::tools::tool(&name).is_some();
-        let inner = self.inner(&name, &command);
+        let inner = if self.wrapped < MAX_WRAPPED {
+            self.inner(&name, &command)
+        } else {
+            // Further in, any word may be the program.
+            command.certain = false;
+            Vec::new()
+        };
+        self.wrapped += 1;
         let index = self.add(command.clone());
         let mut all = vec![index];
         // What it runs has its input, its variables and its redirections.
@@ -458,6 +489,7 @@ impl Finder {
                 Inner::Text(text) => all.extend(self.text(&text, &command.from)),
             }
         }
+        self.wrapped -= 1;
         all
     }
 
@@ -479,7 +511,7 @@ impl Finder {
                 let runs = |word: &PossibleWord| matches!(word.text.as_str(), "exec" | "x" | "run" | "dlx");
                 if let Some(at) = words.iter().position(runs) {
                     let rest = &words[at + 1..];
-                    all.extend((0..rest.len()).map(|start| Inner::Words(rest[start..].to_vec())).take(MAX_VALUES));
+                    all.extend((0..rest.len()).map(|start| Inner::Words(rest[start..].to_vec())).take(MAX_STARTS));
                 }
             }
             _ => {}
@@ -604,6 +636,7 @@ impl Finder {
     }
 
     /// What a substitution stands for: of `echo` and `printf` their words.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn substituted(&self, script: String, quoted: bool, made: &mut Unquoted) {
         let said = self.parse(&script).and_then(|program| {
             let [list] = program.complete_commands.as_slice() else { return None };
@@ -625,6 +658,7 @@ impl Finder {
         made.scripts.push(script);
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn expansion(&self, expression: &ParameterExpr, quoted: bool, made: &mut Unquoted) {
         let (parameter, default) = match expression {
             ParameterExpr::Parameter { parameter, .. } => (parameter, None),
@@ -672,7 +706,10 @@ fn executed(words: &[PossibleWord]) -> Vec<Inner> {
     let runs = |word: &PossibleWord| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let starts = words.iter().enumerate().filter(|(_, word)| runs(word)).map(|(at, _)| at + 1);
     let ends = |word: &&PossibleWord| word.text != ";" && word.text != "+";
-    starts.map(|start| Inner::Words(words[start..].iter().take_while(ends).cloned().collect())).collect()
+    starts
+        .take(MAX_VALUES)
+        .map(|start| Inner::Words(words[start..].iter().take_while(ends).cloned().collect()))
+        .collect()
 }
 
 /// What git runs: aliases that the line itself defines, commands for each submodule or commit.
@@ -700,7 +737,7 @@ fn by_git(words: &[PossibleWord]) -> Vec<Inner> {
     match called.subcommand.as_deref() {
         Some("submodule" | "bisect" | "for-each-repo") => {
             let runs = |text: &&str| matches!(*text, "foreach" | "run");
-            if let Some(at) = texts.iter().position(|text| runs(&text)) {
+            if let Some(at) = texts.iter().position(runs) {
                 all.push(Inner::Text(texts[at + 1..].join(" ")));
                 all.push(Inner::Words(words[at + 1..].to_vec()));
             }
@@ -781,11 +818,30 @@ fn substitutions(text: &str) -> Vec<String> {
     all
 }
 
+/// Whether the parser would take too long for a text, or too much of the stack.
+pub(super) fn nests_too_deep(text: &str) -> bool {
+    openings(text) > MAX_OPENINGS || open_at_once(text) > MAX_OPEN
+}
+
 /// How many groups, substitutions and loops a text may open.
 fn openings(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     let keywords = words.filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case" | "select"));
-    text.matches(['(', '{', '`']).count() + keywords.count()
+    text.matches(['(', '{', '`', '!']).count() + keywords.count()
+}
+
+/// How many parentheses and braces are open at once, at most.
+fn open_at_once(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for c in text.chars() {
+        match c {
+            '(' | '{' => open += 1,
+            ')' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// Whether a function calls itself more than once.

@@ -3,7 +3,7 @@
 //! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
 //! operators that are understood. Each refusal names what it saw.
 
-use crate::shell::command::MAX_BYTES;
+use crate::shell::{command::MAX_BYTES, possible::nests_too_deep};
 
 /// How deep substitutions and groups may be nested.
 const MAX_DEPTH: usize = 6;
@@ -23,6 +23,9 @@ pub(super) struct CleanText {
 pub(super) fn check(text: &str) -> Result<CleanText, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("The command is longer than {MAX_BYTES} bytes."));
+    }
+    if nests_too_deep(text) {
+        return refuse("groups or loops that are nested too deep");
     }
     if let Some(c) = text.chars().find(|c| !c.is_ascii()) {
         return Err(format!("The command line has a character that is not ASCII (U+{:04X}).", u32::from(c)));

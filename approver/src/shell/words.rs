@@ -132,6 +132,7 @@ fn take(piece: &WordPiece, word: &mut ShellWord, values: &mut dyn Values) -> Res
     Ok(())
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
 fn expansion(expression: &ParameterExpr, quoted: bool, values: &mut dyn Values) -> Result<Value, String> {
     match expression {
         ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {

@@ -52,7 +52,10 @@ pub(crate) fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArgum
             parts.values.push((word, value));
         } else if tool.optional.contains_key(word) {
             parts.options.push(word);
-        } else if let Some((name, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
+        } else if let Some((name, value)) = word.split_once('=').filter(|(name, _)| {
+            // `-run=X`
+            word.starts_with("--") || name.len() > 2 && tool.values.contains_key(*name)
+        }) {
             if !tool.values.contains_key(name) && !tool.optional.contains_key(name) {
                 return Err(format!("The option `{name}`"));
             }

@@ -123,6 +123,9 @@ proptest! {
 
     #[test]
     fn what_is_dangerous_spoils_a_line(line in any_benign(), bad in any_bypass(), join in prop::sample::select(vec![" && ", "; ", " | ", " || ", "\n"]), first in any::<bool>()) {
+        // Behind a comment nothing runs.
+        prop_assume!(first || !line.contains('#'));
+        prop_assume!(!first || !bad.contains('#'));
         let text = if first { format!("{bad}{join}{line}") } else { format!("{line}{join}{bad}") };
         prop_assert_ne!(read_only().decide(&request(&text), &with_secrets()).verdict, Verdict::Allow, "{}", text);
     }

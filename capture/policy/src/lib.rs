@@ -98,7 +98,8 @@ pub fn with_repository(policy: Policy, workspace: &Path) -> Result<Policy, Refus
 pub const STARTER: &str = r#"# What agents may do without asking you. `capture policy explain COMMAND` says what each rule does.
 version = 1
 
-# The preset applies when none of your rules matches: "ask-everything", "read-only" or "workspace-edits".
+# The preset applies when none of your rules matches: "ask-everything", "denials", "read-only", "workspace-edits" or "develop".
+# "develop" allows everyday work; builds and tests run the repository's code.
 preset = "ask-everything"
 
 # The first rule that matches decides; if none matches, you are asked. If a line has several commands, the

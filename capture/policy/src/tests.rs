@@ -135,6 +135,26 @@ fn what_is_on_the_disk() {
 }
 
 #[test]
+fn names_that_mislead_count_where_names_are_handed_on() {
+    let (_dir, root) = home();
+    let work = root.join("work");
+    for file in ["a/plain.rs", "b/two words.rs", "c/-x", "d/line\n.rs", "e/end ", "f/plain.rs"] {
+        put(&work.join(file), "x", 0o600);
+    }
+    std::os::unix::fs::symlink("plain.rs", work.join("f/link.rs")).unwrap();
+    let facts = OnDisk::new(vec![], [], None);
+    let odd = |dir: &str, split: bool, links: bool| {
+        let reader = SearchReader::Everything(GrepFilter::default());
+        let dir = work.join(dir);
+        let named = Some(approver::NamedFiles { split, links, read: true });
+        facts.reached(&SearchScope { cwd: dir.clone(), dir, reader, named }) != SecretsBelow::Nothing
+    };
+    assert_eq!((odd("a", true, true), odd("b", true, false), odd("b", false, false)), (false, true, false));
+    assert!(odd("c", false, false) && odd("d", false, false) && odd("e", false, false));
+    assert_eq!((odd("f", true, true), odd("f", true, false)), (true, false));
+}
+
+#[test]
 fn the_top_of_a_repository_is_the_workspace() {
     let (_dir, root) = home();
     put(&root.join("work/.git/config"), "", 0o600);
