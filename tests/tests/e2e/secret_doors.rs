@@ -2,8 +2,9 @@
 //! so without its secrets. Each door says whether it shows texts as they are, so a new one has to.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeSet, HashSet},
     fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
@@ -47,10 +48,10 @@ struct Planted {
 }
 
 impl Planted {
-    /// Examples of every kind, `count` of each file.
-    fn all(count: usize) -> Vec<Self> {
+    /// An example of every kind.
+    fn all() -> Vec<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/redact");
-        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        let mut kinds: BTreeSet<String> = BTreeSet::new();
         let mut all = Vec::new();
         for name in ["tuned", "wider", "held-out", "disguised", "unseen", "fresh"] {
             let file = fs::read_to_string(folder.join(name).with_extension("jsonl")).unwrap();
@@ -58,10 +59,10 @@ impl Planted {
                 let mut one: Self = serde_json::from_str(line).unwrap();
                 one.text = one.text.replace(BREAK, "");
                 one.secrets.iter_mut().for_each(|secret| *secret = secret.replace(BREAK, ""));
-                let kind = one.id.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
-                let seen = kinds.entry(kind).or_default();
-                if !one.secrets.is_empty() && *seen < count {
-                    *seen += 1;
+                // `wider-github-pat-3` is the fourth of its kind in its file.
+                let kind = one.id.trim_end_matches(|c: char| c.is_ascii_digit());
+                let kind = kind.strip_prefix(name).unwrap_or(kind).to_owned();
+                if !one.secrets.is_empty() && kinds.insert(kind) {
                     all.push(one);
                 }
             }
@@ -109,7 +110,7 @@ fn surroundings() -> impl Iterator<Item = Planted> {
 fn placements(one: &Planted) -> Vec<String> {
     const FILLER: &str = "look at what is said here and tell me what to do with it ";
     let at = one.text.find(&one.secrets[0]).unwrap();
-    let mut texts = vec![one.text.clone(), format!("{}\n\n{}", one.text, FILLER.repeat(40))];
+    let mut texts = vec![one.text.clone(), format!("{}\n\n{}", one.text, FILLER.repeat(10))];
     for limit in [60_usize, 80, 160, 200, 256, 400] {
         for inside in [1, one.secrets[0].len().min(24) / 2] {
             let before = (limit + inside).saturating_sub(at + one.secrets[0].len().min(24));
@@ -118,7 +119,7 @@ fn placements(one: &Planted) -> Vec<String> {
             texts.push(format!("{filler}{} {FILLER}", one.text));
         }
     }
-    texts.push(format!("{}{}\n{}", FILLER.repeat(30), one.text, FILLER.repeat(30)));
+    texts.push(format!("{}{}\n{}", FILLER.repeat(10), one.text, FILLER.repeat(10)));
     texts
 }
 
@@ -278,8 +279,10 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
 #[test]
 fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
     let (mut checked, mut leaks) = (0, Vec::new());
-    for one in Planted::all(1) {
-        for text in placements(&one) {
+    for (n, one) in Planted::all().into_iter().enumerate() {
+        // The cuts are shared out among the kinds.
+        let is_its_turn = |place: &usize| *place < 2 || place % 6 == n % 6;
+        for (_, text) in placements(&one).into_iter().enumerate().filter(|(place, _)| is_its_turn(place)) {
             let parts = one.parts(&text);
             checked += usize::from(!parts.is_empty());
             for (door, said) in doors(&session_of(&text)) {
@@ -291,11 +294,12 @@ fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
             }
         }
     }
-    assert!(checked > 2_000, "{checked} texts with secrets");
+    assert!(checked > 500, "{checked} texts with secrets");
     assert!(leaks.is_empty(), "{} leaks, such as\n{}", leaks.len(), leaks[..leaks.len().min(30)].join("\n"));
 }
 
-/// Why a route answers with texts as they are; `None` if it has to redact.
+/// Why a route answers with texts as they are; `None` if it has to redact, as a new route has to.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a new route has to redact")]
 fn shows_as_written(operation: OperationId) -> Option<&'static str> {
     use OperationId as O;
     match operation {
@@ -328,15 +332,19 @@ fn written(machine: &Machine, n: u64, text: &str) -> (String, std::path::PathBuf
 fn no_door_of_the_program_lets_a_secret_out() {
     let machine = Machine::new(PROGRAM);
     let hooks = Receiver::start();
+    let secret = machine.home().join("hook.secret");
+    fs::write(&secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     machine.configure(&format!(
         "autostart = false\n[notify]\nallow_hosts = [\"{}\"]\n\
-         channels = [{{ type = \"ntfy\", name = \"hook\", url = \"{}\" }}]\n",
+         channels = [{{ type = \"webhook\", name = \"hook\", url = \"{}\", secret_file = \"{}\" }}]\n",
         hooks.host(),
         hooks.url("/in"),
+        secret.display()
     ));
     let server = machine.serve();
     let mut planted: Vec<(Planted, String)> = Vec::new();
-    for (n, one) in Planted::all(1).into_iter().enumerate() {
+    for (n, one) in Planted::all().into_iter().enumerate() {
         let mut texts = placements(&one);
         let text = texts.swap_remove(n % texts.len());
         if !one.parts(&text).is_empty() {
@@ -433,6 +441,6 @@ fn no_door_of_the_program_lets_a_secret_out() {
     }
     check("the log", &server.log());
     end_all(&machine.data());
-    assert!(planted.len() > 150, "{} examples", planted.len());
+    assert!(planted.len() > 120, "{} examples", planted.len());
     assert!(leaks.is_empty(), "{} leaks, such as\n{}", leaks.len(), leaks[..leaks.len().min(30)].join("\n"));
 }
