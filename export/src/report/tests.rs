@@ -131,6 +131,7 @@ fn the_last_answer_of_a_note_is_whole() {
     let answer: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
     let mut work = WorkLog::default();
     work.apply(&event(1, AssistantMessage::default().into(), Some(&answer)));
+    work.complete(|_| Ok::<_, ()>(None)).unwrap();
     let note = Handoff::new(session(1, "Make it work", "/p"), Vec::new(), work, Vec::new()).text(MARKDOWN);
     assert!(note.ends_with("> line 1998\n> line 1999\n") && note.contains("\n> line 1000\n"), "{note}");
 }
@@ -152,6 +153,7 @@ fn a_note_says_what_was_done_and_what_is_open() {
     ];
     let mut work = WorkLog::default();
     events.iter().for_each(|event| work.apply(event));
+    work.complete(|_| Ok::<_, ()>(None)).unwrap();
     let turns = vec![turn(1, "make it <b>work</b>", "tried", 0, 1)];
     let note = Handoff::new(session(1, "Make it work", "/p"), turns, work, Vec::new());
     let text = note.text(MARKDOWN);

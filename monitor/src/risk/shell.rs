@@ -176,7 +176,7 @@ impl Reader<'_, '_> {
                 // Behind a pattern of `case` there is one too.
                 words.end_word();
                 let begins_case = words.command.words.first().is_some_and(|word| word == "case");
-                if c != ')' || !begins_case && !(cases > 0 && is_next_pattern) {
+                if c != ')' || !(begins_case || cases > 0 && is_next_pattern) {
                     break;
                 }
                 cases += u32::from(begins_case);

@@ -251,7 +251,8 @@ fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
     assert_eq!(hook.said(), None);
 
     let listed = done(&machine, &["approvals"]);
-    assert!(listed.contains("1200030 bytes in all"), "{listed}");
+    let bytes = command.len();
+    assert!(listed.contains(&format!("{bytes} bytes in all")), "{listed}");
     let shown = done(&machine, &["approvals", id]);
     for words in ["NOT ALL OF IT: capture kept 655", "of the 1200030 bytes", "echo first", "rm -rf ~ # the end", "risk"]
     {
@@ -273,8 +274,8 @@ fn a_longer_request_than_any_model_writes_is_shown_whole() {
     assert_eq!((&asked["exact"], asked["command"].as_str()), (&json!(true), Some(command.as_str())));
     let id = asked["id"].as_str().unwrap();
     let shown = done(&machine, &["approvals", id]);
-    assert_eq!(shown.matches("    x=1\n").count(), 100_000);
-    assert!(shown.contains("rm -rf ~ # the end"));
+    // Equal lines are folded, and counted.
+    assert!(shown.contains("echo first") && shown.contains("99999") && shown.contains("rm -rf ~ # the end"), "{shown}");
     done(&machine, &["deny", id]);
     assert_eq!(hook.decision()["behavior"], "deny");
 }
@@ -558,9 +559,14 @@ fn a_request_that_was_not_named_is_shown_before_it_is_denied() {
 fn what_the_policy_decides_has_one_form_for_one_command_line_and_for_many() {
     let machine = machine(Some("version = 1\npreset = \"read-only\"\n"));
     for (line, decision) in [("ls -la", "allow"), ("rm -r x", "ask"), ("ls &&", "ask")] {
-        let one = machine.command(&["policy", "test", "--json", line]).output().unwrap();
+        let in_project = |arguments: &[&str]| {
+            let mut command = machine.command(arguments);
+            command.current_dir(machine.project());
+            command
+        };
+        let one = in_project(&["policy", "test", "--json", line]).output().unwrap();
         let one: Value = serde_json::from_slice(&one.stdout).unwrap();
-        let mut many = machine.command(&["policy", "test", "--json", "--stdin"]);
+        let mut many = in_project(&["policy", "test", "--json", "--stdin"]);
         let mut many = many.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         writeln!(many.stdin.take().unwrap(), "{}", json!({"id": 7, "cmd": line})).unwrap();
         let many = many.wait_with_output().unwrap();

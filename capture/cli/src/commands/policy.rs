@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
+use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, TriedRule, Verdict};
 use events::Provider;
 use serde::{Deserialize, Serialize};
 
@@ -334,14 +334,30 @@ fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> 
     for (index, part) in account.parts.iter().enumerate() {
         let words: Vec<_> = part.words.iter().map(|word| format!("⟨{}⟩", show(word).text)).collect();
         print_line(&format!("\n{}. {}", index + 1, words.join(" ")))?;
-        for tried in &part.tried {
+        for alike in part.tried.chunk_by(is_same_miss) {
+            let Some(tried) = alike.first() else { continue };
             let mark = if tried.matched { "matched" } else { "no match" };
-            let line = format!("   {} ({}), {mark}: {}", tried.rule, tried.decision, tried.why);
+            let rules = match (alike.len(), preset_of(tried)) {
+                (1, _) | (_, None) => tried.rule.clone(),
+                (count, Some(preset)) => format!("{preset}/… ({count} rules)"),
+            };
+            let line = format!("   {rules} ({}), {mark}: {}", tried.decision, tried.why);
             print_line(&show(&line).text)?;
         }
         print_line(&format!("   {}: {}", part.verdict, show(&part.reason).text))?;
     }
     print_line(&format!("\n{}", decision_text(&account.decision)))
+}
+
+/// Whether two rules of one preset do not match for the same reason, so that one line says it of both.
+fn is_same_miss(one: &TriedRule, other: &TriedRule) -> bool {
+    let said = |tried: &TriedRule| (tried.decision, tried.why.clone(), preset_of(tried).map(str::to_owned));
+    !one.matched && !other.matched && preset_of(one).is_some() && said(one) == said(other)
+}
+
+/// The preset that a rule comes from; `None` for the user's own rules.
+fn preset_of(tried: &TriedRule) -> Option<&str> {
+    tried.rule.split_once('/').map(|(preset, _)| preset)
 }
 
 #[cfg(test)]

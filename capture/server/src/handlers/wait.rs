@@ -7,6 +7,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use api::{Operation, routes::WaitForState};
+use axum::response::Response;
 use events::{Event, Kind, Payload, Reason, SessionId, State, StatusChanged};
 use projections::Session;
 use tokio::time::{Instant, timeout_at};
@@ -34,15 +35,22 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     tokio::select! {
         () = call.app.cancel.cancelled() => Err(ApiError::unavailable("the server is stopping")),
-        waited = timeout_at(deadline, reached(&call, id, until, call.query.after)) => match waited {
-            Ok(answer) => answer,
-            Err(_) => Err(ApiError::timeout(format!("the state was not reached within {timeout_ms} ms"))),
+        answer = reached(&call, id, until, call.query.after, deadline) => match answer? {
+            Some(answer) => Ok(answer),
+            None => Err(ApiError::timeout(format!("the state was not reached within {timeout_ms} ms"))),
         },
     }
 }
 
-/// Answers when the session is in, or passes through, one of the states.
-async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State], after: Option<u64>) -> HandlerResult {
+/// Answers when the session is in, or passes through, one of the states; `None` after the deadline. It looks at least
+/// once, however soon that is.
+async fn reached<O: Operation>(
+    call: &Call<O>,
+    id: SessionId,
+    until: &[State],
+    after: Option<u64>,
+    deadline: Instant,
+) -> Result<Option<Response>, ApiError> {
     let app = &call.app;
     let subscription =
         app.live_view.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
@@ -55,10 +63,15 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State], a
             None => now(call, id, until).await?,
         };
         if let Some(json) = reached {
-            return Ok(answer::json(json.bytes()));
+            return Ok(Some(answer::json(json.bytes())));
         }
         // Frames one by one: a state that was left again at once still counts.
-        while subscription.take(&mut frames).await.is_ok() {
+        loop {
+            match timeout_at(deadline, subscription.take(&mut frames)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) => break,
+                Err(_) => return Ok(None),
+            }
             // It goes on as the session it became, whose states are the ones that count.
             if let Some(target) = app.live_view.get(id).and_then(|entry| entry.merged_into) {
                 return Err(moved(call, target));
@@ -72,7 +85,7 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State], a
             let reached =
                 frames.drain(..).find(|frame| matches!(frame.kind, FrameKind::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
-                return Ok(answer::json(frame.json.bytes()));
+                return Ok(Some(answer::json(frame.json.bytes())));
             }
         }
     }
