@@ -196,7 +196,7 @@ impl Asker {
         let early = timeout(RULES_WITHIN, early).await.unwrap_or(DecisionOutcome::Undecided);
         let (mut heard, mut server) = match early {
             DecisionOutcome::Undecided => (None, Some(self.wait_for(request, left(until), wait_for_decision))),
-            early => (Some(Heard::Server(early)), None),
+            early @ (DecisionOutcome::Decided(_) | DecisionOutcome::NoServer) => (Some(Heard::Server(early)), None),
         };
         // Until then the server says so itself.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));

@@ -45,10 +45,12 @@ impl Files {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[expect(clippy::result_large_err, reason = "a refusal carries what it shows, once for a call")]
     fn checked_edit(&self, path: &Path, arguments: &EditArguments) -> Result<(Held, Edited), Refusal> {
         Check { workspace: &self.workspace, seen: &self.seen() }.edit(path, arguments)
     }
 
+    #[expect(clippy::result_large_err, reason = "a refusal carries what it shows, once for a call")]
     fn checked_write(&self, path: &Path, arguments: &WriteArguments) -> Result<CheckedWrite, Refusal> {
         Check { workspace: &self.workspace, seen: &self.seen() }.write(path, arguments)
     }

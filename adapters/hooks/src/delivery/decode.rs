@@ -164,11 +164,9 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
         payloads.push((started.into(), false));
     }
     for said in said {
-        let said = match said {
-            // A sub-agent that rests says nothing of its parent.
-            HookClaim::Rests(_) if agent.is_some() => HookClaim::Nothing,
-            said => said,
-        };
+        // A sub-agent that rests says nothing of its parent.
+        let rests = agent.is_some() && matches!(said, HookClaim::Rests(_));
+        let said = if rests { HookClaim::Nothing } else { said };
         if let Some(about) = said.asks_for() {
             payloads.push((called.request(delivery, about).into(), true));
         }

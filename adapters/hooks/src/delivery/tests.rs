@@ -103,8 +103,8 @@ fn what_claude_code_says() {
     let working = r#","background_tasks":[{"type":"subagent","status":"running"}]"#;
     assert_eq!(claude("Stop", working), ["running subagents high"]);
     for event in ["Stop", "StopFailure", "SubagentStop"] {
-        let of_agent = format!(r#","agent_id":"a1","agent_type":"Explore","stop_hook_active":false"#);
-        assert_eq!(claude(event, &of_agent), ["withdrawn of a1"], "{event}");
+        let of_agent = r#","agent_id":"a1","agent_type":"Explore","stop_hook_active":false"#;
+        assert_eq!(claude(event, of_agent), ["withdrawn of a1"], "{event}");
     }
     let shell = r#","background_tasks":[{"type":"shell","status":"running"}]"#;
     assert_eq!(claude("Stop", shell), ["waiting background high"]);

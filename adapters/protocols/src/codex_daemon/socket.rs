@@ -71,7 +71,12 @@ pub(super) fn find(home: &Path) -> Result<Option<DaemonSocket>, ConnectError> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Socket => Ok(Some(DaemonSocket::new(directory, name, &stat))),
         FileType::Symlink => linked(&directory),
-        _ => Err(ConnectError::Foreign),
+        FileType::RegularFile
+        | FileType::Directory
+        | FileType::Fifo
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Err(ConnectError::Foreign),
     }
 }
 

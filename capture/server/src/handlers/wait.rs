@@ -183,10 +183,8 @@ impl Behind {
         for event in events.iter().filter(|event| event.position > self.position && event.agent_id.is_none()) {
             #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else tells of a turn or a state")]
             match &event.payload {
-                Payload::UserPrompt(_) | Payload::TurnStarted(_) => {
-                    if self.turn != TurnSeen::Working {
-                        self.turn = TurnSeen::Begun;
-                    }
+                Payload::UserPrompt(_) | Payload::TurnStarted(_) if self.turn != TurnSeen::Working => {
+                    self.turn = TurnSeen::Begun;
                 }
                 Payload::TurnCompleted(_) if self.turn != TurnSeen::None => self.turn = TurnSeen::Over,
                 Payload::StatusChanged(StatusChanged { to, reason, .. }) => {

@@ -3,6 +3,8 @@
 //!
 //! Nothing here can write a file, or record that the model has seen one: it borrows [`SeenFiles`] for reading.
 
+#![expect(clippy::result_large_err, reason = "a refusal carries what it shows, once for a call")]
+
 use std::{
     io::{self, Read},
     path::Path,

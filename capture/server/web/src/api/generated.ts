@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 22658d3a65bf278c9fa79f75761406a6407bcc0d97af52abaa04e156cdad9ca0
+// SHA-256 of its paths and components: 3cbb091270d0c29edd049d9dd76b9f246fc2ac450ef6acc4f96e6422612ac320
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -135,7 +135,7 @@ export type ApprovalRequested = {
   call_id?: string | null;
   /** The command, every byte of it. */
   command?: string | null;
-  /** Part of the request was too long and is left out. */
+  /** Some of the request is unknown. */
   cut?: boolean;
   /** The directory it would happen in. */
   cwd?: string | null;
@@ -145,6 +145,11 @@ export type ApprovalRequested = {
   dialog?: (Dialog | null);
   /** The BLAKE3 hash of what the hook was called with. */
   digest?: string | null;
+  /**
+   * The beginning and the end of the command, or else of the input, when `command` and `input` are left out because
+   * they are too long.
+   */
+  excerpt?: (Excerpt | null);
   /** The tool's input, JSON. */
   input?: string | null;
   /** The key of the claim that was made with it. */
@@ -216,6 +221,11 @@ export type ApprovalView = {
   digest?: string | null;
   /** Whether every byte of the request is known; rules decide only then. */
   exact: boolean;
+  /**
+   * The beginning and the end of the command, or else of the input, of a request that is too long to be kept whole.
+   * capture does not allow such a request.
+   */
+  excerpt?: (Excerpt | null);
   /** The files the command would run or change, as they were when it was requested. */
   files?: FileView[];
   /** Its id. */
@@ -769,6 +779,16 @@ export type Evidence = {
   source: Source;
   /** How far it can be trusted. */
   strength: Confidence;
+};
+
+/** The parts that are kept of a request that is too long to be kept whole. */
+export type Excerpt = {
+  /** Its beginning. */
+  beginning: string;
+  /** The length of the whole, bytes. */
+  bytes: number;
+  /** Its end. */
+  end: string;
 };
 
 /** A file as it was. */

@@ -27,7 +27,9 @@ impl Driver {
                     let typed = serde_json::to_value(PromptTyping::Typed)?;
                     self.on_command(SessionCommand::Prompt { text })?.map(|_| typed)
                 }
-                gate => Ok(serde_json::to_value(PromptTyping::Refused { gate })?),
+                gate @ (TypingGate::Choice { .. } | TypingGate::Busy { .. }) => {
+                    Ok(serde_json::to_value(PromptTyping::Refused { gate })?)
+                }
             },
             HostRequest::Announce { .. } => Ok(Value::Null),
             HostRequest::Interrupt => self.on_command(SessionCommand::Abort)?,
