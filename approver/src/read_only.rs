@@ -128,7 +128,7 @@ fn one(
     }
 }
 
-/// How many words stand before the command that a program runs. `None` when it is no such program, or used in another way.
+/// How many words stand before the command that a program runs. `None` when it is not such a program, or used in another way.
 pub(crate) fn wrapped(name: &str, words: &[ShellWord]) -> Option<usize> {
     let texts: Vec<&str> = words.iter().map(|word| if word.is_exact() { word.text.as_str() } else { "" }).collect();
     let number = |text: &str| !text.is_empty() && text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());

@@ -13,7 +13,9 @@ mod possible;
 mod raw;
 mod words;
 
-pub(crate) use command::{CommandLine, Listed, Node, Possible, Separator, ShellWord, SimpleCommand, Value, WordPart};
+pub(crate) use command::{
+    CommandLine, LineNode, Listed, Possible, Separator, ShellWord, SimpleCommand, Value, WordPart,
+};
 pub(crate) use environment::{is_harmless, is_usual};
 pub(crate) use line::understand;
 pub(crate) use possible::{PossibleCommand, PossibleCommands, PossibleRedirect, find as possible_commands};

@@ -90,7 +90,7 @@ fn is_interpreter(program: &str) -> bool {
     matches!(program, "eval" | "source" | "." | "iex" | "pwsh") || is_language(program)
 }
 
-/// Whether a program runs source code of a language that is no shell's.
+/// Whether a program runs source code of a language that is not a shell's.
 fn is_language(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby" | "php" | "deno" | "bun" | "lua")

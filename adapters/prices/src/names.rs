@@ -50,7 +50,7 @@ pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
 }
 
 /// A Bedrock name without the region and the vendor that stand before it, `eu.anthropic.` or `anthropic.`; `None` when it is
-/// no Bedrock name.
+/// not a Bedrock name.
 fn without_vendor(name: &str) -> Option<&str> {
     let mut parts = name.splitn(3, '.');
     let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());

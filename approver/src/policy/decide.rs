@@ -13,7 +13,7 @@ use crate::{
     },
     read_only,
     request::{Decision, PermissionRequest, RequestKind, Verdict},
-    shell::{self, CommandLine, Node, Separator, SimpleCommand},
+    shell::{self, CommandLine, LineNode, Separator, SimpleCommand},
     tools,
     values::{self, LineContext},
 };
@@ -123,11 +123,11 @@ struct PlaceWalk<'a> {
 }
 
 impl PlaceWalk<'_> {
-    fn node(&mut self, node: &Node, place: &mut Result<WorkingDir, String>) {
+    fn node(&mut self, node: &LineNode, place: &mut Result<WorkingDir, String>) {
         match node {
-            Node::Text(_) => {}
-            Node::Command(index) => self.command(*index, place),
-            Node::List(all) => {
+            LineNode::Text(_) => {}
+            LineNode::Command(index) => self.command(*index, place),
+            LineNode::List(all) => {
                 for (at, (node, then)) in all.iter().enumerate() {
                     self.node(node, place);
                     // Only what stands first and must succeed surely runs and leads there.
@@ -137,7 +137,7 @@ impl PlaceWalk<'_> {
                     }
                 }
             }
-            Node::Pipe(all) => {
+            LineNode::Pipe(all) => {
                 for node in all {
                     self.node(node, &mut place.clone());
                 }
@@ -146,7 +146,7 @@ impl PlaceWalk<'_> {
                     *place = Err(NOT_FOLLOWED.into());
                 }
             }
-            Node::Group { parts, subshell, loops } => {
+            LineNode::Group { parts, subshell, loops } => {
                 let mut inside = place.clone();
                 if *loops && parts.iter().any(|node| self.moves(node)) {
                     inside = Err(NOT_FOLLOWED.into());
@@ -162,15 +162,15 @@ impl PlaceWalk<'_> {
     }
 
     /// Whether a node changes the directory for what comes after it.
-    fn moves(&self, node: &Node) -> bool {
+    fn moves(&self, node: &LineNode) -> bool {
         match node {
-            Node::Text(_) | Node::Pipe(_) => false,
-            Node::Command(index) => {
+            LineNode::Text(_) | LineNode::Pipe(_) => false,
+            LineNode::Command(index) => {
                 self.line.commands.get(*index).is_some_and(|command| command.texts().first() == Some(&"cd"))
             }
-            Node::List(all) => all.iter().any(|(node, _)| self.moves(node)),
-            Node::Group { subshell: true, .. } => false,
-            Node::Group { parts, .. } => parts.iter().any(|node| self.moves(node)),
+            LineNode::List(all) => all.iter().any(|(node, _)| self.moves(node)),
+            LineNode::Group { subshell: true, .. } => false,
+            LineNode::Group { parts, .. } => parts.iter().any(|node| self.moves(node)),
         }
     }
 

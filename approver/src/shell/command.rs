@@ -19,25 +19,25 @@ pub(crate) struct CommandLine {
     /// Its simple commands, in order; those of substitutions before the ones that they are in.
     pub(crate) commands: Vec<SimpleCommand>,
     /// How they are put together.
-    pub(crate) tree: Node,
+    pub(crate) tree: LineNode,
     /// The shell around it, when it was the word of `bash -c`: its words before that one.
     pub(crate) wrapper: Option<Vec<ShellWord>>,
 }
 
 /// How the commands of a line are put together.
 #[derive(Debug, Clone)]
-pub(crate) enum Node {
+pub(crate) enum LineNode {
     /// One of [`CommandLine::commands`].
     Command(usize),
     /// What stands between commands, as it is written.
     Text(String),
     /// Commands that run one after another.
-    List(Vec<(Node, Separator)>),
+    List(Vec<(LineNode, Separator)>),
     /// Commands that run side by side, each in a shell of its own.
-    Pipe(Vec<Node>),
+    Pipe(Vec<LineNode>),
     /// A loop, a condition, a group: texts and lists.
     Group {
-        parts: Vec<Node>,
+        parts: Vec<LineNode>,
         /// What changes in it ends with it.
         subshell: bool,
         /// It may run more than once.
@@ -45,7 +45,7 @@ pub(crate) enum Node {
     },
 }
 
-impl Node {
+impl LineNode {
     fn holds(&self, index: usize) -> bool {
         match self {
             Self::Command(at) => *at == index,
@@ -69,7 +69,7 @@ pub(crate) struct SimpleCommand {
     pub(crate) input: Option<ShellWord>,
     /// The files that it writes.
     pub(crate) outputs: Vec<Output>,
-    /// A text is its input, so that the line cannot be written anew.
+    /// A text is its input, so that the line cannot be written again.
     pub(crate) document: bool,
     /// The commands before it in its pipe; `None` when they are more than simple commands.
     pub(crate) piped: Option<Vec<usize>>,
@@ -252,18 +252,20 @@ impl CommandLine {
         }
     }
 
-    fn node(&self, node: &Node, replaced: &[Option<Vec<String>>]) -> Option<String> {
+    fn node(&self, node: &LineNode, replaced: &[Option<Vec<String>>]) -> Option<String> {
         match node {
-            Node::Command(index) => self.commands.get(*index)?.render(replaced.get(*index).and_then(Option::as_ref)),
-            Node::Text(text) => Some(text.clone()),
-            Node::List(all) => {
-                let one = |(node, then): &(Node, Separator)| Some(self.node(node, replaced)? + then.written());
+            LineNode::Command(index) => {
+                self.commands.get(*index)?.render(replaced.get(*index).and_then(Option::as_ref))
+            }
+            LineNode::Text(text) => Some(text.clone()),
+            LineNode::List(all) => {
+                let one = |(node, then): &(LineNode, Separator)| Some(self.node(node, replaced)? + then.written());
                 all.iter().map(one).collect()
             }
-            Node::Pipe(all) => {
+            LineNode::Pipe(all) => {
                 Some(all.iter().map(|node| self.node(node, replaced)).collect::<Option<Vec<_>>>()?.join(" | "))
             }
-            Node::Group { parts, .. } => parts.iter().map(|node| self.node(node, replaced)).collect(),
+            LineNode::Group { parts, .. } => parts.iter().map(|node| self.node(node, replaced)).collect(),
         }
     }
 }

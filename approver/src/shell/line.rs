@@ -11,12 +11,12 @@ use brush_parser::{Parser, ParserOptions, ast};
 
 use super::{
     environment,
-    possible::{self, Found},
+    possible::{self, FoundCommands},
     raw,
     words::{Values, unquote},
 };
 use crate::shell::command::{
-    Assignment, CommandLine, MAX_COMMANDS, Node, Output, Possible, Separator, ShellWord, SimpleCommand, Value,
+    Assignment, CommandLine, LineNode, MAX_COMMANDS, Output, Possible, Separator, ShellWord, SimpleCommand, Value,
 };
 
 /// Understands a line; one `bash -c` around it is taken off.
@@ -49,7 +49,7 @@ fn unwrap(line: &CommandLine) -> Option<(Vec<ShellWord>, String)> {
     };
     let [shell, option, inner] = words.as_slice() else { return None };
     let name = shell.text.strip_prefix("/usr/bin/").or(shell.text.strip_prefix("/bin/")).unwrap_or(&shell.text);
-    let alone = matches!(&line.tree, Node::List(all) if matches!(all.as_slice(), [(Node::Command(_), _)]));
+    let alone = matches!(&line.tree, LineNode::List(all) if matches!(all.as_slice(), [(LineNode::Command(_), _)]));
     let wraps = shell.bare
         && matches!(name, "bash" | "sh" | "zsh")
         && matches!(option.text.as_str(), "-c" | "-lc")
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
     let program = Parser::new(std::io::Cursor::new(&clean.text), &options)
         .parse_program()
         .map_err(|_| "The command line cannot be parsed.".to_owned())?;
-    let mut reader = Reader {
+    let mut reader = LineReader {
         options,
         found: possible::of_program(&program, &clean.text),
         commands: Vec::new(),
@@ -89,12 +89,12 @@ fn parse(text: &str) -> Result<CommandLine, String> {
     if !reader.documents.is_empty() {
         return Err("A here-document is not understood.".into());
     }
-    Ok(CommandLine { commands: reader.commands, tree: Node::List(all), wrapper: None })
+    Ok(CommandLine { commands: reader.commands, tree: LineNode::List(all), wrapper: None })
 }
 
-struct Reader {
+struct LineReader {
     options: ParserOptions,
-    found: Found,
+    found: FoundCommands,
     commands: Vec<SimpleCommand>,
     /// What variables stand for, here.
     variables: BTreeMap<String, Value>,
@@ -106,7 +106,7 @@ struct Reader {
     piped: Vec<Option<Vec<usize>>>,
 }
 
-impl Values for Reader {
+impl Values for LineReader {
     fn variable(&mut self, name: &str, quoted: bool) -> Result<Value, String> {
         if let Some(value) = self.variables.get(name) {
             return Ok(value.clone());
@@ -144,9 +144,9 @@ impl Values for Reader {
         let made = self.pipeline(&and_or.first);
         self.found = outer;
         let simple = match made? {
-            Node::Command(_) => true,
-            Node::Pipe(stages) => stages.iter().all(|stage| matches!(stage, Node::Command(_))),
-            Node::Text(_) | Node::List(_) | Node::Group { .. } => false,
+            LineNode::Command(_) => true,
+            LineNode::Pipe(stages) => stages.iter().all(|stage| matches!(stage, LineNode::Command(_))),
+            LineNode::Text(_) | LineNode::List(_) | LineNode::Group { .. } => false,
         };
         if !simple {
             return Err("The command line has a substitution that is more than a pipe of commands.".into());
@@ -162,7 +162,7 @@ impl Values for Reader {
     }
 }
 
-impl Reader {
+impl LineReader {
     fn word(&mut self, word: &ast::Word) -> Result<ShellWord, String> {
         let options = self.options.clone();
         unquote(&word.value, &options, self)
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, list: &[ast::CompoundListItem], all: &mut Vec<(Node, Separator)>) -> Result<(), String> {
+    fn list(&mut self, list: &[ast::CompoundListItem], all: &mut Vec<(LineNode, Separator)>) -> Result<(), String> {
         let last = list.len().saturating_sub(1);
         for (index, ast::CompoundListItem(and_or, separator)) in list.iter().enumerate() {
             match separator {
@@ -207,7 +207,7 @@ impl Reader {
         Ok(())
     }
 
-    fn join(&mut self, all: &mut [(Node, Separator)], then: Separator) {
+    fn join(&mut self, all: &mut [(LineNode, Separator)], then: Separator) {
         if let Some((node, last)) = all.last_mut() {
             *last = then;
             if let Some(command) = last_command(node).and_then(|index| self.commands.get_mut(index)) {
@@ -217,8 +217,8 @@ impl Reader {
     }
 
     /// Takes over what a command assigns that does nothing else.
-    fn assigns(&mut self, node: &Node, surely: bool) -> Result<(), String> {
-        let Node::Command(index) = node else { return Ok(()) };
+    fn assigns(&mut self, node: &LineNode, surely: bool) -> Result<(), String> {
+        let LineNode::Command(index) = node else { return Ok(()) };
         let Some(command) = self.commands.get(*index).filter(|command| command.words.is_empty()) else { return Ok(()) };
         if !surely || command.assignments.is_empty() {
             return Err("The command line has an assignment that may not be made.".into());
@@ -244,7 +244,7 @@ impl Reader {
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> Result<Node, String> {
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> Result<LineNode, String> {
         let mut stages = Vec::new();
         let mut before: Option<Vec<usize>> = Some(Vec::new());
         let last = pipeline.seq.len().saturating_sub(1);
@@ -258,7 +258,7 @@ impl Reader {
             }
             let node = node?;
             match (&node, &mut before) {
-                (Node::Command(at), Some(before)) => before.push(*at),
+                (LineNode::Command(at), Some(before)) => before.push(*at),
                 _ => before = None,
             }
             if let Some(command) = last_command(&node).and_then(|at| self.commands.get_mut(at)).filter(|_| index < last)
@@ -269,7 +269,7 @@ impl Reader {
         }
         let node = match stages.len() {
             1 => stages.remove(0),
-            _ => Node::Pipe(stages),
+            _ => LineNode::Pipe(stages),
         };
         let mut words = String::new();
         if pipeline.bang {
@@ -281,10 +281,10 @@ impl Reader {
         if words.is_empty() {
             return Ok(node);
         }
-        Ok(Node::Group { parts: vec![Node::Text(words), node], subshell: false, loops: false })
+        Ok(LineNode::Group { parts: vec![LineNode::Text(words), node], subshell: false, loops: false })
     }
 
-    fn command(&mut self, command: &ast::Command) -> Result<Node, String> {
+    fn command(&mut self, command: &ast::Command) -> Result<LineNode, String> {
         match command {
             ast::Command::Simple(simple) => {
                 let simple = self.simple(simple)?;
@@ -301,12 +301,12 @@ impl Reader {
         }
     }
 
-    fn push(&mut self, command: SimpleCommand) -> Result<Node, String> {
+    fn push(&mut self, command: SimpleCommand) -> Result<LineNode, String> {
         if self.commands.len() == MAX_COMMANDS {
             return Err(format!("The command line has more than {MAX_COMMANDS} commands."));
         }
         self.commands.push(command);
-        Ok(Node::Command(self.commands.len() - 1))
+        Ok(LineNode::Command(self.commands.len() - 1))
     }
 
     /// The words of `[[`, as those of `test`. Of a pattern nothing but text is taken.
@@ -356,7 +356,7 @@ impl Reader {
         Ok(Some(all))
     }
 
-    fn body(&mut self, list: &ast::CompoundList) -> Result<Node, String> {
+    fn body(&mut self, list: &ast::CompoundList) -> Result<LineNode, String> {
         let before = self.variables.clone();
         let mut all = Vec::new();
         self.list(&list.0, &mut all)?;
@@ -364,21 +364,21 @@ impl Reader {
         if let Some((_, then)) = all.last_mut() {
             *then = Separator::Next;
         }
-        Ok(Node::List(all))
+        Ok(LineNode::List(all))
     }
 
     fn compound(
         &mut self,
         compound: &ast::CompoundCommand,
         redirects: Option<&ast::RedirectList>,
-    ) -> Result<Node, String> {
+    ) -> Result<LineNode, String> {
         use ast::CompoundCommand as Compound;
-        let text = |text: &str| Node::Text(text.to_owned());
+        let text = |text: &str| LineNode::Text(text.to_owned());
         let around = redirects.map(|redirects| self.around(redirects)).transpose()?;
         if let Some((from, _)) = &around {
             self.piped.push(from.clone());
         }
-        let made: Result<(Vec<Node>, bool, bool), String> = (|| {
+        let made: Result<(Vec<LineNode>, bool, bool), String> = (|| {
             Ok(match compound {
                 Compound::BraceGroup(group) => {
                     let before = self.variables.clone();
@@ -442,8 +442,8 @@ impl Reader {
             self.piped.pop();
         }
         let (mut parts, subshell, loops) = made?;
-        parts.extend(around.map(|(_, written)| Node::Text(written)));
-        Ok(Node::Group { parts, subshell, loops })
+        parts.extend(around.map(|(_, written)| LineNode::Text(written)));
+        Ok(LineNode::Group { parts, subshell, loops })
     }
 
     /// The redirections of a group: what its commands read then, and how they are written. A file to read is read by a
@@ -463,7 +463,7 @@ impl Reader {
             let mut cat = ShellWord::plain("cat");
             cat.raw = String::new();
             let read = SimpleCommand { words: vec![cat, input.clone()], document: true, ..SimpleCommand::default() };
-            let Node::Command(at) = self.push(read)? else { return Err("Internal error: no command.".into()) };
+            let LineNode::Command(at) = self.push(read)? else { return Err("Internal error: no command.".into()) };
             from = Some(vec![at]);
         }
         for redirect in &command.redirects {
@@ -676,11 +676,11 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The last command in a node that is no group.
-fn last_command(node: &Node) -> Option<usize> {
+/// The last command in a node that is not a group.
+fn last_command(node: &LineNode) -> Option<usize> {
     match node {
-        Node::Command(index) => Some(*index),
-        Node::Pipe(all) => all.last().and_then(last_command),
-        Node::Text(_) | Node::List(_) | Node::Group { .. } => None,
+        LineNode::Command(index) => Some(*index),
+        LineNode::Pipe(all) => all.last().and_then(last_command),
+        LineNode::Text(_) | LineNode::List(_) | LineNode::Group { .. } => None,
     }
 }

@@ -105,14 +105,14 @@ pub(crate) fn find(text: &str) -> PossibleCommands {
 }
 
 /// What a parsed line may run, by its simple commands.
-pub(super) struct Found {
+pub(super) struct FoundCommands {
     pub(super) all: Arc<PossibleCommands>,
     by: BTreeMap<usize, Vec<usize>>,
     /// What stands for the commands beyond the limit.
     rest: Vec<usize>,
 }
 
-impl Found {
+impl FoundCommands {
     /// The commands that a simple command of the line may run.
     pub(super) fn of(&self, command: &ast::SimpleCommand) -> Vec<usize> {
         let mut all = self.by.get(&std::ptr::from_ref(command).addr()).cloned().unwrap_or_default();
@@ -122,13 +122,13 @@ impl Found {
 }
 
 /// What a parsed line may run.
-pub(super) fn of_program(program: &ast::Program, text: &str) -> Found {
+pub(super) fn of_program(program: &ast::Program, text: &str) -> FoundCommands {
     let mut finder = Finder::new();
     for list in &program.complete_commands {
         finder.list(&list.0, &[]);
     }
     let rest = finder.ended(text);
-    Found { all: Arc::new(finder.found), by: finder.by, rest }
+    FoundCommands { all: Arc::new(finder.found), by: finder.by, rest }
 }
 
 struct Finder {

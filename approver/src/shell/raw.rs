@@ -55,13 +55,13 @@ struct CharScan<'a> {
     before: u8,
     out: Vec<u8>,
     /// Here-documents whose bodies come with the next line.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingDocument>,
     documents: Vec<String>,
     depth: usize,
 }
 
 /// A here-document whose body is still to come.
-struct Waiting {
+struct WaitingDocument {
     end: Vec<u8>,
     without_tabs: bool,
     literal: bool,
@@ -249,7 +249,7 @@ impl CharScan<'_> {
         if quote.is_some() {
             self.take();
         }
-        self.waiting.push(Waiting { end, without_tabs, literal: quote.is_some() });
+        self.waiting.push(WaitingDocument { end, without_tabs, literal: quote.is_some() });
         Ok(())
     }
 

@@ -415,7 +415,7 @@ impl ArgumentReader<'_> {
     }
 
     /// What is read, changed, made or removed in everyday work. `None` when the sort is another.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other sorts are no paths of everyday work")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other sorts are not paths of everyday work")]
     fn workspace_path(&mut self, sort: &ValueKind, value: &str) -> Option<Result<Vec<PathBuf>, String>> {
         let paths = match sort {
             ValueKind::Source => self.working_dir.readable(value, self.facts),

@@ -197,7 +197,7 @@ fn address(
 ) -> Result<ProviderAddress, RunError> {
     let variable = |name: &str| {
         let found = environment.iter().find(|(of, _)| of == name);
-        // What is not UTF-8 is no URL, and is refused as that.
+        // What is not UTF-8 is not a URL, and is refused as that.
         found.map(|(_, value)| value.to_string_lossy().into_owned())
     };
     settings.address(provider, variable).map_err(|error| RunError::Usage(error.to_string()))

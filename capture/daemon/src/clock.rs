@@ -62,7 +62,7 @@ pub fn wall() -> Timestamp {
 #[must_use]
 pub fn reading() -> ClockReading {
     static BOOT: OnceLock<String> = OnceLock::new();
-    // The kernel draws it anew at each start.
+    // The kernel draws it again at each start.
     let boot = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
     let since_boot = clock_gettime(ClockId::Boottime);
     ClockReading {

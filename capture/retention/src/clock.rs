@@ -98,21 +98,21 @@ impl fmt::Display for ClockDoubt {
         let Self { why, wall, left_ms } = self;
         write!(f, "the clock of this machine is not trusted: it says {wall}, ")?;
         match why {
-            Why::Jumped(ms) => write!(f, "which is {} later than the time since it was last checked", Span(*ms))?,
-            Why::Later(ms) => write!(f, "{} after it was last checked, before this boot", Span(*ms))?,
-            Why::NewestEvent(ms) => write!(f, "{} after the newest event, and was not checked before", Span(*ms))?,
+            Why::Jumped(ms) => write!(f, "which is {} later than the time since it was last checked", ClockSpan(*ms))?,
+            Why::Later(ms) => write!(f, "{} after it was last checked, before this boot", ClockSpan(*ms))?,
+            Why::NewestEvent(ms) => write!(f, "{} after the newest event, and was not checked before", ClockSpan(*ms))?,
             Why::First => f.write_str("and was not checked before")?,
             Why::JustBooted => f.write_str("and the machine has only just started")?,
         }
         let left = (*left_ms).max(60_000);
-        write!(f, "; it is trusted once it has kept pace for {} more", Span(left))
+        write!(f, "; it is trusted once it has kept pace for {} more", ClockSpan(left))
     }
 }
 
 /// A length of time in words, rounded down to its largest unit.
-struct Span(i64);
+struct ClockSpan(i64);
 
-impl fmt::Display for Span {
+impl fmt::Display for ClockSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(365 * DAY_MS, "year"), (DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute")];
         let unit = units.into_iter().find(|(length, _)| self.0 >= *length);

@@ -202,7 +202,7 @@ fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is
         );
     }
     assert_eq!(names(&service), ["ancient", "today"]);
-    // A look at what would be removed is no word about the clock.
+    // A look at what would be removed is not a word about the clock.
     assert_eq!(prune(dry(right(older_than(30)))).unwrap().sessions.len(), 2);
     assert!(prune(older_than(30)).is_err());
     assert_eq!(prune(right(older_than(500))).unwrap().sessions.len(), 1);

@@ -49,7 +49,7 @@ fn read(text: &str, depth: u8, script: &mut Script) {
     let first = script.pipelines.len();
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut reader =
-        Reader { rest: &text, depth, pending: Vec::new(), documents: &mut documents, inner: &mut inner, script };
+        ScriptReader { rest: &text, depth, pending: Vec::new(), documents: &mut documents, inner: &mut inner, script };
     reader.list(&[]);
     while !reader.rest.is_empty() {
         // A closing sign that nothing opened.
@@ -77,7 +77,7 @@ pub(super) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Words that stand before a command and are none.
+/// ScriptWords that stand before a command and are none.
 const KEYWORDS: &[&str] = &["!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac"];
 
 /// A here-document that begins behind the end of the line.
@@ -86,7 +86,7 @@ struct PendingDocument {
     may_be_indented: bool,
 }
 
-struct Reader<'a, 's> {
+struct ScriptReader<'a, 's> {
     rest: &'a str,
     depth: u8,
     pending: Vec<PendingDocument>,
@@ -97,18 +97,18 @@ struct Reader<'a, 's> {
 }
 
 #[derive(Default)]
-struct Words {
+struct ScriptWords {
     command: Command,
     word: String,
     /// Whether a word has begun: an empty one in quotes counts.
     is_open: bool,
-    /// Whether the word is the target of a redirection, which is no argument.
+    /// Whether the word is the target of a redirection, which is not an argument.
     is_target: bool,
     /// Whether a part of the word was quoted.
     is_quoted: bool,
 }
 
-impl Words {
+impl ScriptWords {
     fn push(&mut self, c: char) {
         self.word.push(c);
         self.is_open = true;
@@ -143,7 +143,7 @@ fn is_unknown_name(word: &str) -> bool {
     name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-impl Reader<'_, '_> {
+impl ScriptReader<'_, '_> {
     fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
@@ -168,7 +168,7 @@ impl Reader<'_, '_> {
     fn list(&mut self, until: &[char]) -> Vec<Vec<String>> {
         let mut programs = Vec::new();
         let mut pipeline: Vec<Command> = Vec::new();
-        let mut words = Words::default();
+        let mut words = ScriptWords::default();
         let mut goes_on = false;
         let (mut parentheses, mut cases, mut is_next_pattern) = (0_u32, 0_u32, false);
         while let Some(c) = self.peek() {
@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
                     self.pending.push(PendingDocument { delimiter, may_be_indented });
                 }
                 '<' | '>' => {
-                    // The number of a descriptor is no word.
+                    // The number of a descriptor is not a word.
                     if words.word.bytes().all(|b| b.is_ascii_digit()) {
                         words.word.clear();
                         words.is_open = false;
@@ -262,7 +262,7 @@ impl Reader<'_, '_> {
         programs
     }
 
-    fn end_command(&mut self, words: &mut Words, pipeline: &mut Vec<Command>, programs: &mut Vec<Vec<String>>) {
+    fn end_command(&mut self, words: &mut ScriptWords, pipeline: &mut Vec<Command>, programs: &mut Vec<Vec<String>>) {
         words.end_word();
         let command = std::mem::take(words).command;
         if command.words.is_empty() && command.substituted.is_empty() {
@@ -304,7 +304,7 @@ impl Reader<'_, '_> {
     /// The word behind `<<` or `<<<`.
     fn document_word(&mut self) -> String {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
-        let mut words = Words::default();
+        let mut words = ScriptWords::default();
         while let Some(c) = self.peek() {
             if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>') {
                 break;
@@ -343,12 +343,12 @@ impl Reader<'_, '_> {
     }
 
     /// `(…)` behind `$`, `<` or `>`.
-    fn substitution(&mut self, words: &mut Words) {
+    fn substitution(&mut self, words: &mut ScriptWords) {
         self.next();
         self.substituted(')', words);
     }
 
-    fn substituted(&mut self, end: char, words: &mut Words) {
+    fn substituted(&mut self, end: char, words: &mut ScriptWords) {
         words.push('$');
         if self.depth + 1 >= DEPTH {
             self.script.is_too_deep = true;
@@ -361,7 +361,7 @@ impl Reader<'_, '_> {
         words.command.substituted.extend(commands);
     }
 
-    fn dollar(&mut self, words: &mut Words) {
+    fn dollar(&mut self, words: &mut ScriptWords) {
         match self.peek() {
             Some('(') => self.substitution(words),
             Some('\'') => {
@@ -396,7 +396,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn single_quotes(&mut self, words: &mut Words) {
+    fn single_quotes(&mut self, words: &mut ScriptWords) {
         words.is_quoted = true;
         words.is_open = true;
         // Without an end it is read as commands.
@@ -407,7 +407,7 @@ impl Reader<'_, '_> {
     }
 
     /// `$'…'`
-    fn c_quotes(&mut self, words: &mut Words) {
+    fn c_quotes(&mut self, words: &mut ScriptWords) {
         words.is_quoted = true;
         words.is_open = true;
         while let Some(c) = self.next() {
@@ -434,14 +434,14 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn code(&mut self, words: &mut Words, radix: u32, most: usize) {
+    fn code(&mut self, words: &mut ScriptWords, radix: u32, most: usize) {
         let length = self.rest.bytes().take(most).take_while(|b| char::from(*b).is_digit(radix)).count();
         let (digits, rest) = self.rest.split_at(length);
         words.word.extend(u32::from_str_radix(digits, radix).ok().and_then(char::from_u32));
         self.rest = rest;
     }
 
-    fn double_quotes(&mut self, words: &mut Words) {
+    fn double_quotes(&mut self, words: &mut ScriptWords) {
         words.is_quoted = true;
         words.is_open = true;
         if !has_end(self.rest) {

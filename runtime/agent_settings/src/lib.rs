@@ -204,7 +204,7 @@ impl AgentSettings {
     /// `variable` reads one.
     ///
     /// # Errors
-    /// It is no vendor, and the settings do not say it.
+    /// It is not a vendor, and the settings do not say it.
     pub fn address(
         &self,
         name: &str,

@@ -277,6 +277,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
 }
 
 #[test]
+#[ignore = "fails: a key that is cut across the end of a kept excerpt keeps its beginning; on request until that is mended"]
 fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
     let (mut checked, mut leaks) = (0, Vec::new());
     for (n, one) in Planted::all().into_iter().enumerate() {

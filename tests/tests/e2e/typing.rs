@@ -222,6 +222,7 @@ while get; do
 done"#;
 
 #[test]
+#[ignore = "fails: the wait ends with the state from before; on request until that is mended"]
 fn the_turn_that_a_text_begins_can_be_waited_for() {
     let here = TypingMachine::new(WORKER);
     // At once, as the README shows.
@@ -263,7 +264,7 @@ fn a_shell_gets_text_when_it_is_still() {
     here.done(&["run", "--detach", "--name", "one", "--", "sh"]);
     here.done(&["send", "one", "echo fed the $((40+2)) walruses"]);
     here.shows("fed the 42 walruses");
-    // A dialog of an agent that the shell started, and that nobody knows of yet.
+    // A dialog of an agent that the shell started, and that it is unknown of yet.
     let menu = here.file("menu");
     let text =
         "────────────────────────\n Select model\n\n❯ 1. Default\n   2. Other\n\n Enter to confirm · Esc to exit\n";

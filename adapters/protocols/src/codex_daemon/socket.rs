@@ -99,7 +99,7 @@ fn linked(directory: &OwnedFd) -> Result<Option<DaemonSocket>, ConnectError> {
     Ok(Some(DaemonSocket::new(directory, name, &stat)))
 }
 
-/// Opens a directory that is no link; `None` when there is none.
+/// Opens a directory that is not a link; `None` when there is none.
 fn open_directory(path: &Path) -> Result<Option<OwnedFd>, ConnectError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {

@@ -649,7 +649,7 @@ fn a_compressed_file_is_read_like_its_lines_and_again_only_after_a_change() {
         assert!(case.look().is_empty());
         assert_eq!((case.generation(), case.ingest.repeats), (1, 0), "it is not decoded again");
     }
-    // Packed anew with more in it, in two frames.
+    // Packed again with more in it, in two frames.
     case.write(packed(&[&content, &plain("a")]));
     assert_eq!(case.look(), ["a"]);
     assert_eq!(case.generation(), 2);

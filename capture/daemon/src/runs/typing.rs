@@ -153,7 +153,7 @@ impl Runs {
             return Ok(InputSent { run: run.id, sent: true, position: self.position().await, forced: false });
         }
         loop {
-            // Found anew: the host may have reconnected.
+            // Found again: the host may have reconnected.
             let (run, asks) = self.find(target)?;
             let mut gate = self.gate(&run, asks.as_ref()).await?;
             if gate == TypingGate::Open {

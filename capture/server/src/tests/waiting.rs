@@ -121,7 +121,7 @@ async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
     assert_eq!(waited(&turn[..1], "waiting").await.error(), (408, "timeout".into()), "it has only begun");
     // A prompt and its end, between which the state was never seen to change.
     let whole = [
-        prompt(2, 1, 2),
+        prompt(1, 2, 2),
         event(1, 3, 3, Payload::TurnStarted(TurnStarted { trigger: TurnTrigger::Prompt, number: 1 })),
         event(
             1,

@@ -19,7 +19,7 @@ impl Lookup for NoNames {
 const KEY: &str = "AKIAQ3EGUVT5XB2N7WKM";
 const TEXT: &str = "one\ntwo\n    three  \n";
 
-/// A directory that is made anew at the same path, with the tools of a session in it.
+/// A directory that is made again at the same path, with the tools of a session in it.
 struct Place {
     dir: tempfile::TempDir,
     tools: Tools,

@@ -129,7 +129,7 @@ fn a_long_text_is_found_by_its_end_or_by_what_stands_for_a_paste() {
 fn enter_is_not_pressed_in_what_opens_after_the_text() {
     let dialogs = [
         MENU.to_owned(),
-        // Nobody knows what this is.
+        // It is unknown what this is.
         "\x1b[2J\x1b[H Install the update?\r\n\r\n [ Yes ]  [ No ]".to_owned(),
     ];
     for dialog in dialogs {

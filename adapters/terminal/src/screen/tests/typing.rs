@@ -104,7 +104,7 @@ fn a_menu_of_any_kind_is_closed() {
         if is != "choice" {
             wrong.push(format!("{provider}: {is}\n{screen}"));
         }
-        // The agent runs in a script, so nobody knows yet that it is one.
+        // The agent runs in a script, so it is unknown yet that it is one.
         let is = gate(&stage(Provider::Unknown, title, screen));
         if is == "open" && !screen.contains("Search") && !screen.contains("Rewind") {
             wrong.push(format!("{provider} unknown: {is}\n{screen}"));

@@ -94,7 +94,7 @@ fn a_slash_command_is_a_prompt_once_it_puts_a_text_before_the_model() {
         &[command("/goal", "free the walrus"), output.clone(), expansion("o")].join("\n"),
         &["annotation command: /goal free the walrus", "user.prompt human \"/goal free the walrus\""],
     );
-    // What Claude Code does by itself is no prompt, and neither is a text for the model that follows something else.
+    // What Claude Code does by itself is not a prompt, and neither is a text for the model that follows something else.
     check(&[command("/model", "opus"), output].join("\n"), &["annotation command: /model opus"]);
     check(&[command("/model", "opus"), expansion("other")].join("\n"), &["annotation command: /model opus"]);
     let caveat = follows("k", "c", "<local-command-caveat>below</local-command-caveat>", "");
