@@ -7,13 +7,14 @@ mod effects;
 mod kinds;
 mod secrets;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use effects::{deletes_elsewhere, takes_packages_elsewhere, takes_the_machine};
 pub(crate) use kinds::Danger;
 
 use crate::{
     facts::Facts,
+    paths::lexical,
     request::PermissionRequest,
     shell::{Possible, PossibleCommand, PossibleCommands},
 };
@@ -111,19 +112,4 @@ impl<'a> DangerScan<'a> {
         };
         self.dirs.iter().map(|dir| lexical(&dir.join(&path))).collect()
     }
-}
-
-/// The path without `.` and `..`.
-fn lexical(path: &Path) -> PathBuf {
-    let mut done = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                done.pop();
-            }
-            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => done.push(part),
-        }
-    }
-    done
 }

@@ -270,7 +270,7 @@ impl WorkingDir {
 }
 
 /// The path without `.` and `..`, links not followed.
-fn lexical(path: &Path) -> PathBuf {
+pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut done = PathBuf::new();
     for part in path.components() {
         match part {

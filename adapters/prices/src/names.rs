@@ -37,16 +37,7 @@ pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
     let plain = without_effort(unversioned);
     let undated = without_date(plain);
     let bare = undated.strip_suffix("-latest").unwrap_or(undated);
-    [without_date(&whole), plain, undated, bare]
-        .map(str::to_owned)
-        .into_iter()
-        .fold(vec![whole], |mut names, name| {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-            names
-        })
-        .into_iter()
+    [whole.as_str(), without_date(&whole), plain, undated, bare].map(str::to_owned).into_iter()
 }
 
 /// A Bedrock name without the region and the vendor that stand before it, `eu.anthropic.` or `anthropic.`; `None` when it is

@@ -299,7 +299,7 @@ impl TranscriptDecoder {
             // A summary has no time of its own, and the line may be a copy.
             out.events[before..].iter_mut().for_each(|event| event.created_at = None);
         }
-        self.carried.last_uuid = Some(uuid.to_owned());
+        uuid.clone_into(self.carried.last_uuid.get_or_insert_default());
     }
 
     fn entitle(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, block: u32, title: String, out: &mut Decoded) {

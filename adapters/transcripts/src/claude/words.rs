@@ -91,6 +91,9 @@ fn is_tag(text: &str, tag: &str) -> bool {
 /// The text without the remarks that Claude Code puts before and behind what a user typed. A remark that has no end is
 /// left where it is.
 fn without_remarks(text: &str) -> Cow<'_, str> {
+    if !text.contains('<') {
+        return Cow::Borrowed(text);
+    }
     let mut rest = text;
     let mut kept = String::new();
     while let Some((at, end)) = REMARKS.iter().filter_map(|tag| remark(rest, tag)).min() {

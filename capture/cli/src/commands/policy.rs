@@ -351,8 +351,8 @@ fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> 
 
 /// Whether two rules of one preset do not match for the same reason, so that one line says it of both.
 fn is_same_miss(one: &TriedRule, other: &TriedRule) -> bool {
-    let said = |tried: &TriedRule| (tried.decision, tried.why.clone(), preset_of(tried).map(str::to_owned));
-    !one.matched && !other.matched && preset_of(one).is_some() && said(one) == said(other)
+    let is_of_one_preset = preset_of(one).is_some() && preset_of(one) == preset_of(other);
+    is_of_one_preset && !one.matched && !other.matched && (one.decision, &one.why) == (other.decision, &other.why)
 }
 
 /// The preset that a rule comes from; `None` for the user's own rules.

@@ -275,7 +275,7 @@ fn a_doubt_says_what_is_wrong_and_how_long_it_lasts() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(
-        [0, 59_000, 61_000, 7_200_000, 3 * DAY_MS].map(|ms| Span(ms).to_string()),
+        [0, 59_000, 61_000, 7_200_000, 3 * DAY_MS].map(|ms| ClockSpan(ms).to_string()),
         ["0 seconds", "59 seconds", "1 minute", "2 hours", "3 days"]
     );
 }
