@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::rule::{KnownSafe, PolicyRule, RequestPart};
 use crate::{
-    develop,
+    develop::{self, Work},
     facts::Facts,
     paths::WorkingDir,
     policy::{
@@ -214,7 +214,12 @@ struct PartVerdict {
 
 impl PartVerdict {
     fn explained(self, words: Vec<String>) -> ExplainedPart {
-        ExplainedPart { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
+        let reach = match self.by_tables.and_then(KnownSafe::work) {
+            Some(Work::Builds) => 2,
+            Some(Work::Changes) => 1,
+            None => 0,
+        };
+        ExplainedPart { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried, reach }
     }
 }
 
@@ -281,7 +286,7 @@ fn first<'a>(
     None
 }
 
-/// Deny beats ask beats allow; of equals the first is named. `rewrite` is `Some(None)` when one is
+/// Deny beats ask beats allow; of equals the one that may do most is named, then the first. `rewrite` is `Some(None)` when one is
 /// needed and cannot be written.
 fn conclude(
     parts: Vec<ExplainedPart>,
@@ -289,7 +294,7 @@ fn conclude(
     wrapper: Vec<String>,
     rewrite: Option<Option<String>>,
 ) -> Explanation {
-    let strictest = parts.iter().rev().max_by_key(|part| part.verdict);
+    let strictest = parts.iter().rev().max_by_key(|part| (part.verdict, part.reach));
     let mut decision = match strictest {
         Some(part) => {
             Decision { verdict: part.verdict, rewrite: None, rule: part.rule.clone(), reason: part.reason.clone() }

@@ -32,6 +32,9 @@ pub struct ExplainedPart {
     pub reason: String,
     /// Every rule that was tried, in order.
     pub tried: Vec<TriedRule>,
+    /// How much the rule lets happen: of several allowed commands, the one that may do most speaks for the line.
+    #[serde(skip)]
+    pub(crate) reach: u8,
 }
 
 /// A rule that was compared with a part of a request.

@@ -235,6 +235,10 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
         let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
         all.extend(preset(below)?.own);
     }
+    // Whatever a preset allows, its denials come first.
+    if matches!(whose, PolicyOwner::Preset(_)) {
+        all.sort_by_key(|rule| rule.danger.is_none());
+    }
     Ok(all)
 }
 

@@ -361,8 +361,11 @@ fn an_account_tells_every_rule() {
     let account = Policy::preset(Preset::ReadOnly).explain(&request("bash -lc 'ls | make'"), &facts());
     assert_eq!(account.wrapper, ["bash", "-lc"]);
     assert_eq!(account.parts.len(), 2);
-    assert!(account.parts[0].tried[0].matched && !account.parts[1].tried[0].matched);
-    assert!(account.parts[1].tried[0].why.contains("`make`"), "{account:?}");
+    let tools = |part: usize| account.parts[part].tried.iter().find(|tried| tried.rule == "read-only/tools").unwrap();
+    assert!(tools(0).matched && !tools(1).matched);
+    assert!(tools(1).why.contains("`make`"), "{account:?}");
+    let first: Vec<_> = account.parts[1].tried.iter().map(|tried| tried.decision).collect();
+    assert_eq!(first.first(), Some(&Verdict::Deny), "what a preset denies comes first");
     let account = Policy::preset(Preset::ReadOnly).explain(&request("ls $x"), &facts());
     assert!(account.not_understood.unwrap().contains("variable"));
 }

@@ -1,199 +1,45 @@
-//! Which variables a line may set without changing what runs.
+//! Which variables a line may set without changing what runs. The table is data (`variables.toml`).
 
-/// Variables that programs of every kind take a word or a number from, and nothing else.
-const HARMLESS: &[&str] = &[
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLUMNS",
-    "LINES",
-    "TERM",
-    "CI",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "CARGO_TERM_COLOR",
-    "CARGO_INCREMENTAL",
-    "PYTHONUNBUFFERED",
-    "PYTHONDONTWRITEBYTECODE",
-    "NODE_ENV",
-    "CGO_ENABLED",
-    "GOOS",
-    "GOARCH",
-    "PROPTEST_CASES",
-    "INSTA_UPDATE",
-    "VITE_CJS_IGNORE_WARNING",
-    "UV_FROZEN",
-];
+use std::sync::LazyLock;
 
-/// Whose values are told, as `printenv` may.
-const TOLD: &[&str] = &[
-    "HOME",
-    "PATH",
-    "PWD",
-    "OLDPWD",
-    "SHELL",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "TZ",
-    "HOSTNAME",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "VIRTUAL_ENV",
-    "CONDA_DEFAULT_ENV",
-    "JAVA_HOME",
-    "GOPATH",
-    "GOROOT",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "NODE_ENV",
-    "CI",
-];
+use serde::Deserialize;
 
-/// What begins, holds or ends the names of variables by which shells, loaders and programs find or run something.
-const BEGINS: &[&str] = &[
-    "LD_",
-    "DYLD_",
-    "GIT_",
-    "BASH",
-    "ZSH",
-    "ZDOTDIR",
-    "PYTHON",
-    "NODE",
-    "NPM",
-    "YARN",
-    "PNPM",
-    "RUBY",
-    "GEM_",
-    "BUNDLE",
-    "PERL",
-    "JAVA",
-    "_JAVA",
-    "JDK",
-    "MAVEN",
-    "GRADLE",
-    "RUST",
-    "CARGO",
-    "GO",
-    "CC",
-    "CXX",
-    "CPP",
-    "AR",
-    "MAKE",
-    "MFLAGS",
-    "CMAKE",
-    "PS",
-    "GREP_",
-    "RIPGREP",
-    "LS_",
-    "LESS",
-    "GLIBC",
-    "MALLOC",
-    "LOC",
-    "NLS",
-    "GCONV",
-    "RES_",
-    "HOST",
-    "SSH",
-    "SSL",
-    "CURL",
-    "WGET",
-    "AWS",
-    "DOCKER",
-    "KUBE",
-    "XDG_",
-    "HIST",
-    "POSIX",
-    "AWK",
-    "GAWK",
-    "MAGIC",
-    "TMP",
-    "TEMP",
-    "ENV",
-    "IFS",
-    "CD",
-    "HOME",
-    "PWD",
-    "OLDPWD",
-    "USER",
-    "LOGNAME",
-    "MAIL",
-    "EDITOR",
-    "VISUAL",
-    "BROWSER",
-    "MAN",
-    "PROMPT",
-    "FPATH",
-    "MODULE",
-    "NULL",
-    "READNULL",
-    "FUNC",
-    "OPT",
-    "RANDOM",
-    "SECONDS",
-    "TMOUT",
-    "GLOB",
-    "FIGNORE",
-    "INPUTRC",
-    "TERMINFO",
-    "TERMCAP",
-    "JQ_",
-    "FIND",
-    "TREE",
-    "STATUS",
-    "ARGV",
-    "WORDCHARS",
-    "CAPTURE",
-    "CLAUDE",
-    "CODEX",
-    "GEMINI",
-    "NIX",
-    "DBUS",
-    "DISPLAY",
-    "GTK",
-    "QT",
-    "QUOTING",
-    "BLOCK",
-    "DU_",
-    "DF_",
-    "TIME",
-    "TABSIZE",
-    "_",
-    "REPLY",
-    "LINENO",
-    "PIPESTATUS",
-    "UID",
-    "EUID",
-    "PPID",
-];
-const HOLDS: &[&str] = &[
-    "PATH", "PRELOAD", "OPTION", "OPTS", "FLAGS", "COMMAND", "CONFIG", "INIT", "HOOK", "EXEC", "SHELL", "PAGER",
-    "EDITOR", "PROXY", "WRAPPER", "LIBRAR", "PLUGIN", "STARTUP", "LOADER", "PASS", "SECRET", "TOKEN",
-];
+/// The table of variables.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VariableTable {
+    /// Programs take a word or a number from them, and nothing else.
+    harmless: Vec<String>,
+    /// Anybody may be told their values.
+    told: Vec<String>,
+    /// How names begin by which shells and programs find or run something.
+    begins: Vec<String>,
+    /// What such names hold.
+    holds: Vec<String>,
+}
+
+#[expect(clippy::panic, reason = "the table is part of the program, and a test reads it")]
+static TABLE: LazyLock<VariableTable> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../variables.toml")).unwrap_or_else(|error| panic!("variables.toml: {error}"))
+});
+
+fn is_in(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known == name)
+}
 
 /// Whether a line may give this variable a value, for itself. Shells and what they run take nothing from it.
 pub(crate) fn is_free(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     // Some are just one letter longer than a harmless word.
-    let begins = BEGINS.iter().any(|start| {
+    let begins = TABLE.begins.iter().any(|start| {
         upper == start.trim_end_matches('_')
-            || upper.starts_with(start) && (start.len() > 2 || start.ends_with('_') && *start != "_")
+            || upper.starts_with(start.as_str()) && (start.len() > 2 || start.ends_with('_') && start != "_")
     });
     let runs_commands = upper.ends_with("RC") && upper != "SRC" || upper.ends_with("CMD");
     !name.starts_with('_')
         && !begins
         && !runs_commands
-        && !HOLDS.iter().any(|part| upper.contains(part))
+        && !TABLE.holds.iter().any(|part| upper.contains(part.as_str()))
         && !is_prompt(&upper)
 }
 
@@ -208,7 +54,7 @@ pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
         let zone = |c: char| c.is_ascii_alphanumeric() || "_+-/".contains(c);
         return value.chars().all(zone) && !value.starts_with('/') && value.len() <= 64;
     }
-    if HARMLESS.contains(&name) || name.starts_with("LC_") {
+    if is_in(&TABLE.harmless, name) || name.starts_with("LC_") {
         return word && !value.contains("..");
     }
     // A number names no file and no option.
@@ -218,12 +64,12 @@ pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
 
 /// Whether `NAME=value` may stand before a program that runs code of the repository.
 pub(crate) fn is_usual(name: &str, value: &str) -> bool {
-    (HARMLESS.contains(&name) || name.starts_with("LC_")) && is_harmless(name, value)
+    (is_in(&TABLE.harmless, name) || name.starts_with("LC_")) && is_harmless(name, value)
 }
 
 /// Whether anybody may be told the value of a variable.
 pub(crate) fn is_told(name: &str) -> bool {
-    TOLD.contains(&name)
+    is_in(&TABLE.told, name)
 }
 
 #[cfg(test)]

@@ -67,6 +67,16 @@ fn everyday_work_is_allowed_and_nothing_else() {
 }
 
 #[test]
+fn a_line_that_runs_code_of_the_repository_says_so() {
+    for text in ["cargo test", "ls && cargo test", "cargo test | tail", "touch src/a.rs; make", "cargo test > test.log"]
+    {
+        let (verdict, rule, reason) = judged(Preset::Develop, &workspace(), text);
+        assert_eq!((verdict, rule.as_str()), (Verdict::Allow, "develop/builds"), "{text}: {reason}");
+        assert!(reason.contains("runs the repository's code"), "{text}: {reason}");
+    }
+}
+
+#[test]
 fn every_preset_denies_what_no_agent_should_do() {
     let facts = workspace();
     for preset in [Preset::Denials, Preset::ReadOnly, Preset::WorkspaceEdits] {

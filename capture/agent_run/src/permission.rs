@@ -97,7 +97,7 @@ impl InProcess {
     }
 
     /// The decision about a call that changes nothing as things are. Its result may tell what is in its files, so that
-    /// it is asked about like a read of them.
+    /// the person is asked, as for a read of them.
     #[must_use]
     pub(crate) fn without_effect(&self, call: &PreviewedCall) -> Option<CallDecision> {
         let facts = &call.asked.facts;

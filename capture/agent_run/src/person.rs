@@ -119,7 +119,7 @@ fn shown(question: &PermissionQuestion, size: (usize, usize)) -> ShownQuestion {
     ShownQuestion { text: format!("{text}{long}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }
 }
 
-/// A question as it stands on the terminal.
+/// A question as the terminal shows it.
 struct ShownQuestion {
     text: String,
     /// Whether it is longer than the screen, so that one key does not allow it.

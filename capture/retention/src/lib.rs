@@ -292,7 +292,7 @@ fn requested(
     (ticket, IngestInput::Remove(Box::new(request)), removed)
 }
 
-/// Takes a request back when nobody waits for it any more.
+/// Takes a request back when its sender stopped waiting.
 struct Withdrawn(RemovalTicket);
 
 impl Drop for Withdrawn {

@@ -191,7 +191,7 @@ impl ScriptReader<'_, '_> {
                     self.rest = &self.rest[end..];
                 }
                 '\n' | '\r' => {
-                    let is_empty = words.command.words.is_empty() && !words.is_open;
+                    let is_empty = words.command.words.is_empty() && !words.is_open && !words.is_target;
                     self.documents();
                     // Behind `|` the next line goes on.
                     if !(goes_on && is_empty) {

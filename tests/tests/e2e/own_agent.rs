@@ -294,6 +294,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
             call(tool("bash", json!({ "command": "sed -i s/first/1st/ notes.txt" }))),
             call(edit()),
             call(edit()),
+            call(tool("read", json!({ "path": "notes.txt" }))),
             // What is there already, and what is reserved.
             write("1st line\n2nd line\n"),
             call(tool("skill", json!({ "name": "deploy" }))),
@@ -306,7 +307,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     user.expect("or say what to do instead: ");
     user.types("y\n");
     user.expect("edit: notes.txt changed since it was read");
-    // The model was told what changed, and the next edit is asked about with what it changes.
+    // The model was told what changed, and the question of the next edit shows its change.
     user.expect("+2nd line");
     user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "1st line\nsecond line\n");
@@ -315,8 +316,8 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     assert_eq!(house.notes(), "1st line\n2nd line\n");
     let results = house.model.results("edit");
     assert!(results[2].contains("nothing was written") && results[2].contains("+1st line"), "{results:?}");
-    assert!(results[4].contains("has this content already"), "{results:?}");
-    assert!(results[5].contains("skill is not available"), "{results:?}");
+    assert!(results[5].contains("has this content already"), "{results:?}");
+    assert!(results[6].contains("skill is not available"), "{results:?}");
     assert_eq!(
         house
             .entries("capture.decided")
@@ -379,11 +380,11 @@ fn a_gateway_that_a_variable_names_gets_the_requests_and_no_other_host_the_key()
     let at_gateway = run(&house.model.url(), "where");
     assert_eq!((at_gateway.code, at_gateway.out.as_str()), (Some(0), "Here.\n"), "{at_gateway:?}");
     assert!(at_gateway.err.contains(&format!("at {} (ANTHROPIC_BASE_URL)", house.model.url())), "{at_gateway:?}");
-    for address in ["http://gateway.test", "ftp://gateway.test", "gateway", "https://user:word@gateway.test"] {
+    for address in ["http://gateway.test", "ftp://gateway.test", "gateway", "https://user:hunter2@gateway.test"] {
         let refused = run(address, "where");
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.err.contains("the variable ANTHROPIC_BASE_URL: "), "{refused:?}");
-        assert!(!refused.err.contains("word") && !refused.err.contains(&key()), "{refused:?}");
+        assert!(!refused.err.contains("hunter2") && !refused.err.contains(&key()), "{refused:?}");
     }
     let mut doctor = house.machine.command(&["doctor"]);
     doctor.env("ANTHROPIC_API_KEY", key()).env("ANTHROPIC_BASE_URL", "http://gateway.test");

@@ -422,8 +422,9 @@ impl Held {
 #[test]
 fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
     let machine = Machine::new(PROGRAM);
-    let server = machine.serve();
+    // What is written while the server runs is at work, whatever its lines say.
     let (id, path) = write(&machine, 1, "ancient");
+    let server = machine.serve();
     server.caught_up(&id, &path);
     let own_id = server.session(&id)["id"].as_str().unwrap().to_owned();
     let prune = json!({"older_than_s": 3_600}).to_string();
@@ -507,12 +508,13 @@ fn a_session_that_is_indexed_only_in_part_is_forgotten() {
 #[test]
 fn a_pruned_session_is_forgotten_by_any_of_its_ids() {
     let machine = Machine::new(PROGRAM);
+    // What is written while the server runs is at work, whatever its lines say.
+    let written: Vec<_> = (1..=4).map(|n| write(&machine, n, &planted())).collect();
     let mut server = machine.serve();
     let mut pruned = Vec::new();
-    for n in 1..=4 {
-        let (id, path) = write(&machine, n, &planted());
-        server.caught_up(&id, &path);
-        pruned.push((id.clone(), server.session(&id)["id"].as_str().unwrap().to_owned()));
+    for (id, path) in &written {
+        server.caught_up(id, path);
+        pruned.push((id.clone(), server.session(id)["id"].as_str().unwrap().to_owned()));
     }
     has(&says(&machine, &["prune", "--older-than", "1h", "--yes"], 0), &["removed 4 sessions"]);
     let elsewhere = says(&machine, &["forget", "nobody", "--yes"], 4);

@@ -87,6 +87,8 @@ pub enum FromScreen {
     Prompt(PromptKeys),
     /// The server wants to know whether somebody is there.
     Presence(RequestReply),
+    /// The screen allows text, and the server wants to know whether somebody else is typing.
+    Gate(RequestReply),
     /// The server wants the terminal to have this size, or that of the terminal that types.
     Resize(Option<Size>, RequestReply),
     /// The server wants this written to those who look on.
@@ -534,8 +536,10 @@ impl ScreenThread {
             }
             HostRequest::Presence => return self.send(FromScreen::Presence(reply)),
             HostRequest::Gate => {
-                let gate = self.typing_gate();
-                return reply(as_json(gate));
+                return match self.typing_gate() {
+                    Some(TypingGate::Open) => self.send(FromScreen::Gate(reply)),
+                    closed => reply(as_json(closed)),
+                };
             }
             HostRequest::Prompt { text, submit } => {
                 if self.answering.is_some() || self.prompting.is_some() {

@@ -403,6 +403,10 @@ impl Relay {
                     let presence = self.presence();
                     reply(serde_json::to_value(presence).map_err(|error| error.to_string()));
                 }
+                FromScreen::Gate(reply) => {
+                    let gate = super::type_prompt::gate(self.state.typed.map(|at| at.elapsed()));
+                    reply(serde_json::to_value(gate).map_err(|error| error.to_string()));
+                }
                 FromScreen::DialogShown(mark) => {
                     self.state.stood = Some((mark, self.pty.foreground().map(|group| group.as_raw_nonzero().get())));
                 }

@@ -21,6 +21,8 @@ use crate::screen::{Observer, PromptMark};
 
 /// Least time since somebody last typed before a text is typed: their own may still be in the input line.
 const HANDS_OFF: Duration = Duration::from_secs(5);
+/// Why nothing is typed then.
+const SOMEBODY_TYPES: &str = "somebody is typing";
 /// Time between a text and its Enter, ms: agents treat what arrives in one piece as a paste.
 const BEFORE_ENTER_MS: i64 = 300;
 /// Time within which the screen shows a text that was typed, ms.
@@ -94,9 +96,18 @@ pub fn may_type(keys: &PromptKeys, facts: &InputFacts) -> Result<(), PromptTyped
         None => HANDS_OFF,
     };
     if facts.typed.is_some_and(|ago| ago < hands_off) {
-        return Err(PromptTyped::No("somebody is typing"));
+        return Err(PromptTyped::No(SOMEBODY_TYPES));
     }
     Ok(())
+}
+
+/// Whether text may be typed at an open prompt, by the time since somebody last typed.
+pub fn gate(typed: Option<Duration>) -> TypingGate {
+    if typed.is_some_and(|ago| ago < HANDS_OFF) {
+        TypingGate::Busy { shows: SOMEBODY_TYPES.into() }
+    } else {
+        TypingGate::Open
+    }
 }
 
 /// What to do next.

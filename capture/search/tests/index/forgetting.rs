@@ -140,7 +140,7 @@ fn what_was_not_erased_before_a_restart_is_erased_after_it() {
         let index = log.full_index();
         let id = log.forget("claude/planted");
         if order_was_given {
-            // Nobody waits for it.
+            // The test does not wait for it.
             let _late = index.index.erase_sessions(&[id], std::time::Duration::ZERO);
         }
         drop(index);

@@ -102,7 +102,7 @@ fn a_call_without_effect_is_answered_by_its_tool_and_never_run() {
     world.inspect_all();
     world.decide_all(&CallDecision { verdict: CallVerdict::NoEffect, ..allow() });
     world.return_all("it changed since it was read");
-    // What follows it is looked at again and asked about.
+    // The next call is inspected again, and the person is asked.
     world.run_calls("written");
     assert_eq!(world.talk()[2..4], ["t it changed since it was read", "t written"]);
     assert_eq!(world.ran.iter().map(|(call, _)| call.index).collect::<Vec<_>>(), [1]);
