@@ -69,6 +69,13 @@ pub struct OpenCall {
     pub at: Timestamp,
 }
 
+impl OpenCall {
+    /// The files that an edit is about. A single one was shortened, without its secrets.
+    pub(crate) fn edited_files(&self) -> &[String] {
+        if self.files.is_empty() { self.shown.as_slice() } else { &self.files }
+    }
+}
+
 impl Conversation {
     /// Records a call.
     pub fn called(&mut self, call: OpenCall) {

@@ -80,16 +80,13 @@ impl TurnWork {
         }
     }
 
-    /// Takes in a call that ended; `files` are those of an edit that is about several.
+    /// Takes in a call that ended; `files` are those that an edit is about, without secrets when they were shortened.
     pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, files: &[String], failed: Option<FailureKind>) {
         match call.outcome {
             ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
             ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
             ToolOutcome::Ok | ToolOutcome::Error => match (call.tool, call.title) {
-                (ToolKind::Edit, Some(file)) if call.outcome == ToolOutcome::Ok => match files {
-                    [] => self.changed(file),
-                    files => files.iter().for_each(|file| self.changed(file)),
-                },
+                (ToolKind::Edit, _) if call.outcome == ToolOutcome::Ok => files.iter().for_each(|file| self.changed(file)),
                 (ToolKind::Execute, Some(command)) if runs_tests(command) => {
                     let passed = call.outcome == ToolOutcome::Ok && failed.is_none();
                     let count = if passed { &mut self.tests_passed } else { &mut self.tests_failed };
@@ -197,24 +194,22 @@ mod tests {
     #[test]
     fn a_file_is_named_once_and_only_if_it_was_changed() {
         let mut work = TurnWork::default();
-        let edit = |file, outcome| FinishedCall {
-            tool: ToolKind::Edit,
-            title: Some(file),
-            exit_code: None,
-            outcome,
-            text: None,
+        let mut edited = |files: &[&str], outcome, failed| {
+            let call = FinishedCall { tool: ToolKind::Edit, title: None, exit_code: None, outcome, text: None };
+            let files: Vec<_> = files.iter().map(|file| (*file).to_owned()).collect();
+            work.returned(&call, &files, failed);
+            work.clone()
         };
-        work.returned(&edit("src/a.rs", ToolOutcome::Ok), &[], None);
-        work.returned(&edit("src/a.rs", ToolOutcome::Ok), &[], None);
-        work.returned(&edit("src/b.rs", ToolOutcome::Error), &[], Some(FailureKind::Other));
-        work.returned(&edit("src/c.rs", ToolOutcome::Denied), &[], None);
+        edited(&["src/a.rs"], ToolOutcome::Ok, None);
+        edited(&["src/a.rs"], ToolOutcome::Ok, None);
+        edited(&["src/b.rs"], ToolOutcome::Error, Some(FailureKind::Other));
+        let work = edited(&["src/c.rs"], ToolOutcome::Denied, None);
         assert_eq!((work.files.as_slice(), work.denied), (["src/a.rs".to_owned()].as_slice(), 1));
         // Of a patch of several files each is one.
-        let several = ["src/d.rs".to_owned(), "src/a.rs".to_owned()];
-        work.returned(&edit("src/d.rs, src/a.rs", ToolOutcome::Ok), &several, None);
+        let work = edited(&["src/d.rs", "src/a.rs"], ToolOutcome::Ok, None);
         assert_eq!(work.files, ["src/a.rs", "src/d.rs"]);
         let many: Vec<String> = (0..20).map(|n| format!("{n}.rs")).collect();
-        many.iter().for_each(|file| work.returned(&edit(file, ToolOutcome::Ok), &[], None));
+        let work = edited(&many.iter().map(String::as_str).collect::<Vec<_>>(), ToolOutcome::Ok, None);
         assert_eq!((work.files.len(), work.more_files), (FILES, true));
     }
 }

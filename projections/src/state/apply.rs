@@ -104,7 +104,7 @@ impl SessionState {
                     };
                     let failed = failure::classify(&finished);
                     if let Some(turn) = &mut self.turn {
-                        turn.work.returned(&finished, call.as_ref().map_or(&[], |call| &call.files), failed);
+                        turn.work.returned(&finished, call.as_ref().map_or(&[], OpenCall::edited_files), failed);
                     }
                     self.count_failure(failed);
                     self.answered(call.as_ref(), by);

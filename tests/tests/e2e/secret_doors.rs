@@ -277,7 +277,6 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-#[ignore = "fails: a key that is cut across the end of a kept excerpt keeps its beginning; on request until that is mended"]
 fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
     let (mut checked, mut leaks) = (0, Vec::new());
     for (n, one) in Planted::all().into_iter().enumerate() {
@@ -288,9 +287,10 @@ fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
             checked += usize::from(!parts.is_empty());
             for (door, said) in doors(&session_of(&text)) {
                 if let Some(part) = parts.iter().find(|part| said.contains(part.as_str())) {
-                    let at = said.find(part.as_str()).unwrap();
-                    let before = said.floor_char_boundary(at.saturating_sub(80));
-                    leaks.push(format!("{} by {door}: {:?}", one.id, &said[before..at + part.len()]));
+                    let (before, behind) = said.split_once(part.as_str()).unwrap();
+                    let begin = before.rfind('\0').map_or(0, |end| end + 1);
+                    let end = before.len() + part.len() + behind.find('\0').unwrap_or(behind.len());
+                    leaks.push(format!("{} by {door}: {part} in {:?}", one.id, &said[begin..end]));
                 }
             }
         }
