@@ -318,14 +318,8 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     assert!(results[2].contains("nothing was written") && results[2].contains("+1st line"), "{results:?}");
     assert!(results[5].contains("has this content already"), "{results:?}");
     assert!(results[6].contains("skill is not available"), "{results:?}");
-    assert_eq!(
-        house
-            .entries("capture.decided")
-            .iter()
-            .filter(|entry| entry["data"]["decision"]["verdict"] == "no_effect")
-            .count(),
-        3
-    );
+    let decided = house.entries("capture.decided");
+    assert_eq!(decided.iter().filter(|entry| entry["data"]["verdict"] == "no_effect").count(), 3, "{decided:?}");
     house.is_clean();
 }
 
