@@ -5,7 +5,7 @@
 //! are known to be its own stay known, and a copy of its file adds nothing. What is still to be erased is in the table
 //! `erasing`: a process that is killed goes on at the next start. A session has a row there from the transaction that
 //! removes it until nothing of it is left, and no [`Reader`] returns events of a session with such a row
-//! ([`crate::rows::COLUMNS`]). So whoever reads the log, such as the search index, sees a session's events under the
+//! (`rows::COLUMNS`). So whoever reads the log, such as the search index, sees a session's events under the
 //! session's own id, or not at all.
 //!
 //! A session that was removed to save space also has a row in `pruned`: its ids, and where something of it is left on
