@@ -1,6 +1,6 @@
 // The body of a permission request as a person reads it: whole, with hidden characters as escapes, left to right.
 
-import { useSignal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import { CopyButton } from "../parts/copy";
 import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
@@ -10,8 +10,9 @@ import { counted, exactCount } from "../text/format";
 import { census, visible } from "../text/visible";
 import { readable, type FileChange, type Request } from "./request";
 
-/** What is asked for. Questions have a form of their own. */
-export function RequestBody({ request }: { request: Request }) {
+/** What is asked for. Questions have a form of their own. `unfolded` holds the files whose lines a person had shown to
+ * the end. */
+export function RequestBody({ request, unfolded }: { request: Request; unfolded: Signal<ReadonlySet<number>> }) {
   const { body, rest, said } = request;
   return (
     <div class="request-body">
@@ -22,7 +23,7 @@ export function RequestBody({ request }: { request: Request }) {
       )}
       {body.kind === "command" && <CommandText text={body.text} />}
       {body.kind === "command" && !body.whole && <p class="muted small">capture does not know every byte of this command.</p>}
-      {body.kind === "changes" && body.files.map((file, index) => <Changes key={index} file={file} />)}
+      {body.kind === "changes" && body.files.map((file, index) => <Changes key={index} file={file} whole={!isFolded(file, index, unfolded.value)} onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))} />)}
       {body.kind === "plan" && (
         <div class="plan">
           <Markdown text={body.text} />
@@ -105,11 +106,15 @@ function Census({ text }: { text: string }) {
 /** Lines of a difference that are shown at first; the rest is one press away and counted. */
 const FIRST = 400;
 
-function Changes({ file }: { file: FileChange }) {
-  const whole = useSignal(file.lines.length <= FIRST);
+const isFolded = (file: FileChange, index: number, unfolded: ReadonlySet<number>): boolean => file.lines.length > FIRST && !unfolded.has(index);
+
+/** Whether a part of the request is not on the card until somebody has it shown. */
+export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean => body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
+
+function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; onUnfold: () => void }) {
   const added = file.lines.filter((line) => line.kind === "added").length;
   const removed = file.lines.filter((line) => line.kind === "removed").length;
-  const shown = whole.value ? file.lines : file.lines.slice(0, FIRST);
+  const shown = whole ? file.lines : file.lines.slice(0, FIRST);
   return (
     <figure class="changes">
       <figcaption>
@@ -125,10 +130,14 @@ function Changes({ file }: { file: FileChange }) {
           <DiffLine key={index} line={line} />
         ))}
       </div>
-      {!whole.value && (
-        <button type="button" class="button small" onClick={() => (whole.value = true)}>
-          Show all {file.lines.length} lines
-        </button>
+      {!whole && (
+        <p class="census census-warns">
+          <Icon name="warning" size={14} />
+          {exactCount(FIRST)} of {exactCount(file.lines.length)} lines are shown.
+          <button type="button" class="button small" onClick={onUnfold}>
+            Show all {exactCount(file.lines.length)} lines
+          </button>
+        </p>
       )}
     </figure>
   );

@@ -16,7 +16,7 @@ import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { RequestBody } from "./body";
+import { RequestBody, hasFolded } from "./body";
 import { DecideButton, useReady } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
 import { request, sameRequest } from "./request";
@@ -63,6 +63,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const reasoning = useSignal(false);
   const bulk = useSignal(false);
   const choices = useSignal<Choices>({});
+  const unfolded = useSignal<ReadonlySet<number>>(new Set());
   const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLTextAreaElement>(null);
   const heading = useId();
@@ -77,6 +78,10 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   };
   // A change that the stream reports is read as a whole: its revision is what a decision is bound to.
   useEffect(read, [id, streamed]);
+  // What was read of an earlier revision says nothing of this one.
+  useEffect(() => {
+    unfolded.value = new Set();
+  }, [streamed.revision]);
   useEffect(() => {
     if (!focused) return;
     card.current?.scrollIntoView({ block: "center" });
@@ -86,6 +91,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
   const parsed = useMemo(() => request(approval), [approval]);
   const risk = useRisk(approval);
+  const held = risk !== null || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
@@ -145,7 +151,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === "a" && risk === null && questions === null && approval.excerpt == null) void decide("allow");
+    if (event.key === "a" && !held && questions === null && approval.excerpt == null) void decide("allow");
     else if (event.key === "d") void decide("deny");
     else if (event.key === "r") reason_();
     else return;
@@ -212,7 +218,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               </span>
             </p>
           )}
-          {questions === null ? <RequestBody request={parsed} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
+          {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
           <Facts approval={approval} />
           {unanswerable !== null ? (
             <p class="unanswerable">
@@ -254,8 +260,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={risk !== null} ready={usable && approval.excerpt == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
-                  {busy.value === "allow" ? "Sending…" : label(approval, scope.value, risk !== null, questions !== null)}
+                <DecideButton class="primary allow" hold={held} ready={usable && approval.excerpt == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                  {busy.value === "allow" ? "Sending…" : label(approval, scope.value, held, questions !== null)}
                 </DecideButton>
               </div>
             </>
@@ -266,10 +272,10 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   );
 }
 
-function label(approval: OpenApproval, scope: Scope, risky: boolean, asks: boolean): string {
+function label(approval: OpenApproval, scope: Scope, held: boolean, asks: boolean): string {
   if (asks) return "Send the answer";
   const verb = approval.kind === "plan" ? "Approve the plan" : scope === "once" ? "Allow once" : scope === "session" ? "Allow in this session" : "Allow and add the rule";
-  return risky ? `Hold: ${verb.toLowerCase()}` : verb;
+  return held ? `Hold: ${verb.toLowerCase()}` : verb;
 }
 
 /** Who decided first, when somebody did. */

@@ -213,8 +213,9 @@ function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title:
     const kind = tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
     return request({ kind, input: input.text, command: tool === "execute" ? commandOf(input.text, title) : null, exact: true, paths: [], url: null, subject: null, question: null });
   }, [tool, input.text, title]);
+  const unfolded = useSignal<ReadonlySet<number>>(new Set());
   if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;
-  return <RequestBody request={read} />;
+  return <RequestBody request={read} unfolded={unfolded} />;
 }
 
 function commandOf(input: string, title: string | null): string | null {
