@@ -86,7 +86,9 @@ impl TurnWork {
             ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
             ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
             ToolOutcome::Ok | ToolOutcome::Error => match (call.tool, call.title) {
-                (ToolKind::Edit, _) if call.outcome == ToolOutcome::Ok => files.iter().for_each(|file| self.changed(file)),
+                (ToolKind::Edit, _) if call.outcome == ToolOutcome::Ok => {
+                    files.iter().for_each(|file| self.changed(file))
+                }
                 (ToolKind::Execute, Some(command)) if runs_tests(command) => {
                     let passed = call.outcome == ToolOutcome::Ok && failed.is_none();
                     let count = if passed { &mut self.tests_passed } else { &mut self.tests_failed };

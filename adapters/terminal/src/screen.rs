@@ -18,6 +18,7 @@ mod guard;
 mod judge;
 mod keys;
 mod playback;
+mod program_status;
 mod rules;
 mod signals;
 mod size;
@@ -81,7 +82,7 @@ pub struct Picture {
     pub cursor: Option<(u16, u16)>,
     /// The title (OSC 0, 2).
     pub title: Option<String>,
-    /// The state the program tells itself (OSC 7501): `state=working:app=codex`.
+    /// The state the program tells itself (OSC 7501), without its texts: `state=working:app=codex`.
     #[serde(default)]
     pub agent_state: Option<String>,
     /// Whether the alternate screen is shown.
@@ -347,7 +348,7 @@ impl Observer {
             lines: self.terminal.lines(columns.get()),
             cursor: (!screen.hide_cursor()).then(|| screen.cursor_position()),
             title: self.terminal.signals().title.clone(),
-            agent_state: Some(self.terminal.signals().state.clone()).filter(|s| !s.is_empty()),
+            agent_state: Some(self.terminal.signals().status.root()).filter(|s| !s.is_empty()),
             alternate: screen.alternate_screen(),
             at: self.output_at,
             skipped_bytes: self.skipped_bytes,

@@ -80,6 +80,45 @@ impl Drop for RunsMachine {
     }
 }
 
+/// Asks its terminal whether it knows status reports, and only then reports its status and that of what works for it; the
+/// answer up to the end of that to the second question is in the file `answer`.
+const REPORTER: &str = r#"
+step() { until [ -e "$1" ]; do sleep 0.05; done; printf '\033]7501;%s\033\\' "$2"; }
+stty raw -echo; printf '\033]7501;?\033\\\033[c'; IFS= read -r -d c answer; stty sane
+printf '%s' "$answer" > answer
+step answer state=blocked:app=pi:kind=permission
+step child state=working:id=wf/1:app=wf
+step cleared state=clear:id=wf/1
+step signin kind=auth:app=pi:state=blocked
+read -r end
+"#;
+
+#[test]
+fn a_programs_status_reports_are_asked_for_and_the_program_decides() {
+    let here = RunsMachine::new();
+    let project = here.machine.project();
+    fs::write(project.join("agent.sh"), REPORTER).unwrap();
+    let words = ["run", "--detach", "--name", "mine", "--", "bash", "agent.sh"];
+    assert!(here.machine.command(&words).current_dir(&project).output().unwrap().status.success());
+    here.until("mine", "waiting_approval");
+    let answer = fs::read_to_string(project.join("answer")).unwrap();
+    assert_eq!(
+        answer, "\u{1b}]7501;?\u{1b}\\\u{1b}[?62;22",
+        "the answer comes before that of a terminal that knows nothing of it"
+    );
+    let reported = || here.client().json("/api/v1/runs/mine/screen").unwrap()["agent_state"].clone();
+    let asks = json!("state=blocked:app=pi:kind=permission");
+    for step in ["child", "cleared"] {
+        fs::write(project.join(step), "").unwrap();
+        eventually("the step is done", || here.run("mine")?["id"].as_str().map(str::to_owned));
+        assert_eq!(reported(), asks);
+        here.until("mine", "waiting_approval");
+    }
+    fs::write(project.join("signin"), "").unwrap();
+    let signs_in = here.until("mine", "waiting");
+    assert_eq!(signs_in["status"]["reason"], "auth");
+}
+
 #[test]
 fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let here = RunsMachine::new();

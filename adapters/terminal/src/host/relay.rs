@@ -26,6 +26,7 @@ use rustix::{
 mod bytes;
 mod finish;
 mod program;
+mod status_question;
 mod terminals;
 
 use super::{
@@ -38,6 +39,7 @@ use super::{
     wire::{Notify, Spec},
 };
 use processes::wake::WakeReceiver;
+use status_question::StatusQuestions;
 
 /// Most bytes read from the pty per turn.
 const CHUNK: usize = 64 << 10;
@@ -134,6 +136,8 @@ pub struct Loop {
     stood: Option<(String, Option<i32>)>,
     /// When a text was typed whose Enter is to follow, and the process group in the foreground then.
     prompted: Option<(Instant, Option<i32>)>,
+    /// Questions that the host answers itself.
+    status_questions: StatusQuestions,
 }
 
 /// What was typed and is not written yet.
@@ -193,6 +197,7 @@ impl Loop {
             focused: None,
             stood: None,
             prompted: None,
+            status_questions: StatusQuestions::default(),
         }
     }
 }
@@ -389,7 +394,7 @@ impl Relay {
                 FromScreen::Replies(bytes) => {
                     // A terminal that is attached answers itself.
                     if !self.guests.iter().any(|g| g.live && g.role == Role::Writer) {
-                        self.type_bytes(&bytes);
+                        self.reply(&bytes);
                     }
                 }
                 FromScreen::Attention(subject) => {

@@ -22,6 +22,15 @@ enum ParserState {
     },
 }
 
+/// What is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passed<'a> {
+    /// Bytes for the parser.
+    Bytes(&'a [u8]),
+    /// The bytes before this reset the terminal (RIS).
+    Reset,
+}
+
 /// Follows the bytes of one terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
@@ -36,9 +45,9 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Hands on what the parser may have of `bytes`. A character that is cut in two is handed on whole:
+    /// Hands on what the parser may have of `bytes`, and when the terminal is reset. A character that is cut in two is handed on whole:
     /// the parser takes broken ones differently when they come in two pieces.
-    pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) {
+    pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(Passed<'_>)) {
         if self.held.is_empty() {
             self.forward(bytes, &mut on);
         } else {
@@ -48,7 +57,7 @@ impl Guard {
         }
     }
 
-    fn forward(&mut self, bytes: &[u8], on: &mut impl FnMut(&[u8])) {
+    fn forward(&mut self, bytes: &[u8], on: &mut impl FnMut(Passed<'_>)) {
         // Everything from `from` to the current byte is passed on together.
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {
@@ -63,6 +72,11 @@ impl Guard {
                 ParserState::Escape => {
                     self.escape(bytes[at]);
                     at += 1;
+                    if bytes[at - 1] == b'c' {
+                        on(Passed::Bytes(&bytes[from..at]));
+                        on(Passed::Reset);
+                        from = at;
+                    }
                 }
                 ParserState::Control => {
                     self.control(bytes[at]);
@@ -75,7 +89,7 @@ impl Guard {
                     let room = MAX_STRING.saturating_sub(*length);
                     *length = length.saturating_add(text);
                     if text > room {
-                        on(&bytes[from..at + room]);
+                        on(Passed::Bytes(&bytes[from..at + room]));
                         from = at + text;
                     }
                     at += text;
@@ -92,7 +106,7 @@ impl Guard {
             self.held = bytes[at..].to_vec();
         }
         if from < at {
-            on(&bytes[from..at]);
+            on(Passed::Bytes(&bytes[from..at]));
         }
     }
 
@@ -172,7 +186,10 @@ mod tests {
     fn passed(chunks: &[&[u8]]) -> (Vec<u8>, Guard) {
         let (mut guard, mut out) = (Guard::default(), Vec::new());
         for chunk in chunks {
-            guard.pass(chunk, |b| out.extend_from_slice(b));
+            guard.pass(chunk, |passed| match passed {
+                Passed::Bytes(bytes) => out.extend_from_slice(bytes),
+                Passed::Reset => out.extend_from_slice(b"<reset>"),
+            });
         }
         (out, guard)
     }
@@ -183,6 +200,12 @@ mod tests {
         assert_eq!(passed(&[bytes]).0, bytes);
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(passed(&single).0, bytes);
+    }
+
+    #[test]
+    fn a_reset_is_told_where_it_stands() {
+        assert_eq!(passed(&[b"a\x1bcb\x1b(c"]).0, b"a\x1bc<reset>b\x1b(c");
+        assert_eq!(passed(&[b"a\x1b", b"cb"]).0, b"a\x1bc<reset>b");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use vt100::{
     capture::{BasicFormattedCaptureState, RowContents},
 };
 
-use super::grid::ScrolledLines;
+use super::{grid::ScrolledLines, program_status::ProgramStatus};
 
 /// The longest text that is kept of a title, a notification or a state, in characters.
 const MAX_TEXT: usize = 512;
@@ -34,8 +34,8 @@ pub(crate) enum AttentionCall {
 pub(crate) struct ScreenSignals {
     /// The title.
     pub(crate) title: Option<String>,
-    /// The agent's own state (OSC 7501), verbatim; empty when it was withdrawn.
-    pub(crate) state: String,
+    /// What the program says of itself (OSC 7501).
+    pub(crate) status: ProgramStatus,
     /// Calls for attention that were not taken yet, in order.
     pub(crate) calls: Vec<AttentionCall>,
     /// Answers to questions that were not taken yet.
@@ -148,11 +148,10 @@ impl Callbacks for ScreenSignals {
         match params {
             // A title with semicolons in it.
             [b"0" | b"2", rest @ ..] => self.title = Some(text(rest)),
-            [b"7501", rest @ ..] => match text(rest).as_str() {
-                "?" => {}
-                said if said.starts_with("state=clear") => self.state.clear(),
-                said => self.state = said.to_owned(),
-            },
+            // Whether the terminal knows of it is answered by the relay, which also keeps the question from others.
+            [b"7501", b"?"] => {}
+            [b"7501", rest @ ..] => self.status.report(&String::from_utf8_lossy(&rest.join(&b';'))),
+            [b"133", b"A", ..] => self.status.program_ended(),
             // 9;4 is a progress bar.
             [b"9", b"4", ..] => {}
             [b"9", rest @ ..] => self.notify(text(rest)),

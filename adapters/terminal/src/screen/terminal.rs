@@ -9,7 +9,10 @@ use std::{
 
 use vt100::{CursorStyle, MouseProtocolMode, Parser};
 
-use super::{guard::Guard, signals::ScreenSignals};
+use super::{
+    guard::{Guard, Passed},
+    signals::ScreenSignals,
+};
 use crate::screen::size::Size;
 
 /// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
@@ -36,7 +39,14 @@ impl Terminal {
         let parser = &mut self.parser;
         let guard = &mut self.guard;
         // On a panic the parser is thrown away, so nobody sees it half changed.
-        if catch_unwind(AssertUnwindSafe(|| guard.pass(bytes, |b| parser.process(b)))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| {
+            guard.pass(bytes, |passed| match passed {
+                Passed::Bytes(bytes) => parser.process(bytes),
+                Passed::Reset => parser.callbacks_mut().status.reset(),
+            })
+        }))
+        .is_err()
+        {
             self.begin_again();
         }
         std::mem::take(&mut self.guard.cleared)
@@ -151,6 +161,10 @@ impl Terminal {
         if let Some(title) = &signals.title {
             out.push_str(&format!("\x1b]0;{title}\x07"));
         }
+        let status = signals.status.root();
+        if !status.is_empty() {
+            out.push_str(&format!("\x1b]7501;{status}\x1b\\"));
+        }
         out.into_bytes()
     }
 
@@ -166,6 +180,9 @@ impl Terminal {
         };
         if signals.updating {
             out.push_str("\x1b[?2026l");
+        }
+        if !signals.status.is_empty() {
+            out.push_str("\x1b]7501;state=clear\x1b\\");
         }
         if self.guard.scroll_region {
             out.push_str("\x1b7\x1b[r\x1b8");

@@ -22,7 +22,7 @@ pub(crate) struct ScreenFrame {
     pub(crate) text: String,
     /// The title.
     pub(crate) title: String,
-    /// The agent's own state (OSC 7501).
+    /// The agent's own state (OSC 7501), as [`ProgramStatus::root`](super::program_status::ProgramStatus::root) writes it.
     pub(crate) state: String,
     /// The line of the cursor.
     pub(crate) cursor: String,
@@ -42,7 +42,7 @@ impl ScreenFrame {
         let rows = filled.saturating_sub(SHADED_ROWS)..filled;
         let shaded = if set.has_rows { terminal.shaded(rows, MOST_COLUMNS) } else { Vec::new() };
         let title = signals.title.clone().unwrap_or_default();
-        Self { text, title, state: signals.state.clone(), cursor, shaded }
+        Self { text, title, state: signals.status.root(), cursor, shaded }
     }
 }
 

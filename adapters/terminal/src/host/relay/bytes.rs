@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use super::{LOOK_EVERY, Relay};
+use super::{LOOK_EVERY, Relay, status_question::ANSWER};
 use crate::host::{
     frame::Presence,
     guest::{Guest, Role, Typed},
@@ -28,7 +28,7 @@ impl Relay {
     /// than it is given this reads once: the rest waits in the terminal's queue, and whichever is ready first goes on.
     pub(super) fn read_program(&mut self) {
         let mut buffer = std::mem::take(&mut self.state.buffer);
-        let (mut filled, mut gone) = (0, Vec::new());
+        let (mut filled, mut gone, mut asked) = (0, Vec::new(), 0);
         while filled < buffer.len() && self.may_read_program() {
             match self.pty.master.read(&mut buffer[filled..]) {
                 Ok(0) => {
@@ -38,7 +38,10 @@ impl Relay {
                 Ok(read) => {
                     let bytes = &buffer[filled..filled + read];
                     filled += read;
-                    gone.extend(self.guests.iter_mut().filter_map(|g| g.write_output(bytes).err().map(|_| g.id)));
+                    let guests = &mut self.guests;
+                    asked += self.state.status_questions.take_out(bytes, |piece| {
+                        gone.extend(guests.iter_mut().filter_map(|g| g.write_output(piece).err().map(|_| g.id)));
+                    });
                     if !gone.is_empty() || !self.guests.iter().all(Guest::is_flushed) {
                         break;
                     }
@@ -56,6 +59,9 @@ impl Relay {
             self.copy(&buffer[..filled]);
         }
         self.state.buffer = buffer;
+        for _ in 0..asked {
+            self.reply(ANSWER);
+        }
         for id in gone {
             self.terminal_gone(id);
         }
@@ -125,6 +131,13 @@ impl Relay {
         self.type_on();
         if !secret {
             self.screen.try_send(ToScreen::Input(bytes.to_vec(), (self.clock)()));
+        }
+    }
+
+    /// Types what a terminal answers to a question of the program; nothing when the program does not read.
+    pub(super) fn reply(&mut self, bytes: &[u8]) {
+        if bytes.len() <= self.state.keys.room() {
+            self.type_bytes(bytes);
         }
     }
 

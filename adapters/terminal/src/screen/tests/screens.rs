@@ -340,6 +340,11 @@ fn an_unknown_program_is_believed_what_it_says_of_itself() {
     assert_eq!(stage.claims(500), ["waiting question"]);
     stage.write("\x1b]7501;state=blocked:app=other:kind=permission\x1b\\");
     assert_eq!(stage.claims(500), ["waiting_approval tool"]);
+    // What works for it does not answer for it.
+    stage.write("\x1b]7501;state=working:id=wf/1:app=wf\x1b\\\x1b]7501;state=clear:id=wf/1\x1b\\");
+    assert_eq!(stage.claims(500), [] as [&str; 0]);
+    stage.write("\x1b]7501;app=other:kind=auth:state=blocked\x1b\\");
+    assert_eq!(stage.claims(500), ["waiting auth"]);
     stage.write("\x1b]7501;state=done:app=other\x1b\\");
     assert_eq!(stage.claims(500), ["waiting turn_complete"]);
     assert_eq!(stage.observer.picture().claim.unwrap().state, State::Waiting);

@@ -1,0 +1,161 @@
+//! Answers for the terminals whether they know the Program Status Protocol (OSC 7501).
+//!
+//! A program reports its state only if its terminal answers this question, and the host is its terminal, also while
+//! nobody is attached. The question is kept from attached terminals, so that none answers a second time.
+
+use memchr::memmem;
+
+/// What a program asks, without its end (BEL or ST).
+const QUESTION: &[u8] = b"\x1b]7501;?";
+/// The answer of a terminal that knows the protocol.
+pub(super) const ANSWER: &[u8] = b"\x1b]7501;?\x1b\\";
+/// Breaks off a sequence of which a part was passed on.
+const CANCEL: &[u8] = b"\x18";
+
+/// How far a question has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuestionProgress {
+    /// Number of its bytes at the end of what was passed on.
+    Begun(usize),
+    /// Its end is missing; whether the escape of that was there.
+    Ending { escape: bool },
+}
+
+/// Follows the output of one program.
+#[derive(Debug)]
+pub(super) struct StatusQuestions {
+    progress: QuestionProgress,
+}
+
+impl Default for StatusQuestions {
+    fn default() -> Self {
+        Self { progress: QuestionProgress::Begun(0) }
+    }
+}
+
+impl StatusQuestions {
+    /// Hands on the output without questions, in pieces; how many questions ended in it.
+    pub(super) fn take_out(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) -> usize {
+        let (mut from, mut at, mut asked) = (0, 0, 0);
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match self.progress {
+                QuestionProgress::Begun(0) => match memmem::find(rest, QUESTION) {
+                    Some(before) => {
+                        if from < at + before {
+                            on(&bytes[from..at + before]);
+                        }
+                        at += before + QUESTION.len();
+                        from = at;
+                        self.progress = QuestionProgress::Ending { escape: false };
+                    }
+                    None => {
+                        self.progress = QuestionProgress::Begun(begun(rest));
+                        at = bytes.len();
+                    }
+                },
+                QuestionProgress::Begun(seen) => {
+                    let missing = &QUESTION[seen..];
+                    let more = missing.iter().zip(rest).take_while(|(wanted, byte)| wanted == byte).count();
+                    if more == missing.len() {
+                        on(CANCEL);
+                        at += more;
+                        from = at;
+                        self.progress = QuestionProgress::Ending { escape: false };
+                    } else if more == rest.len() {
+                        self.progress = QuestionProgress::Begun(seen + more);
+                        at += more;
+                    } else {
+                        self.progress = QuestionProgress::Begun(0);
+                    }
+                }
+                QuestionProgress::Ending { escape } => {
+                    match (escape, rest[0]) {
+                        (false, 0x1b) => self.progress = QuestionProgress::Ending { escape: true },
+                        (false, 0x07) | (true, b'\\') => {
+                            asked += 1;
+                            self.progress = QuestionProgress::Begun(0);
+                        }
+                        _ => {
+                            // Another sequence that begins like it.
+                            on(QUESTION);
+                            if escape {
+                                on(b"\x1b");
+                            }
+                            self.progress = QuestionProgress::Begun(0);
+                            continue;
+                        }
+                    }
+                    at += 1;
+                    from = at;
+                }
+            }
+        }
+        if from < bytes.len() {
+            on(&bytes[from..]);
+        }
+        asked
+    }
+}
+
+/// How many bytes of a question end these bytes.
+fn begun(bytes: &[u8]) -> usize {
+    (1..QUESTION.len()).rev().find(|length| bytes.ends_with(&QUESTION[..*length])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, usize) {
+        let (mut questions, mut out, mut asked) = (StatusQuestions::default(), Vec::new(), 0);
+        for chunk in chunks {
+            asked += questions.take_out(chunk, |piece| out.extend_from_slice(piece));
+        }
+        (out, asked)
+    }
+
+    #[test]
+    fn a_question_is_answered_and_no_terminal_sees_it() {
+        assert_eq!(taken([b"a\x1b]7501;?\x1b\\b\x1b]7501;?\x07\x1b[c".as_slice()]), (b"ab\x1b[c".to_vec(), 2));
+        // Reports go on to whoever shows them.
+        for other in
+            [b"\x1b]7501;state=idle\x1b\\".as_slice(), b"\x1b]7501;?x\x1b\\", b"\x1b]7501;?\x1bx", b"]7501;?\x07"]
+        {
+            assert_eq!(taken([other]), (other.to_vec(), 0));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn pieces_are_read_as_the_whole(
+            parts in proptest::collection::vec(proptest::sample::select(vec![
+                "\x1b]7501;?\x1b\\", "\x1b]7501;?\x07", "\x1b]7501;?", "\x1b]75", "\x1b", "text", "\x1b]7501;state=idle\x07", "\x1b\\", "\x07", "?",
+            ]), 0..12),
+            sizes in proptest::collection::vec(1_usize..9, 1..40),
+        ) {
+            let whole = parts.concat().into_bytes();
+            let (expected, asked) = taken([whole.as_slice()]);
+            let (mut chunks, mut rest, mut sizes) = (Vec::new(), whole.as_slice(), sizes.iter().cycle());
+            while !rest.is_empty() {
+                let (chunk, left) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                chunks.push(chunk);
+                rest = left;
+            }
+            let (out, in_pieces) = taken(chunks);
+            proptest::prop_assert_eq!(in_pieces, asked);
+            // What was passed on of a question before it was known to be one is broken off.
+            let mut seen = Vec::new();
+            for byte in out {
+                if byte == CANCEL[0] {
+                    let length = begun(&seen);
+                    proptest::prop_assert!(length > 0);
+                    seen.truncate(seen.len() - length);
+                } else {
+                    seen.push(byte);
+                }
+            }
+            proptest::prop_assert_eq!(String::from_utf8(seen).unwrap(), String::from_utf8(expected).unwrap());
+        }
+    }
+}
