@@ -103,7 +103,8 @@ impl Service {
 
     fn stop(self) {
         self.retention.stop();
-        self.inputs.send(IngestInput::Stop).unwrap();
+        // It may have stopped before the call returns.
+        self.inputs.send(IngestInput::Stop).ok();
         for thread in self.threads {
             thread.join().unwrap();
         }
