@@ -13,6 +13,9 @@ pub(super) struct CodexMemory {
     /// The file's thread, once `session_meta` named it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thread: Option<String>,
+    /// The thread whose history the file's thread begins with: the oldest one that the file names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) root: Option<String>,
     /// The thread is a sub-agent's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) subagent: bool,

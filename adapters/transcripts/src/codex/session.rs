@@ -9,13 +9,15 @@ use super::{
 };
 
 /// `session_meta`. The first one names the file's thread. Older forks copy their parent's records,
-/// its `session_meta` among them: later ones say nothing.
+/// its `session_meta` among them: later ones say only whose records these are.
 ///
 /// A fork names its parent in `forked_from_id` (0.169.0, S14-resume-fork). A file written after a
 /// rewind goes on with the same thread; its `history_base` leads into the thread's own earlier
 /// file.
 pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if memory.thread.is_some() {
+        let of_another = meta.id.name().filter(|id| memory.thread.as_deref() != Some(id));
+        memory.root = of_another.map(std::borrow::Cow::into_owned).or(memory.root.take());
         return;
     }
     let Some(thread) = meta.id.name() else {
@@ -28,6 +30,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Even
     let helper = Helped::read(&meta);
     let parent = helper.as_ref().and_then(|helper| helper.parent.clone());
     let forked_from = meta.forked_from_id.name().filter(|from| *from != thread);
+    memory.root = forked_from.clone().map(Into::into);
     memory.subagent = helper.is_some();
     memory.cwd = meta.cwd.text();
 

@@ -12,8 +12,8 @@ use super::{
 pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     memory.usage_records = true;
     if let Some(tokens) = record.usage.parse::<CodexTokens>() {
-        let response = record.response_id.name();
-        report(&tokens, response.as_deref(), Vec::new(), memory, w);
+        let call = ResponseUsage { tokens, total: None, response: record.response_id.name().map(Into::into) };
+        report(call, Vec::new(), memory, w);
     }
 }
 
@@ -22,43 +22,65 @@ pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut
 pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let quotas = new_quotas(count, memory, w.now());
     let response = if memory.usage_records { None } else { new_response(count, memory) };
-    if let Some(tokens) = response.filter(|tokens| tokens.input_tokens > 0 || tokens.output_tokens > 0) {
-        report(&tokens, None, quotas, memory, w);
+    let is_news = |call: &ResponseUsage| call.tokens.input_tokens > 0 || call.tokens.output_tokens > 0;
+    let works_on = response.is_some() && memory.tells_no_ends();
+    if let Some(call) = response.filter(is_news) {
+        report(call, quotas, memory, w);
     } else if !quotas.is_empty() {
         let event = w.event("quotas", None, UsageReported { quotas, ..UsageReported::default() });
         w.push(event);
     }
-    if response.is_some() && memory.tells_no_ends() {
+    if works_on {
         // Version 0.60.1 writes the usage of a response before its calls are done, and the calls after that.
         w.likely_works("a response; calls are written once they are done".into());
     }
 }
 
-/// The tokens of the last response, when they were not told before.
-fn new_response(count: &TokenCount<'_>, memory: &mut CodexMemory) -> Option<CodexTokens> {
-    let info = count.info.parse::<TokenInfo<'_>>()?;
-    let total = info.total_token_usage.parse::<CodexTokens>().map(|total| total.total_tokens);
-    let last = info.last_token_usage.parse::<CodexTokens>()?;
-    if total.is_some() && total == memory.total_tokens {
-        return None;
-    }
-    memory.total_tokens = total;
-    Some(last)
+/// A call of a model.
+struct ResponseUsage {
+    tokens: CodexTokens,
+    /// The tokens of the thread up to and with this call.
+    total: Option<CodexTokens>,
+    /// The id of its response.
+    response: Option<String>,
 }
 
-fn report(
-    tokens: &CodexTokens,
-    response: Option<&str>,
-    quotas: Vec<QuotaReported>,
-    memory: &CodexMemory,
-    w: &mut EventWriter<'_, '_>,
-) {
+impl ResponseUsage {
+    /// What is the same in each copy of its record, as nothing else is: forks and sub-agents begin with copies of their
+    /// parent's records, with new times (up to 0.16x). Within a thread the total grows with each call.
+    fn name(&self) -> Option<String> {
+        let numbers = |t: &CodexTokens| {
+            [t.input_tokens, t.cached_input_tokens, t.cache_write_input_tokens, t.output_tokens, t.total_tokens]
+                .map(|count| count.to_string())
+                .join(",")
+        };
+        let by_count = || self.total.as_ref().map(|total| format!("{}/{}", numbers(total), numbers(&self.tokens)));
+        self.response.clone().or_else(by_count)
+    }
+}
+
+/// The last call, when it was not told before.
+fn new_response(count: &TokenCount<'_>, memory: &mut CodexMemory) -> Option<ResponseUsage> {
+    let info = count.info.parse::<TokenInfo<'_>>()?;
+    let total = info.total_token_usage.parse::<CodexTokens>();
+    let tokens = info.last_token_usage.parse::<CodexTokens>()?;
+    let count = total.as_ref().map(|total| total.total_tokens);
+    if count.is_some() && count == memory.total_tokens {
+        return None;
+    }
+    memory.total_tokens = count;
+    Some(ResponseUsage { tokens, total, response: None })
+}
+
+fn report(call: ResponseUsage, quotas: Vec<QuotaReported>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
+    let name = call.name();
+    let ResponseUsage { tokens, response, .. } = call;
     if tokens.input_tokens == 0 && tokens.output_tokens == 0 {
         return;
     }
     let cached = tokens.cached_input_tokens.saturating_add(tokens.cache_write_input_tokens);
     let usage = UsageReported {
-        message_id: response.map(str::to_owned),
+        message_id: response,
         model: memory.model.clone(),
         input_tokens: tokens.input_tokens.saturating_sub(cached),
         output_tokens: tokens.output_tokens,
@@ -68,7 +90,10 @@ fn report(
         quotas,
         ..UsageReported::default()
     };
-    let event = w.event("response", response, usage);
+    let event = match name {
+        Some(name) => w.event_of_family("response", memory.root.as_deref(), &name, usage),
+        None => w.event("response", None, usage),
+    };
     w.push(event);
 }
 

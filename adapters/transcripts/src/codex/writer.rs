@@ -66,6 +66,22 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         format!("{kind}@{}", self.record.offset)
     }
 
+    /// Begins an event of a record that forks of a thread copy: it has one identity in all of them. `root` is the thread
+    /// whose history this one begins with, if it begins with another's.
+    pub(super) fn event_of_family(
+        &mut self,
+        kind: &str,
+        root: Option<&str>,
+        id: &str,
+        payload: impl Into<Payload>,
+    ) -> NewEvent {
+        let root = root.unwrap_or(&self.session);
+        let identity = Identity::record(PROVIDER, &format!("{root}/{kind}/{id}"), 0);
+        let mut event = self.out.event(&self.record, &self.session, identity, payload);
+        event.created_at = self.at;
+        event
+    }
+
     /// Begins an event of a record with an id, or of one without.
     pub(super) fn event(&mut self, kind: &str, id: Option<&str>, payload: impl Into<Payload>) -> NewEvent {
         let identity = match id {

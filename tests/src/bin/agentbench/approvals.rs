@@ -58,6 +58,8 @@ const MODES: [&str; 3] = ["plan", "ask", "accept-edits"];
 enum Class {
     /// Done at once.
     Free,
+    /// Of a tool whose name is reserved: nothing happens, and the model is told so. Nobody is asked.
+    Reserved,
     /// Asked, in every mode.
     Asked,
     /// Asked, and denied in the mode `plan`.
@@ -118,9 +120,9 @@ fn cases(outside: &str, url: &str) -> Vec<Case> {
         case("bash", "bash", json!({ "command": "echo after > ran.txt" }), Class::Changes, Some("ran.txt")),
         case("fetch", "fetch", json!({ "url": url }), Class::Changes, None),
         case("ask", "ask", json!({ "question": "Which?", "options": ["left", "right"] }), Class::Asked, None),
-        case("mcp", "mcp", json!({ "action": "search", "tool": "x" }), Class::Free, None),
-        case("skill", "skill", json!({ "name": "x" }), Class::Free, None),
-        case("rewind", "rewind", json!({ "action": "list" }), Class::Free, None),
+        case("mcp", "mcp", json!({ "action": "search", "tool": "x" }), Class::Reserved, None),
+        case("skill", "skill", json!({ "name": "x" }), Class::Reserved, None),
+        case("rewind", "rewind", json!({ "action": "list" }), Class::Reserved, None),
     ];
     let mut named =
         case("bash of a rule", "bash", json!({ "command": "touch named.txt" }), Class::Changes, Some("named.txt"));
@@ -164,6 +166,7 @@ fn expected(case: &Case, mode: &str, person: Person, rule: Rule, server: bool) -
     }
     match case.class {
         Class::Free => "allow",
+        Class::Reserved => "no_effect",
         Class::Asked if case.name == "ask" && person == Person::Denies => "allow",
         Class::Asked => by_person,
         Class::Changes | Class::Edits if mode == "plan" => "deny",

@@ -636,3 +636,68 @@ fn what_agents_that_work_together_tell_twice() {
         check(line, &[]);
     }
 }
+
+/// A rollout with these calls: tokens of the input up to and with each, and of the output.
+fn with_calls(head: &[&str], second: u32, calls: &[(u64, u64)]) -> Vec<u8> {
+    let (mut lines, mut before) = (head.join("\n") + "\n", (0, 0));
+    for (n, (input, output)) in calls.iter().enumerate() {
+        let total = format!(r#"{{"input_tokens":{input},"output_tokens":{output},"total_tokens":{}}}"#, input + output);
+        let (new_input, new_output) = (input - before.0, output - before.1);
+        let last = format!(
+            r#"{{"input_tokens":{new_input},"output_tokens":{new_output},"total_tokens":{}}}"#,
+            new_input + new_output
+        );
+        let count =
+            format!(r#"{{"type":"token_count","info":{{"total_token_usage":{total},"last_token_usage":{last}}}}}"#);
+        lines += &format!(
+            "{{\"timestamp\":\"2026-11-20T10:00:{:02}.{n:03}Z\",\"type\":\"event_msg\",\"payload\":{count}}}\n",
+            second
+        );
+        before = (*input, *output);
+    }
+    lines.into_bytes()
+}
+
+/// Input and output of all calls of these files, each call once.
+fn used(files: &[Vec<u8>]) -> (usize, u64, u64) {
+    let mut calls = BTreeMap::new();
+    for (n, file) in files.iter().enumerate() {
+        for event in decode(&format!("rollout-2026-11-20T04-39-0{n}-{THREAD}.jsonl"), file).0 {
+            if let Payload::UsageReported(usage) = event.payload {
+                calls.insert(format!("{:?}", event.identity), (usage.input_tokens, usage.output_tokens));
+            }
+        }
+    }
+    (calls.len(), calls.values().map(|call| call.0).sum(), calls.values().map(|call| call.1).sum())
+}
+
+#[test]
+fn a_call_that_forks_copied_is_the_same_call() {
+    let meta = |thread: &str, more: &str| format!(r#"{{"type":"session_meta","payload":{{"id":"{thread}"{more}}}}}"#);
+    let (parent, other) = (meta("a", ""), meta("x", ""));
+    let (names, copies) = (meta("b", r#","forked_from_id":"a""#), meta("b", ""));
+    let helper = meta("c", r#","source":{"subagent":{"thread_spawn":{"parent_thread_id":"a"}}}"#);
+    let grandchild = meta("d", r#","forked_from_id":"b""#);
+    let history = [(1000, 50), (3000, 100), (6000, 150)];
+    let then = |call: (u64, u64)| [&history[..], &[call]].concat();
+    let original = with_calls(&[&parent], 1, &history);
+    let forks = [
+        // The fork names its parent, has its parent's record, or both.
+        vec![names.as_str()],
+        vec![&copies, &parent],
+        vec![&names, &parent],
+        vec![&helper, &parent],
+        vec![&grandchild, &names, &parent],
+    ];
+    for fork in &forks {
+        let fork = with_calls(fork, 2, &then((6500, 159)));
+        assert_eq!(used(&[original.clone(), fork.clone()]), (4, 6500, 159));
+        assert_eq!(used(&[fork.clone(), original.clone()]), (4, 6500, 159));
+        // A fork that a fork of the same thread continues, and siblings whose parent is gone.
+        let sibling = with_calls(&[&helper, &parent], 3, &then((6400, 160)));
+        assert_eq!(used(&[fork, sibling]), (5, 6900, 169));
+    }
+    // Sessions that only happen to use as much are others.
+    let stranger = with_calls(&[&other], 1, &history);
+    assert_eq!(used(&[original, stranger]), (6, 12_000, 300));
+}
