@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The version of what the index holds. One of another version is built again.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Names of the columns.
 pub(crate) const POSITION: &str = "position";

@@ -2,8 +2,8 @@
 //!
 //! `parseQuery_string` gives the parts `parse`, `query`, `string` at positions of their own, and the whole word
 //! `parsequery_string` at the position of its first part. So a part is found by itself, a whole by its exact spelling, and
-//! what is joined in any other way, such as a path, as a phrase of its parts. A character of a script without spaces is a
-//! part by itself. Tokens are in lower case and without accents.
+//! what is joined in any other way, such as a path, as a phrase of its parts. A character of a script without spaces, with
+//! each of its marks, is a part by itself, and so is an emoji. Tokens are in lower case and without accents.
 
 use std::ops::Range;
 
@@ -116,7 +116,29 @@ fn class(c: char) -> Class {
         | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Class::Single,
+        | '\u{20000}'..='\u{3ffff}'
+        // Thai, Lao, Myanmar and Khmer, without their digits and signs of currencies.
+        | '\u{e01}'..='\u{e3a}'
+        | '\u{e40}'..='\u{e4e}'
+        | '\u{e81}'..='\u{ecf}'
+        | '\u{edc}'..='\u{edf}'
+        | '\u{1000}'..='\u{103f}'
+        | '\u{1050}'..='\u{108f}'
+        | '\u{1780}'..='\u{17d3}'
+        // Emoji. Of the older symbols only those that are drawn as such unless asked otherwise: user interfaces are full
+        // of the others.
+        | '\u{1f000}'..='\u{1faff}'
+        | '\u{2600}'..='\u{26ff}'
+        | '\u{2705}'
+        | '\u{2728}'
+        | '\u{274c}'
+        | '\u{2753}'..='\u{2755}'
+        | '\u{2757}'
+        | '\u{2764}'
+        | '\u{2b50}'
+        | '\u{2b55}' => Class::Single,
+        // What chooses how the character before is drawn.
+        '\u{fe00}'..='\u{fe0f}' => Class::Other,
         c if c.is_alphanumeric() || is_combining_mark(c) => Class::Word,
         _ => Class::Other,
     }

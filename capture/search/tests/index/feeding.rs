@@ -118,12 +118,12 @@ fn an_index_that_cannot_be_used_is_built_again() {
         ("not JSON", |data| fs::write(data.join("index/meta.json"), "{").unwrap()),
         ("a part is missing", |data| fs::remove_file(&files(data, "term")[0]).unwrap()),
         ("a part is empty", |data| fs::write(&files(data, "idx")[0], "").unwrap()),
-        ("an older version", |data| {
+        ("another version", |data| {
             let path = data.join("index/meta.json");
             let meta = fs::read_to_string(&path).unwrap();
-            let older = meta.replace("\\\"version\\\":2", "\\\"version\\\":1");
-            assert_ne!(meta, older);
-            fs::write(path, older).unwrap();
+            let other = meta.replace("\\\"version\\\":", "\\\"version\\\":9");
+            assert_ne!(meta, other);
+            fs::write(path, other).unwrap();
         }),
         ("of another log", |data| {
             let path = data.join("index/meta.json");
