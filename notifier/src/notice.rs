@@ -59,6 +59,8 @@ pub struct AnswerButtons {
     pub url: String,
     /// The token that allows it once; `None` for a request that deserves more than a tap.
     pub allow: Option<String>,
+    /// What a message has to show to the end for that button: the command.
+    pub command: String,
     /// The token that denies it.
     pub deny: String,
 }

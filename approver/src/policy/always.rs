@@ -48,7 +48,7 @@ fn commands(text: &str) -> Option<Vec<String>> {
     let line = shell::understand(text).ok()?;
     let mut all = Vec::new();
     for command in &line.commands {
-        if !command.is_plain() {
+        if !command.is_plain() || !command.takes_pipe_for_data() {
             return None;
         }
         let words = command.texts();

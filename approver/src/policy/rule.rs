@@ -189,6 +189,11 @@ impl PolicyRule {
                     if !command.is_plain() {
                         return Err("The command has more than plain words: a variable, an assignment, input or a file to write.".into());
                     }
+                    if !command.takes_pipe_for_data() {
+                        return Err(
+                            "It reads what other commands write and may run it; a rule names only its words.".into()
+                        );
+                    }
                     if !pattern.allows(&command.texts()) {
                         return Err("The command does not match this rule.".into());
                     }

@@ -56,6 +56,32 @@ impl LineNode {
     }
 }
 
+/// Programs that take what they read for data whatever it is.
+const FILTERS: [&str; 22] = [
+    "base64",
+    "cat",
+    "column",
+    "comm",
+    "cut",
+    "egrep",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "jq",
+    "less",
+    "md5sum",
+    "nl",
+    "od",
+    "rg",
+    "rev",
+    "sha256sum",
+    "sort",
+    "tail",
+    "tr",
+    "wc",
+];
+
 /// A simple command: words, what it reads, and redirections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
@@ -208,6 +234,13 @@ impl SimpleCommand {
     /// The words' texts.
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.words.iter().map(|word| word.text.as_str()).collect()
+    }
+
+    /// Whether it has no input from a pipe, or takes that for data whatever it is. Others may run what they read (`sh`,
+    /// `xargs`, `psql`) or write it somewhere (`tee`), which their words do not tell.
+    pub(crate) fn takes_pipe_for_data(&self) -> bool {
+        let reads_none = self.piped.as_ref().is_some_and(Vec::is_empty);
+        reads_none || self.words.first().is_some_and(|word| FILTERS.contains(&word.text.as_str()))
     }
 
     /// Whether it is nothing but words, each just a text.

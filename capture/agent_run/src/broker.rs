@@ -56,13 +56,19 @@ impl PreviewedCall {
         self.preview.as_ref().is_some_and(Preview::is_without_effect)
     }
 
-    /// The decision as it is carried out. Who allowed a call of which they were told that nothing changes has allowed
-    /// no change.
-    pub(crate) fn as_shown(&self, mut decision: CallDecision) -> CallDecision {
-        if decision.verdict == CallVerdict::Allow && self.is_without_effect() {
+    /// The decision as it is carried out. Who allowed a call has allowed the change that they were shown, or none, and no
+    /// other.
+    pub(crate) async fn as_shown(&self, mut decision: CallDecision, tools: Arc<SessionTools>) -> CallDecision {
+        if decision.verdict == CallVerdict::Allow && (self.is_without_effect() || !self.would_do_the_same(tools).await)
+        {
             decision.verdict = CallVerdict::NoEffect;
         }
         decision
+    }
+
+    /// Whether it would do now what it would have done when its turn came.
+    async fn would_do_the_same(&self, tools: Arc<SessionTools>) -> bool {
+        self.preview.is_none() || Self::of(self.asked.clone(), tools).await.preview == self.preview
     }
 }
 
@@ -93,13 +99,16 @@ impl PermissionBroker for LocalBroker {
         let (in_process, tools) = (Arc::clone(&self.in_process), Arc::clone(&self.tools));
         let (asker, wait) = (self.asker.clone(), self.wait);
         Box::pin(async move {
-            let call = PreviewedCall::of(asked, tools).await;
+            let call = PreviewedCall::of(asked, Arc::clone(&tools)).await;
             if let Some(decision) = in_process.without_effect(&call) {
                 return decision;
             }
             let Some(asker) = asker else { return unanswered() };
             let said = asker.ask(PermissionQuestion::of(&call), wait).await;
-            said.map_or_else(unanswered, |said| call.as_shown(said.decision))
+            match said {
+                Some(said) => call.as_shown(said.decision, tools).await,
+                None => unanswered(),
+            }
         })
     }
 }

@@ -103,7 +103,10 @@ impl PermissionBroker for ServerBroker {
             let call = PreviewedCall::of(asked, Arc::clone(&asker.tools)).await;
             match in_process.without_effect(&call) {
                 Some(decision) => decision,
-                None => call.as_shown(asker.decide(&call).await),
+                None => {
+                    let tools = Arc::clone(&asker.tools);
+                    call.as_shown(asker.decide(&call).await, tools).await
+                }
             }
         })
     }

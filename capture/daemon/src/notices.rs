@@ -422,7 +422,8 @@ impl NoticeMaker {
         let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
         // What a tap on a lock screen must not allow is decided where the whole request is shown.
         let allow = (risk_of(&approval).is_none() && is_shown_whole(&approval, notice)).then_some(allow);
-        Some(AnswerButtons { url: format!("{page}{}", OperationId::PressButton.route().path), allow, deny })
+        let url = format!("{page}{}", OperationId::PressButton.route().path);
+        Some(AnswerButtons { url, allow, command: approval.command.unwrap_or_default(), deny })
     }
 
     /// The outcome of a message is an event of each session that it mentioned.

@@ -103,8 +103,10 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage, has_buttons: bool) 
         _ => None,
     };
     let actions = buttons.map_or_else(Vec::new, |buttons| {
-        let AnswerButtons { url, allow, deny } = buttons;
-        let allow = allow.as_ref().map(|token| NtfyAction::new("Allow once", url, token));
+        let AnswerButtons { url, allow, command, deny } = buttons;
+        // Its title or body may have been shortened since the token was made.
+        let is_whole = [&message.title, &message.body].iter().any(|text| text.contains(command.as_str()));
+        let allow = allow.as_ref().filter(|_| is_whole).map(|token| NtfyAction::new("Allow once", url, token));
         allow.into_iter().chain([NtfyAction::new("Deny", url, deny)]).collect()
     });
     let (title, message, click) = (&message.title, &message.body, message.url());
@@ -134,7 +136,7 @@ mod tests {
         let (url, allow, deny) =
             ("https://box.example/api/v1/answers".to_owned(), Some("aaa".to_owned()), "ddd".to_owned());
         let mut one = notice("a", "approval");
-        one.buttons = Some(AnswerButtons { url: url.clone(), allow, deny });
+        one.buttons = Some(AnswerButtons { url: url.clone(), allow, command: "cargo test a".into(), deny });
         let of = |notices| OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, notices, Timestamp::MIN);
         let message = of(vec![one.clone()]);
         let value = serde_json::to_value(publish("t", &message, true)).unwrap();
@@ -148,6 +150,13 @@ mod tests {
         let mut risky = one.clone();
         risky.buttons.as_mut().unwrap().allow = None;
         let value = serde_json::to_value(publish("t", &of(vec![risky]), true)).unwrap();
+        assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
+        // A command that the message does not show to its end.
+        let mut long = one.clone();
+        long.title = format!("asks permission for cargo test {}; ./drop", "-v ".repeat(30));
+        long.body = "the agent waits".into();
+        long.buttons.as_mut().unwrap().command = long.title.replace("asks permission for ", "");
+        let value = serde_json::to_value(publish("t", &of(vec![long]), true)).unwrap();
         assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
         for (message, has_buttons) in [(of(vec![one.clone()]), false), (of(vec![one.clone(), one.clone()]), true)] {
             let value = serde_json::to_value(publish("t", &message, has_buttons)).unwrap();

@@ -347,6 +347,21 @@ fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing
 }
 
 #[test]
+fn a_change_that_was_not_shown_is_not_made() {
+    let house = House::new(Api::Anthropic, Script::default().lane("edit", [call(edit()), say("It is done.")]));
+    let mut user = house.at_terminal("edit the notes");
+    user.expect("+2nd line");
+    user.expect("or say what to do instead: ");
+    // The edit would now change another place.
+    fs::write(house.machine.project().join("notes.txt"), "second line\nof another text\n").unwrap();
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(house.notes(), "second line\nof another text\n");
+    let results = house.model.results("edit");
+    assert!(results[0].contains("nothing was written"), "{results:?}");
+}
+
+#[test]
 fn blank_lines_push_nothing_off_the_screen() {
     let blank = "\n".repeat(60);
     let command = format!("echo safe\n{blank}rm -rf ~/gone\n{blank}echo safe");

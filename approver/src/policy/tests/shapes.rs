@@ -331,3 +331,23 @@ fn what_git_would_print_stands_in_the_line_that_runs() {
     // A list that git prints into a word would run as it is written.
     assert_eq!(reads.decide(&request("wc -l $(git ls-files)"), &facts).verdict, Verdict::Ask);
 }
+
+#[test]
+fn a_rule_for_a_command_does_not_cover_what_it_reads_from_a_pipe() {
+    for line in
+        ["echo ls | sh", "cat a.sql | psql prod", "ls | xargs make", "make x | tee log", "(cat a; cat b) | python3"]
+    {
+        assert_eq!(rule_for(&request(line)), None, "{line}");
+    }
+    let rules = ["sh", "psql", "xargs", "tee", "python3"].map(|program| {
+        format!("[[rule]]\nname = \"{program}\"\ndecision = \"allow\"\ncommand = [\"{program}\", \"...\"]\n")
+    });
+    let policy = policy(&format!("preset = \"read-only\"\n{}", rules.concat()));
+    let verdict = |line: &str| policy.decide(&request(line), &facts()).verdict;
+    for line in ["cat a | sh", "cat a.sql | psql prod", "ls | xargs make", "ls | tee log", "cat a | cat | python3"] {
+        assert_eq!(verdict(line), Verdict::Ask, "{line}");
+    }
+    for line in ["sh a.sh", "psql prod", "python3 a.py | head -3", "python3 a.py | grep b | wc -l"] {
+        assert_eq!(verdict(line), Verdict::Allow, "{line}");
+    }
+}

@@ -23,7 +23,7 @@ const allow = (card) => card.locator("button.allow");
 const deny = (card) => card.getByRole("button", { name: /^(Deny|Decline)/ });
 
 test("a command is shown whole and allowed once", async () => {
-  const command = `npm run build -- ${"--option value ".repeat(60)}&& echo the-end`;
+  const command = `npm run build -- ${"--option value ".repeat(20)}&& echo the-end`;
   const told = agent.ask("Bash", { command });
   const card = cardOf(visitor.page, await agent.pending());
   await card.getByText("the-end").waitFor();
@@ -52,13 +52,26 @@ test("a request of any length is shown whole, or says how much of it is missing 
     assert.equal(decision(await whole).behavior, "deny");
 
     const cut = agent.ask(tool, { file_path: "/tmp/run.sh", [field]: long(900_000) });
-    const pending = await agent.pending();
+    const pending = await agent.pending((approval) => approval.excerpt != null);
     card = cardOf(visitor.page, pending);
     await card.getByText(/Not all of it is shown: 65,5\d\d of \d{3},\d{3} bytes/).first().waitFor();
     await card.getByText("the-end").first().waitFor();
     assert.equal(await cut, null, "the agent asks its user itself");
-    assert.equal(await allow(card).count(), 0);
+    await allow(card).waitFor({ state: "detached" });
     await assert.rejects(world.api(`/api/v1/approvals/${pending.id}/decision`, { decision: "allow" }), /409/);
+  }
+});
+
+test("a command whose end may be out of sight has to be held", async () => {
+  for (const command of [`cargo test\n${"\n".repeat(60)}touch end`, `echo ${"x".repeat(600)}; touch end`]) {
+    const told = agent.ask("Bash", { command });
+    const card = cardOf(visitor.page, await agent.pending());
+    await ready(allow(card));
+    assert.match(await allow(card).innerText(), /^Hold/);
+    await allow(card).click();
+    await ready(deny(card));
+    await deny(card).click();
+    assert.equal(decision(await told).behavior, "deny");
   }
 });
 

@@ -228,12 +228,12 @@ export class Agent {
     });
   }
 
-  /** The pending request of this agent for which a hook waits. */
-  async pending() {
+  /** The pending request of this agent: the one for which a hook waits, or another. */
+  async pending(is = (approval) => approval.answer === "hook") {
     const { id } = await this.known();
-    return eventually("a hook waits for a decision", async () => {
+    return eventually("the request is there", async () => {
       const { approvals } = await this.world.api(`/api/v1/approvals?state=pending&session=${id}`);
-      return approvals.find((approval) => approval.answer === "hook");
+      return approvals.find(is);
     });
   }
 

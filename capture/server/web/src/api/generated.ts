@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 3cbb091270d0c29edd049d9dd76b9f246fc2ac450ef6acc4f96e6422612ac320
+// SHA-256 of its paths and components: 404233c579c7bda13c67f3a9e5eb5234cbc03c2ec9efe501c37685e66f05211f
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -1716,7 +1716,7 @@ export type RunState = ("running" | "exited" | "unreachable");
 
 /** The current screen. */
 export type Screen = {
-  /** The state the program tells itself (OSC 7501): `state=working:app=codex`. */
+  /** The state the program tells itself (OSC 7501), without its texts: `state=working:app=codex`. */
   agent_state: string | null;
   /** Whether the alternate screen is shown. */
   alternate: boolean;

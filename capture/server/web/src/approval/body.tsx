@@ -108,6 +108,17 @@ const FIRST = 400;
 
 const isFolded = (file: FileChange, index: number, unfolded: ReadonlySet<number>): boolean => file.lines.length > FIRST && !unfolded.has(index);
 
+/** Lines and characters that the box of a request shows on a phone without being scrolled. */
+const VISIBLE_LINES = 12;
+const VISIBLE_CHARACTERS = 480;
+
+/** Whether what would run is so long that its end may be below the edge of its box. */
+export function isLong(request: Request): boolean {
+  if (request.body.kind === "changes") return false;
+  const { lines, characters } = census(readable(request));
+  return lines > VISIBLE_LINES || characters > VISIBLE_CHARACTERS;
+}
+
 /** Whether a part of the request is not on the card until somebody has it shown. */
 export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean => body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
 

@@ -16,7 +16,7 @@ import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { RequestBody, hasFolded } from "./body";
+import { RequestBody, hasFolded, isLong } from "./body";
 import { DecideButton, useReady } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
 import { request, sameRequest } from "./request";
@@ -91,7 +91,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
   const parsed = useMemo(() => request(approval), [approval]);
   const risk = useRisk(approval);
-  const held = risk !== null || hasFolded(parsed, unfolded.value);
+  const held = risk !== null || isLong(parsed) || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
