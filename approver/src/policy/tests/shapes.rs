@@ -343,11 +343,12 @@ fn a_rule_for_a_command_does_not_cover_what_it_reads_from_a_pipe() {
         format!("[[rule]]\nname = \"{program}\"\ndecision = \"allow\"\ncommand = [\"{program}\", \"...\"]\n")
     });
     let policy = policy(&format!("preset = \"read-only\"\n{}", rules.concat()));
-    let verdict = |line: &str| policy.decide(&request(line), &facts()).verdict;
+    let programs = ["sh", "psql", "xargs", "tee", "python3", "cat", "ls", "head", "grep", "wc", "make"];
+    let verdict = |line: &str| policy.decide(&request(line), &StubFacts::usual(&programs)).verdict;
     for line in ["cat a | sh", "cat a.sql | psql prod", "ls | xargs make", "ls | tee log", "cat a | cat | python3"] {
         assert_eq!(verdict(line), Verdict::Ask, "{line}");
     }
-    for line in ["sh a.sh", "psql prod", "python3 a.py | head -3", "python3 a.py | grep b | wc -l"] {
+    for line in ["psql prod", "psql prod | head -3", "psql prod | grep b | wc -l"] {
         assert_eq!(verdict(line), Verdict::Allow, "{line}");
     }
 }
