@@ -80,10 +80,10 @@ impl Drop for RunsMachine {
     }
 }
 
-/// Asks its terminal whether it knows status reports, and only then reports its status and that of what works for it; the
-/// answer up to the end of that to the second question is in the file `answer`.
+/// Asks its terminal whether it knows status reports, and writes the answers into the file `answer`. Then it reports its
+/// status and that of a child, each once the test wrote the file of the step, and prints that it did.
 const REPORTER: &str = r#"
-step() { until [ -e "$1" ]; do sleep 0.05; done; printf '\033]7501;%s\033\\' "$2"; }
+step() { until [ -e "$1" ]; do sleep 0.05; done; printf '\033]7501;%s\033\\said %s\n' "$2" "$1"; }
 stty raw -echo; printf '\033]7501;?\033\\\033[c'; IFS= read -r -d c answer; stty sane
 printf '%s' "$answer" > answer
 step answer state=blocked:app=pi:kind=permission
@@ -106,12 +106,16 @@ fn a_programs_status_reports_are_asked_for_and_the_program_decides() {
         answer, "\u{1b}]7501;?\u{1b}\\\u{1b}[?62;22",
         "the answer comes before that of a terminal that knows nothing of it"
     );
-    let reported = || here.client().json("/api/v1/runs/mine/screen").unwrap()["agent_state"].clone();
     let asks = json!("state=blocked:app=pi:kind=permission");
     for step in ["child", "cleared"] {
         fs::write(project.join(step), "").unwrap();
-        eventually("the step is done", || here.run("mine")?["id"].as_str().map(str::to_owned));
-        assert_eq!(reported(), asks);
+        // Output is read in order: what is printed behind a report is there once the report was read.
+        let said = json!(format!("said {step}"));
+        let screen = eventually("the step is done", || {
+            let screen = here.client().json("/api/v1/runs/mine/screen")?;
+            screen["lines"].as_array()?.contains(&said).then_some(screen)
+        });
+        assert_eq!(screen["agent_state"], asks);
         here.until("mine", "waiting_approval");
     }
     fs::write(project.join("signin"), "").unwrap();

@@ -230,7 +230,7 @@ fn the_turn_that_a_text_begins_can_be_waited_for() {
     assert_eq!(here.got(), "do the work\n", "the turn is not over");
     let until = ["--until", "waiting,waiting_approval", "--timeout", "60"];
     let out = here.done(&[&["wait", "one", "--after", &position], &until[..]].concat());
-    assert!(out.contains("waiting"), "{out}");
+    assert!(out.starts_with("◆ waiting "), "{out}");
     assert_eq!(here.got(), "do the work\nover\n");
     // It was over before this wait began.
     here.done(&[&["wait", "one", "--after", &position], &until[..]].concat());
