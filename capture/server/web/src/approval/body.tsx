@@ -114,7 +114,8 @@ const VISIBLE_CHARACTERS = 480;
 
 /** Whether what would run is so long that its end may be below the edge of its box. */
 export function isLong(request: Request): boolean {
-  if (request.body.kind === "changes") return false;
+  // Changes are folded, and questions are answered below their text.
+  if (request.body.kind === "changes" || request.body.kind === "questions") return false;
   const { lines, characters } = census(readable(request));
   return lines > VISIBLE_LINES || characters > VISIBLE_CHARACTERS;
 }
