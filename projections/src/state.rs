@@ -302,6 +302,8 @@ impl SessionState {
             (_, Payload::UserPrompt(_)) if is_restated(event) => false,
             (Some(_), Payload::UserPrompt(prompt)) => !self.steers(prompt.origin),
             (Some(_), _) => false,
+            // A prompt has a turn of its own also when it is read after the end of the process.
+            (None, Payload::UserPrompt(_)) => true,
             (None, payload) => self.opens_turn(payload).is_some() && (!self.is_gone() || self.is_revived_by(event, at)),
         };
         if opens { Some(event.id.into()) } else { open }
@@ -311,12 +313,19 @@ impl SessionState {
     fn turn_ends_by(&self, at: Timestamp) -> bool {
         self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
             || self.likely_end_due().is_some_and(|due| due <= at)
+            || self.last_words_due().is_some_and(|due| due <= at)
     }
 
     /// When a likely end of the turn counts unless something follows.
     fn likely_end_due(&self) -> Option<Timestamp> {
         let (end, _) = self.likely_end?;
         Some(self.likely_end_from.unwrap_or_else(|| end.plus_ms(self.rules.likely_end_ms)))
+    }
+
+    /// When a turn counts as cut off whose prompt was read after the end of the process, unless its end follows.
+    fn last_words_due(&self) -> Option<Timestamp> {
+        let Process::Gone { at, .. } = self.process else { return None };
+        self.turn.as_ref().map(|_| self.conversation_at.max(at).plus_ms(LAST_WORDS_MS))
     }
 
     /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
@@ -342,7 +351,7 @@ impl SessionState {
         // Telemetry comes late, and the last of it when the process ends.
         let late = event.source == Source::Telemetry || at.since_ms(gone_at) < LAST_WORDS_MS;
         let last_words = late && !matches!(event.payload, Payload::UserPrompt(_));
-        speaks(&event.payload) && !last_words
+        speaks(&event.payload) && !last_words && happened_at(event, at) >= gone_at
     }
 
     /// The whole text that an event is to be folded with, where the event itself has the beginning and the end only:
@@ -434,6 +443,9 @@ impl SessionState {
                 }
                 self.outdate(due);
             }
+            if self.last_words_due().is_some_and(|last| last <= due) {
+                self.end_turn(TurnOutcome::Exited, None, 0, true, due, &mut out);
+            }
             self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
             if self.named_from.is_some_and(|from| from <= due) {
                 self.name_dialog(due, &mut out);
@@ -464,6 +476,7 @@ impl SessionState {
             .into_iter()
             .chain(ready)
             .chain(likely)
+            .chain(self.last_words_due())
             .chain(self.named_from)
             .chain(self.approvals_due())
             .chain(status::next_change(&case, &self.session.status, self.clock))
@@ -536,8 +549,9 @@ impl SessionState {
             let since = self.session.status.since;
             self.session.status = SessionStatus { since, ..status };
         }
-        self.session.turn =
-            self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
+        // Of a session that is over nothing is open, though its last words may still be read.
+        let open = self.turn.as_ref().filter(|_| !self.is_gone());
+        self.session.turn = open.map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
         &self.session
     }

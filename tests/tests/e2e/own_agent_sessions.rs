@@ -96,9 +96,12 @@ fn a_session_is_started_and_told_what_to_do() {
     let (status, later) = input(client, &session, &json!({ "do": "follow_up", "text": "and afterwards" }));
     assert_eq!((status, &later["outcome"]), (200, &json!("queued")), "{later}");
     house.model.tell("look");
+    // Between two tasks it waits too, for a moment.
+    let said = eventually("both messages are answered", || {
+        let said = fs::read_to_string(house.file()).ok()?;
+        (said.contains("Left it is.") && said.contains("That too.")).then_some(said)
+    });
     is_in(client, &session, "waiting", "turn_complete");
-    let said = fs::read_to_string(house.file()).unwrap();
-    assert!(said.contains("Left it is.") && said.contains("That too."), "{said}");
     assert!(said.contains(steer["message"].as_str().unwrap()), "the message has the id that was told");
 
     // What is not possible, and what is.

@@ -417,6 +417,33 @@ fn last_words_do_not_revive_but_a_prompt_does() {
 }
 
 #[test]
+fn what_was_written_before_the_end_revives_nothing() {
+    let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(9.0, gone())];
+    let then = |steps: &[Step]| [&ended[..], steps].concat();
+    // However late the file is read, and by whatever record.
+    for late in [0.1, 1.0, 60.0] {
+        for words in [
+            prompt("again"),
+            asks(PromptOrigin::Steering, "left"),
+            call("c", ToolKind::Execute, "ls"),
+            message("m", "I will", Some(Stop::ToolUse)),
+            said(Heartbeat {}),
+        ] {
+            stands(&then(&[on(9.0 + late, words.dated(5.0))]), "exited killed");
+        }
+    }
+    // A prompt begins its turn all the same, which ends as the file says, or as one that was cut off.
+    let asked = || on(10.0, prompt("again").dated(5.0));
+    let tail = |steps: &[Step]| Tape::played(&then(steps)).transitions()[6..].to_vec();
+    let answered = [asked(), on(10.1, answer("done").dated(6.0))];
+    assert_eq!(tail(&answered), ["10 turn 2 by prompt", "10.1 turn 2 completed"]);
+    assert_eq!(tail(&[asked(), until(60.0)]), ["10 turn 2 by prompt", "11.5 turn 2 exited"]);
+    // Where the clocks differ by hours, a prompt is a prompt.
+    let elsewhere = on(10.0, prompt("again").dated(-9_000.0));
+    stands(&then(&[elsewhere]), "running thinking");
+}
+
+#[test]
 fn a_tool_that_runs_may_be_a_sub_agent() {
     let helper = || claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1");
     let sees = || claims_why(Pty, Running, Some(Reason::Tool));
