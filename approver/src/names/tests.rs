@@ -63,10 +63,13 @@ fn what_decides_what_runs_later_is_protected() {
         ".venv/bin/python",
         "a/venv/lib/x.py",
         "env/bin/activate.fish",
+        "HEAD",
+        "sub/bare/HEAD",
+        "sub/bare/head",
     ] {
         assert!(is_protected(Path::new(path)), "{path}");
     }
-    for path in ["Cargo.toml", "src/main.rs", "docs/rules.md", "src/environment.rs"] {
+    for path in ["Cargo.toml", "src/main.rs", "docs/rules.md", "src/environment.rs", "src/head.rs", "HEAD/x"] {
         assert!(!is_protected(Path::new(path)), "{path}");
     }
 }

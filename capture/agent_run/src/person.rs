@@ -94,35 +94,33 @@ impl PermissionAsker for Person {
     }
 }
 
-/// The question on a terminal of this size, in columns and rows.
-fn shown(question: &PermissionQuestion, size: (usize, usize)) -> ShownQuestion {
+/// The question on a terminal of this size, in columns and rows. Where it `replaces` one that was withdrawn, what a person
+/// was about to type may be meant for the other.
+fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool) -> ShownQuestion {
     if question.is_question {
         let options: String =
             question.options.iter().zip(1..).map(|(option, n)| format!("  {n}. {option}\n")).collect();
         return ShownQuestion {
             text: format!("\nThe agent asks: {}\n{options}Answer: ", question.title),
-            in_full: false,
+            in_full: replaces,
         };
     }
     let details: String = question.details.lines().map(|line| format!("  {line}\n")).collect();
     let text = format!("\n{}\n{details}", question.title);
-    let (columns, rows) = size;
-    let takes = printing::asked::rows(&text, columns) + 1;
-    let in_full = takes > rows;
+    let long = printing::asked::asks_for_word(&text, size);
+    let other = replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned());
+    let in_full = long.is_some() || replaces;
+    let note = long.or(other).unwrap_or_default();
     let (yes, session, no) = if in_full { ("yes", "session", "no") } else { ("[y]es", "[s]ession", "[n]o") };
     let session = if question.can_last { format!(" {session},") } else { String::new() };
-    let long = if in_full {
-        format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n")
-    } else {
-        String::new()
-    };
-    ShownQuestion { text: format!("{text}{long}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }
+    ShownQuestion { text: format!("{text}{note}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }
 }
 
 /// A question as the terminal shows it.
 struct ShownQuestion {
     text: String,
-    /// Whether it is longer than the screen, so that one key does not allow it.
+    /// Whether it is longer than the screen, or replaces another, so that one key does not allow it and no text answers
+    /// it at once.
     in_full: bool,
 }
 
@@ -145,14 +143,8 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
     Some(AskerDecision { decision: allowed(BY), scope })
 }
 
-/// Columns and rows of the terminal.
-fn size() -> (usize, usize) {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
-    let of = |n: Option<u16>, otherwise: usize| n.filter(|n| *n > 0).map_or(otherwise, usize::from);
-    (of(size.map(|size| size.ws_col), 80), of(size.map(|size| size.ws_row), 24))
-}
-
 fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
+    let mut was_withdrawn = false;
     while let Ok(question) = asked.recv() {
         if question.answer.is_closed() || !is_in_foreground() {
             continue;
@@ -161,12 +153,14 @@ fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
         if tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
             continue;
         }
-        let shown = shown(&question.question, size());
+        let shown = shown(&question.question, printing::error_size(), was_withdrawn);
         if !print(&shown.text) {
             continue;
         }
         // Who asked may be gone.
-        match answer(&question, shown.in_full, woken) {
+        let decided = answer(&question, shown.in_full, woken);
+        was_withdrawn = decided.is_none();
+        match decided {
             Some(decided) => drop(question.answer.send(decided)),
             None => printing::print_error_line(""),
         }
@@ -175,13 +169,21 @@ fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
 
 /// What is decided; nothing when the question is withdrawn, or the terminal is gone.
 fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Option<AskerDecision> {
+    let asked = &question.question;
+    let mut is_confirmed = !(in_full && asked.is_question);
     loop {
         let line = line(question, woken)?;
-        if let Some(decided) = decided(&question.question, in_full, &line) {
+        if is_confirmed && let Some(decided) = decided(asked, in_full, &line) {
             return Some(decided);
         }
-        let session = if question.question.can_last { " session," } else { "" };
-        if !print(&format!("Type yes,{session} no, or what to do instead: ")) {
+        let again = if asked.is_question {
+            is_confirmed = true;
+            "This question replaced another one. Type your answer to it again: ".to_owned()
+        } else {
+            let session = if asked.can_last { " session," } else { "" };
+            format!("Type yes,{session} no, or what to do instead: ")
+        };
+        if !print(&again) {
             return None;
         }
     }

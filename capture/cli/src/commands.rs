@@ -533,12 +533,37 @@ fn print_line(text: &str) -> anyhow::Result<()> {
 
 /// Asks the user at the terminal for confirmation; anything but a yes is a no.
 fn is_agreed(question: &str) -> anyhow::Result<bool> {
+    let answer = typed(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+}
+
+/// Shows a text and asks the user at the terminal whether to do what it says. What was typed before does not answer;
+/// a text longer than the screen takes a whole yes.
+fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
+    write!(terminal::stderr(), "{shown}")?;
+    let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size()) else {
+        flush_typed();
+        return is_agreed(question);
+    };
+    flush_typed();
+    let answer = typed(&format!("\n{long}{} [yes/No] ", question.trim_start()))?;
+    Ok(answer.eq_ignore_ascii_case("yes"))
+}
+
+/// Asks on the terminal; gives the line that is typed, without the space around it.
+fn typed(question: &str) -> anyhow::Result<String> {
     let mut err = terminal::stderr();
-    write!(err, "{question} [y/N] ")?;
+    write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(answer.trim().to_owned())
+}
+
+/// Throws away what was typed at the terminal before a question: it does not answer it.
+fn flush_typed() {
+    // Where standard input is no terminal, nothing is typed ahead.
+    rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 
 /// Runs the program.

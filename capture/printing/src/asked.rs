@@ -138,11 +138,20 @@ fn cut(text: &str) -> String {
 }
 
 /// How many rows of a terminal a text takes.
-#[must_use]
-pub fn rows(text: &str, columns: usize) -> usize {
+fn rows(text: &str, columns: usize) -> usize {
     let columns = columns.max(1);
     let width = |line: &str| line.chars().map(|c| if c == '\t' { TAB } else { c.width().unwrap_or(0) }).sum::<usize>();
     text.lines().map(|line| width(line).div_ceil(columns).max(1)).sum()
+}
+
+/// What stands before an answer that one key cannot give: `text` takes more rows than a screen of `size` columns and rows
+/// has, with one row for the answer. Nothing where it fits.
+#[must_use]
+pub fn asks_for_word(text: &str, size: (usize, usize)) -> Option<String> {
+    let (columns, screen) = size;
+    let takes = rows(text, columns) + 1;
+    (takes > screen)
+        .then(|| format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n"))
 }
 
 #[cfg(test)]

@@ -184,10 +184,15 @@ pub fn width() -> Option<usize> {
 
 /// Columns of text on standard error; `None` where it is not a terminal.
 fn error_width() -> Option<usize> {
-    io::stderr().is_terminal().then(|| {
-        let size = rustix::termios::tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col));
-        size.filter(|columns| *columns > 0).unwrap_or(80)
-    })
+    io::stderr().is_terminal().then(|| error_size().0)
+}
+
+/// Columns and rows of the terminal on standard error; 80 and 24 where it does not say.
+#[must_use]
+pub fn error_size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let of = |n: Option<u16>, otherwise: usize| n.filter(|n| *n > 0).map_or(otherwise, usize::from);
+    (of(size.map(|size| size.ws_col), 80), of(size.map(|size| size.ws_row), 24))
 }
 
 /// A line of prose on standard output, broken between words where the terminal, or `COLUMNS`, is narrower; what follows

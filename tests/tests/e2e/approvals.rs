@@ -281,6 +281,39 @@ fn a_longer_request_than_any_model_writes_is_shown_whole() {
 }
 
 #[test]
+fn what_was_typed_before_a_request_was_read_does_not_allow_it() {
+    let machine = machine(None);
+    let server = serve(&machine);
+    let hook = call(&machine, "claude", "60", &request(&machine, "make deploy"));
+    held(&server);
+    // The shell takes the first line; the second is there before the question.
+    let mut user = User::start(&machine, "read -r go; $PROGRAM approve");
+    user.types("go\ny\n");
+    user.expect("make deploy");
+    user.expect("Allow this? [y/N] ");
+    user.types("n\n");
+    assert_eq!(user.end().1, 5);
+    let mut user = User::start(&machine, "$PROGRAM approve");
+    user.expect("Allow this? [y/N] ");
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(hook.decision()["behavior"], "allow");
+
+    // What does not fit on the screen takes a whole word.
+    let long: String = (0..60).map(|n| format!("echo line {n}\n")).collect();
+    let hook = call(&machine, "claude", "60", &request(&machine, &long));
+    held(&server);
+    for (typed, code) in [("y\n", 5), ("\n", 5), ("yes\n", 0)] {
+        let mut user = User::start(&machine, "$PROGRAM approve");
+        user.expect("rows, more than this screen: scroll up, and type the whole word.");
+        user.expect("Allow this? [yes/No] ");
+        user.types(typed);
+        assert_eq!(user.end().1, code, "{typed:?}");
+    }
+    assert_eq!(hook.decision()["behavior"], "allow");
+}
+
+#[test]
 fn questions_and_plans_are_answered() {
     let machine = machine(None);
     let server = serve(&machine);

@@ -415,6 +415,26 @@ fn the_user_at_the_terminal_is_asked() {
     user.expect("allowed");
     let allowed = approval(&server, "allowed");
     assert_eq!((&allowed["by"], &allowed["via"]), (&json!("person"), &json!("protocol")));
+    // What replaces a question that was answered elsewhere, or is longer than the screen, takes a whole word.
+    let long: String = (0..60).map(|n| format!("echo {n}\n")).collect();
+    fs::write(&steps_file, serde_json::to_string(&[ask("touch a"), ask("touch b"), ask(&long)]).unwrap()).unwrap();
+    let mut user = User::start_with(&machine, "\"$PROGRAM\" agent drive --agent codex -- do it", &more);
+    user.expect("touch a");
+    user.expect("[y/N] ");
+    let here = held(&server);
+    assert_eq!(self::said(&machine, &["approve", here["id"].as_str().unwrap()]).0, Some(0));
+    user.expect("touch b");
+    user.expect("This question replaced another one: type the whole word.");
+    user.expect("[yes/No] ");
+    user.types("y\n");
+    user.expect("Type yes or no: ");
+    user.types("yes\n");
+    user.expect("echo 59");
+    user.expect("rows, more than this screen: scroll up, and type the whole word.");
+    user.types("y\n");
+    user.expect("Type yes or no: ");
+    user.types("no\n");
+    user.expect("denied");
 }
 
 #[test]

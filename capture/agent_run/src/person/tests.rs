@@ -37,13 +37,13 @@ fn only_the_words_that_are_offered_allow() {
 #[test]
 fn one_key_does_not_allow_what_is_longer_than_the_screen() {
     let long = question(&"line\n".repeat(30), true);
-    assert!(shown(&long, (80, 24)).in_full && !shown(&long, (80, 60)).in_full);
+    assert!(shown(&long, (80, 24), false).in_full && !shown(&long, (80, 60), false).in_full);
     let wide = question(&"x".repeat(3_000), true);
-    assert!(shown(&wide, (80, 24)).in_full);
+    assert!(shown(&wide, (80, 24), false).in_full);
     assert!(
-        shown(&long, (80, 24)).text.contains("The above has 33 rows, more than this screen"),
+        shown(&long, (80, 24), false).text.contains("The above has 33 rows, more than this screen"),
         "{:?}",
-        shown(&long, (80, 24)).text
+        shown(&long, (80, 24), false).text
     );
     for line in ["y", "s", "Y"] {
         assert_eq!(decided_by(line, true, true), None, "{line}");
@@ -53,8 +53,25 @@ fn one_key_does_not_allow_what_is_longer_than_the_screen() {
 }
 
 #[test]
+fn one_key_does_not_allow_what_took_the_place_of_another_question() {
+    let short = question("in /w\n", true);
+    let first = shown(&short, (80, 24), false);
+    assert!(!first.in_full && !first.text.contains("replaced"), "{}", first.text);
+    let replacing = shown(&short, (80, 24), true);
+    assert!(replacing.in_full, "{}", replacing.text);
+    assert!(
+        replacing.text.ends_with(
+            "This question replaced another one: type the whole word.\n\
+             Allow it? yes, session, no, or say what to do instead: "
+        ),
+        "{}",
+        replacing.text
+    );
+}
+
+#[test]
 fn the_answer_is_asked_for_in_words_that_hold() {
-    let text = |can_last| shown(&question("in /w\n", can_last), (80, 24)).text;
+    let text = |can_last| shown(&question("in /w\n", can_last), (80, 24), false).text;
     assert_eq!(
         text(true),
         "\nThe agent wants to run a command\n  in /w\nAllow it? [y]es, [s]ession, [n]o, or say what to do instead: "

@@ -16,7 +16,7 @@ use projections::Approval;
 
 use self::pick::picked;
 use super::{
-    Context, Failed, is_agreed,
+    Context, Failed, is_agreed, is_agreed_to,
     number::count,
     style,
     watch::{ALL, ListText, Watched, show, watch},
@@ -293,15 +293,17 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
     // What was given on the command line is checked before anything is shown.
     let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
-    if !context.json {
-        // A list cuts; what is allowed is shown whole.
-        write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
-    }
+    // A list cuts; what is allowed is shown whole.
+    let whole = if context.json { String::new() } else { exact(&shown.approval) };
     let questions = questions(&shown.approval);
+    let is_asked = is_picked && (answers.is_some() || questions.is_empty());
+    if !is_asked {
+        write!(terminal::stderr(), "{whole}").ok();
+    }
     if answers.is_none() && !questions.is_empty() && !context.json && is_with_a_person() {
         let typed = answer::ask(&questions)?;
         answers = answer::answers(&shown.approval, &typed, arguments.any_answer)?;
-    } else if is_picked && !is_agreed("\nAllow this?")? {
+    } else if is_asked && !is_agreed_to(&whole, "\nAllow this?")? {
         // Whoever named the request has decided; whoever picked it from a list has not seen it whole before.
         return Err(Failed::Refused("nothing was allowed".into()).into());
     }
@@ -327,8 +329,7 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
     if is_picked {
-        write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
-        if !is_agreed("\nDeny this?")? {
+        if !is_agreed_to(&exact(&shown.approval), "\nDeny this?")? {
             return Err(Failed::Refused("nothing was denied".into()).into());
         }
     }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use projections::Approval;
 
-use super::pick::typed;
 use crate::{
-    commands::Failed,
+    commands::{Failed, flush_typed, typed},
     terminal::{
         request::{Question, QuestionOption, questions},
         safe,
@@ -24,6 +23,7 @@ pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
             (n, false) => format!("1-{n} or its text; "),
             (n, true) => format!("some of 1-{n}, separated by commas; "),
         };
+        flush_typed();
         let line = typed(&format!("\nYour answer{which}? [{choice}Enter for none] "))?;
         if line.is_empty() {
             return Err(Failed::Refused("no answer was given, so nothing was decided".into()).into());

@@ -1,6 +1,6 @@
 //! Choosing one of the requests that wait.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
 use api::{
     approvals::{ApprovalView, ApprovalsQuery},
@@ -11,7 +11,7 @@ use events::ApprovalState;
 
 use super::{is_with_a_person, one};
 use crate::{
-    commands::{Context, Failed, style},
+    commands::{Context, Failed, flush_typed, style, typed},
     terminal::{self, request::headline, safe},
 };
 use client::Client;
@@ -66,19 +66,10 @@ fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
         writeln!(err, "     {}", headline(approval))?;
     }
     drop(err);
+    flush_typed();
     let answer = typed(&format!("Which one? [1-{}, Enter for none] ", pending.len()))?;
     let chosen = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     chosen
         .filter(|at| *at < pending.len())
         .ok_or_else(|| Failed::Refused("no request was chosen, so nothing was decided".into()).into())
-}
-
-/// Asks on the terminal; gives the line that is typed, without the space around it.
-pub(super) fn typed(question: &str) -> anyhow::Result<String> {
-    let mut err = terminal::stderr();
-    write!(err, "{question}")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
 }

@@ -32,7 +32,7 @@ use rustix::{
 use super::{
     events::{DriverEvent, forward_errors, listen, listen_to_server, listen_to_signals, listen_to_user},
     hosted::Hosting,
-    output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
+    output::{DecisionSource, DriveOutput, OutputWriter, ask_for_word, ended, question, request_output},
 };
 use crate::terminal::{self, safe};
 use client::failure::with_causes;
@@ -87,6 +87,18 @@ struct DecidedCall {
     approval: ApprovalId,
 }
 
+/// The question that stands at the user's terminal.
+struct AskedUser {
+    /// The request's id.
+    id: String,
+    /// When it was shown: a line that was read before is no answer to it.
+    shown_at: Instant,
+    /// Whether one key does not allow it.
+    needs_word: bool,
+    /// Whether the user has answered it.
+    is_answered: bool,
+}
+
 struct Driver {
     /// The connection of a session that the server started.
     link: Option<SessionLink>,
@@ -103,7 +115,9 @@ struct Driver {
     pending: Vec<WaitingRequest>,
     decided: Vec<DecidedCall>,
     /// The request the user at the terminal is looking at.
-    asked: Option<String>,
+    asked: Option<AskedUser>,
+    /// Whether the last question was withdrawn before the user answered it.
+    was_withdrawn: bool,
     outcome: Option<TurnEnd>,
     /// Somebody wants it to end, with this exit code.
     stopped: Option<u8>,
@@ -161,6 +175,7 @@ pub(super) fn run(
         pending: Vec::new(),
         decided: Vec::new(),
         asked: None,
+        was_withdrawn: false,
         outcome: None,
         stopped: None,
         patience: None,
@@ -185,7 +200,7 @@ impl Driver {
                 }
                 Ok(DriverEvent::Closed) => break,
                 Ok(DriverEvent::Waited(request, waited)) => self.on_decision(&request, waited)?,
-                Ok(DriverEvent::Typed(line)) => self.on_typed(&line)?,
+                Ok(DriverEvent::Typed(line, read_at)) => self.on_typed(&line, read_at)?,
                 Ok(DriverEvent::Signal(signal)) => self.on_signal(signal)?,
                 Ok(DriverEvent::Request(request)) => self.on_server_request(request)?,
                 Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
@@ -412,16 +427,17 @@ impl Driver {
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
         // What was typed before the question is not an answer to it.
         tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
-        question(&next.approval);
-        self.asked = Some(next.request.id.clone());
+        let needs_word = question(&next.approval, self.was_withdrawn);
+        self.asked =
+            Some(AskedUser { id: next.request.id.clone(), shown_at: Instant::now(), needs_word, is_answered: false });
     }
 
     fn remove(&mut self, id: &str) -> Option<WaitingRequest> {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
-        if self.asked.as_deref() == Some(id) {
+        if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
             terminal::print_error_line("");
-            self.asked = None;
+            self.was_withdrawn = !asked.is_answered;
         }
         Some(taken)
     }
@@ -495,10 +511,20 @@ impl Driver {
     }
 
     /// The user at the terminal answers the question that stands there.
-    fn on_typed(&mut self, line: &str) -> anyhow::Result<()> {
-        let Some(id) = self.asked.clone() else { return Ok(()) };
+    fn on_typed(&mut self, line: &str, read_at: Instant) -> anyhow::Result<()> {
+        let Some(asked) = &mut self.asked else { return Ok(()) };
+        let id = asked.id.clone();
         let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
-        let allow = matches!(line.trim(), "y" | "Y" | "yes");
+        if read_at < asked.shown_at {
+            return Ok(());
+        }
+        let line = line.trim();
+        if asked.needs_word && line.eq_ignore_ascii_case("y") {
+            ask_for_word();
+            return Ok(());
+        }
+        asked.is_answered = true;
+        let allow = line.eq_ignore_ascii_case("y") || line.eq_ignore_ascii_case("yes");
         let by_server = if pending.alone { Ok(false) } else { self.decide_there(&pending.approval.id, allow) };
         match by_server {
             // The server answers whoever waits for it, which is us.

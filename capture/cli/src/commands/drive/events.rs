@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, Read},
     os::unix::net::UnixStream,
+    time::Instant,
 };
 
 use ::terminal::host::{link::PendingRequest, signals::Signals};
@@ -24,8 +25,8 @@ pub(super) enum DriverEvent {
     Closed,
     /// The outcome of waiting for the decision on this request.
     Waited(String, DecisionOutcome),
-    /// The user typed a line.
-    Typed(String),
+    /// The user typed a line, which was read then.
+    Typed(String, Instant),
     /// Somebody wants us to stop.
     Signal(Signal),
     /// The server wants something.
@@ -60,7 +61,7 @@ pub(super) fn forward_errors(error: UnixStream) {
 pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        if events.send(DriverEvent::Typed(line)).is_err() {
+        if events.send(DriverEvent::Typed(line, Instant::now())).is_err() {
             return;
         }
     }

@@ -176,10 +176,26 @@ fn print_remark(what: &DriveOutput<'_>) {
     }
 }
 
-/// Asks the user at the terminal; what is asked for stands there whole.
-pub(super) fn question(approval: &Approval) {
+/// Asks the user at the terminal; what is asked for stands there whole. Gives whether one key does not allow it: it is
+/// longer than the screen, or `replaces` a question whose answer the user may be typing.
+pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
+    let whole = request::exact(approval);
+    let long = terminal::asked::asks_for_word(&whole, terminal::error_size());
+    let replaced = replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned());
+    let note = long.or(replaced);
+    let choices = if note.is_some() { "yes/No" } else { "y/N" };
+    ask(&format!("{whole}\n{}Allow it once? [{choices}] ", note.as_deref().unwrap_or_default()));
+    note.is_some()
+}
+
+/// Asks again after an answer of one key.
+pub(super) fn ask_for_word() {
+    ask("Type yes or no: ");
+}
+
+fn ask(text: &str) {
     let mut err = terminal::stderr();
-    write!(err, "{}\nAllow it once? [y/N] ", request::exact(approval)).and_then(|()| err.flush()).ok();
+    write!(err, "{text}").and_then(|()| err.flush()).ok();
 }
 
 /// Text with its lines and tabs, and nothing else that moves a cursor.
