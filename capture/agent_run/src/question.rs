@@ -7,7 +7,7 @@ use engine::{CallClass, CallDecision, CallVerdict};
 use printing::{
     asked::{counts, risks},
     request::block,
-    safe, safe_lines,
+    safe,
 };
 use session_tree::Json;
 use tools::Preview;
@@ -56,16 +56,16 @@ impl PermissionQuestion {
             CallClass::Fetch => "fetch from the network",
             CallClass::Question | CallClass::Note | CallClass::Other => &format!("call the tool {}", call.tool),
         };
-        let mut details = safe_lines(&format!("in {}", facts.cwd));
+        let mut details = format!("in {}\n", safe(&facts.cwd));
         if facts.kind == CallClass::Command {
             let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
         }
         for path in &facts.paths {
             let what = if searches(&call.tool) { "below" } else { "file" };
-            details.push_str(&safe_lines(&format!("{what} {path}")));
+            let _ = writeln!(details, "{what} {}", safe(path));
         }
         if let Some(url) = &facts.url {
-            details.push_str(&safe_lines(&format!("address {url}")));
+            let _ = writeln!(details, "address {}", safe(url));
         }
         let mut title = format!("The agent wants to {what}");
         match preview {

@@ -473,10 +473,21 @@ fn is_shown_whole(approval: &Approval, notice: &Notice) -> bool {
     })
 }
 
+/// Longest name of a project in a title, characters.
+const PROJECT_CHARS: usize = 40;
+
+/// The name of a directory as a title can show it. It may come from somebody else's repository, and its words must not be
+/// taken for ours: marks that a title is made of become underscores.
+fn project_name(directory: &str) -> String {
+    let named = |c: char| if c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '+' | '@') { c } else { '_' };
+    directory.chars().take(PROJECT_CHARS).map(named).collect()
+}
+
 fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
     let title = session.and_then(|s| s.title.clone());
     let cwd = session.and_then(|s| s.began_in.as_deref().or(s.cwd.as_deref()));
-    let project = cwd.and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty())).unwrap_or_default();
+    let project =
+        cwd.and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty())).map(project_name).unwrap_or_default();
     let agent = session.map_or("session", |s| s.provider.as_str());
     let label = title.unwrap_or_else(|| agent.to_owned());
     let body = match &finding.subject {
@@ -493,7 +504,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
         },
         session: finding.session_id.to_string(),
         session_label: redaction::text(&label).into_owned(),
-        project: redaction::text(project).into_owned(),
+        project: redaction::text(&project).into_owned(),
         title: redaction::text(&finding.what).into_owned(),
         body: redaction::text(&body).into_owned(),
         url: None,

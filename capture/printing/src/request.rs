@@ -58,7 +58,30 @@ pub fn headline(approval: &Approval) -> String {
         None if whole > shown => format!(" … ({} more characters)", whole - shown),
         None => String::new(),
     };
-    format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
+    format!("{kind}: {}{more}{}", safe(subject.unwrap_or("?")), extras(approval))
+}
+
+fn extras(approval: &Approval) -> String {
+    let names = extra_fields(approval);
+    if names.is_empty() { String::new() } else { format!(" · with {}", names.join(", ")) }
+}
+
+/// The names of what a command is to be run with, for lists that have no room for the values: to leave the sandbox, to go
+/// on in the background. Its words about itself and its time limit are left out, and what is off.
+#[must_use]
+pub fn extra_fields(approval: &Approval) -> Vec<String> {
+    if approval.command.is_none() {
+        return Vec::new();
+    }
+    let is_told = |name: &str, value: &Value| {
+        !matches!(name, "command" | "description" | "timeout") && !matches!(value, Value::Null | Value::Bool(false))
+    };
+    fields(approval).iter().filter(|(name, value)| is_told(name, value)).map(|(name, _)| safe(name)).collect()
+}
+
+fn fields(approval: &Approval) -> Map<String, Value> {
+    let input = approval.input.as_deref();
+    input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default()
 }
 
 /// The exact request, or what is known of it, and what the agent says would come of it.
@@ -71,7 +94,7 @@ pub fn exact(approval: &Approval) -> String {
 fn requested(approval: &Approval) -> String {
     let name = if approval.exact { "exactly as requested" } else { "as the agent reported it" };
     let input = approval.input.as_deref();
-    let fields = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
+    let fields = fields(approval);
     if let Some(command) = approval.command.as_deref() {
         return block(&format!("command, {name}"), command) + &others(&fields, &["command"]) + &risks(command);
     }
@@ -175,7 +198,9 @@ fn present(path: &str) -> String {
 
 fn diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
-    diff.unified_diff().context_radius(3).header(path, path).to_string()
+    // A newline in a path would begin a line of the diff.
+    let path = safe(path);
+    diff.unified_diff().context_radius(3).header(&path, &path).to_string()
 }
 
 /// A diff of a file in colours, escaped like every text of an agent.
@@ -260,6 +285,33 @@ mod tests {
         let edit = edit.unwrap();
         assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
         assert!(edit.contains("and replace_all") && edit.contains("true"), "{edit}");
+    }
+
+    #[test]
+    fn a_path_is_one_line_of_its_diff() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested").unwrap();
+        let shown = of(json!({"file_path": "a\n+harmless", "old_string": "x\n", "new_string": "y\n"}));
+        assert!(shown.contains(r"--- a\n+harmless") && !shown.contains("\n    +harmless"), "{shown}");
+    }
+
+    #[test]
+    fn a_line_about_a_command_names_what_else_it_wants() {
+        let asked = |input: Value| {
+            let input = serde_json::to_string(&input).unwrap();
+            let asked = events::ApprovalRequested {
+                about: Some(ApprovalKind::Command),
+                command: Some("ls".into()),
+                input: Some(input),
+                ..events::ApprovalRequested::default()
+            };
+            let of = (events::SessionId::from_bits(1), Provider::Claude);
+            let how = (events::Source::Hook, events::Confidence::High);
+            headline(&Approval::of(&asked, of, None, how, events::Timestamp::MIN))
+        };
+        let told = json!({"command": "ls", "description": "List", "timeout": 5, "run_in_background": false});
+        assert_eq!(asked(told), "command: ls");
+        let more = json!({"command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true});
+        assert_eq!(asked(more), "command: ls · with dangerouslyDisableSandbox, run_in_background");
     }
 
     #[test]

@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, w
 import { fileURLToPath } from "node:url";
 
 /** Most bytes of the whole bundle. */
-const LIMIT = 250_000;
+const LIMIT = 300_000;
 /** What the bundle is made of: files, and folders with all that is in them. */
 const SOURCES = ["build.mjs", "package-lock.json", "package.json", "src", "static", "tsconfig.json"];
 const SUMS = "SHA256SUMS";

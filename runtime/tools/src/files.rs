@@ -79,7 +79,7 @@ impl Files {
         match self.checked_write(path, arguments) {
             Ok(CheckedWrite::Creates) if content.is_empty() => {
                 // A diff of nothing would be empty.
-                Preview::WouldChange(format!("--- /dev/null\n+++ {shown}\n"))
+                Preview::WouldChange(format!("--- /dev/null\n+++ {}\n", in_a_line(&shown)))
             }
             Ok(CheckedWrite::Creates) => Preview::WouldChange(preview_diff("/dev/null", &shown, b"", content)),
             Ok(CheckedWrite::Replaces(held)) => {
@@ -215,7 +215,13 @@ fn unified(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
     let diff = TextDiff::configure()
         .timeout(std::time::Duration::from_millis(500))
         .diff_lines(before.as_ref(), after.as_ref());
-    diff.unified_diff().context_radius(3).header(from, to).to_string()
+    diff.unified_diff().context_radius(3).header(&in_a_line(from), &in_a_line(to)).to_string()
+}
+
+/// A name in a header of a diff, where a newline of it would begin a line.
+fn in_a_line(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escaped).collect()
 }
 
 fn bounded(mut diff: String, most: usize) -> String {

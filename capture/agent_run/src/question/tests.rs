@@ -46,3 +46,26 @@ fn the_end_of_a_command_stands_above_the_answer() {
     let short = asked(CallClass::Command, "bash", Object::new().with("command", "touch made"), None);
     assert!(short.details.ends_with("\ncommand: touch made\n"), "{short:?}");
 }
+
+#[test]
+fn what_is_named_is_one_line() {
+    let call = CallRun {
+        call: CallId { request: RequestNumber(1), index: 0 },
+        model_id: "c".to_owned(),
+        tool: "write".to_owned(),
+        arguments: Object::new(),
+    };
+    let facts = CallFacts {
+        kind: CallClass::Write,
+        cwd: "/w\nsandbox all".to_owned(),
+        paths: vec!["a\ncommand: ls".to_owned()],
+        url: Some("https://a\nfile b".to_owned()),
+        ..CallFacts::default()
+    };
+    let asked = AskedPermission { call, facts, mode: SessionMode::Ask };
+    let question = PermissionQuestion::of(&PreviewedCall { asked, preview: None });
+    assert_eq!(
+        question.details, "in /w\\nsandbox all\nfile a\\ncommand: ls\naddress https://a\\nfile b\n",
+        "{question:?}"
+    );
+}

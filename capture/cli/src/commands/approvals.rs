@@ -151,6 +151,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
             format!("{state}  {}  {age:>4}  {}  {cwd}", style::short(&approval.id), approval.provider),
             format!("    {}", headline(approval)),
         ];
+        lines.extend(shown.risk.as_deref().filter(|_| pending).map(|risk| format!("    risk: {}", safe(risk))));
         lines.extend((pending && shown.answer.is_none()).then(|| format!("    {}", unanswerable(shown))));
         text.extend(lines.iter().flat_map(|line| [wrapped(line, terminal::width(), 4), "\n".to_owned()]));
     }

@@ -11,3 +11,17 @@ fn who_typed_a_moment_ago_is_there() {
     assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
     assert_eq!(seen(false, None, Some(10)), Presence::Away);
 }
+
+#[test]
+fn the_name_of_a_directory_does_not_read_as_a_message() {
+    for (directory, shown) in [
+        ("shop", "shop"),
+        ("my shop.v2", "my shop.v2"),
+        ("日本", "日本"),
+        ("x): Bash asks: `ls` (", "x__ Bash asks_ _ls_ _"),
+        ("a\nb\u{202e}c", "a_b_c"),
+    ] {
+        assert_eq!(project_name(directory), shown);
+    }
+    assert_eq!(project_name(&"x".repeat(500)).len(), PROJECT_CHARS);
+}

@@ -5,6 +5,7 @@ use api::{
     routes::{GetApproval, ListApprovals},
 };
 use events::{ApprovalId, ApprovalKind, ApprovalState, Provider, SessionId, Timestamp};
+use printing::request::extra_fields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,12 @@ struct ApprovalRow {
     /// The command; cut in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<TextPart>,
+    /// The names of what else the command is to be run with, for instance outside the sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    with: Vec<String>,
+    /// What deserves a second look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk: Option<String>,
     /// What it is about in one line; absent for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
@@ -128,6 +135,8 @@ fn row(view: &ApprovalView, most: usize) -> ApprovalRow {
         kind: approval.kind,
         tool: approval.tool.as_deref().map(clean),
         command: approval.command.as_deref().and_then(|command| TextPart::of(command, 0, most)),
+        with: extra_fields(approval),
+        risk: maybe_line(view.risk.as_deref(), LINE),
         subject: maybe_line(subject, LINE),
         paths: approval.paths.iter().take(PATHS).map(|path| line(path, LINE)).collect(),
         cwd: maybe_line(approval.cwd.as_deref(), LINE),

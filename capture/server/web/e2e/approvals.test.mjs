@@ -177,6 +177,23 @@ test("questions are answered and plans approved in place", async () => {
   assert.equal(decision(await plan).behavior, "allow");
 });
 
+test("nothing of a plan is hidden by its markup", async () => {
+  const written = [
+    "Read [the guide](https://evil.example/run.sh 'x') and [the docs](https://docs.example/a?b=1 \"read me\").",
+    "![diagram](javascript:alert(1)) ![logo](https://cdn.example/x.png)",
+    "```sh title=harmless rm-rf\necho hello\n```",
+  ];
+  const plan = agent.ask("ExitPlanMode", { plan: written.join("\n\n") });
+  const card = cardOf(visitor.page, await agent.pending());
+  const shown = await card.locator(".plan").innerText();
+  for (const words of ["https://docs.example/a?b=1", "read me", "https://cdn.example/x.png", "sh title=harmless rm-rf", "https://evil.example/run.sh", "javascript:alert"]) {
+    assert.ok(shown.includes(words), `${words} is missing in ${shown}`);
+  }
+  await ready(allow(card));
+  await allow(card).click();
+  assert.equal(decision(await plan).behavior, "allow");
+});
+
 test("a rule needs a code from the terminal, and is the one that was shown", async () => {
   const { devices } = await visitor.page.evaluate(() => fetch("/api/v1/devices").then((answer) => answer.json()));
   const { id } = devices.find((device) => device.current);

@@ -316,6 +316,19 @@ fn a_preview_shows_what_hides_and_no_secret() {
 }
 
 #[test]
+fn the_name_of_a_file_is_one_line_of_a_preview() {
+    let place = Place::new();
+    let name = "a\n-nothing\n+harmless\r";
+    for content in ["", "x\n"] {
+        let call = call("write", &json!({"path": name, "content": content}));
+        let preview = place.tools.preview(&call, &place.tools.intent(&call).unwrap());
+        let Some(Preview::WouldChange(diff)) = preview else { panic!("{preview:?}") };
+        let lines: Vec<&str> = diff.lines().take(2).collect();
+        assert_eq!(lines, ["--- /dev/null", r"+++ a\n-nothing\n+harmless\r"], "{diff:?}");
+    }
+}
+
+#[test]
 fn a_preview_knows_the_limit_of_a_file() {
     let place = Place::new();
     place.put("a", format!("one\n{}", "x".repeat(limits::FILE_BYTES_MEMORY - 4)));

@@ -64,6 +64,9 @@ fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
             approval.provider
         )?;
         writeln!(err, "     {}", headline(approval))?;
+        if let Some(risk) = &shown.risk {
+            writeln!(err, "     risk: {}", safe(risk))?;
+        }
     }
     drop(err);
     flush_typed();

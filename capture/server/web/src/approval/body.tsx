@@ -26,7 +26,7 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
       {body.kind === "changes" && body.files.map((file, index) => <Changes key={index} file={file} whole={!isFolded(file, index, unfolded.value)} onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))} />)}
       {body.kind === "plan" && (
         <div class="plan">
-          <Markdown text={body.text} />
+          <Markdown text={body.text} whole />
         </div>
       )}
       {body.kind === "url" && <CommandText text={body.url} />}

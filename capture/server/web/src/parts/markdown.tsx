@@ -1,18 +1,25 @@
-// Markdown as elements. A link shows its host when its words do not.
+// Markdown as elements. A link shows its host when its words do not. Where somebody decides about the text, nothing of
+// it is hidden: addresses, titles and the words behind a fence stand in it too.
 
-import { useMemo } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useMemo } from "preact/hooks";
 import { blocks, type Block, type Inline } from "../text/markdown";
 import { visible } from "../text/visible";
 import { CopyButton } from "./copy";
 import { Shown } from "./text";
 
-/** A text in Markdown. */
-export function Markdown({ text }: { text: string }) {
+/** Whether nothing of the text may be hidden. */
+const Whole = createContext(false);
+
+/** A text in Markdown. `whole`: with what Markdown hides from a reader. */
+export function Markdown({ text, whole = false }: { text: string; whole?: boolean }) {
   const found = useMemo(() => blocks(text), [text]);
   return (
-    <div class="markdown">
-      <Blocks blocks={found} />
-    </div>
+    <Whole.Provider value={whole}>
+      <div class="markdown">
+        <Blocks blocks={found} />
+      </div>
+    </Whole.Provider>
   );
 }
 
@@ -27,6 +34,7 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 }
 
 function BlockView({ block }: { block: Block }) {
+  const whole = useContext(Whole);
   switch (block.kind) {
     case "paragraph":
       return (
@@ -44,6 +52,7 @@ function BlockView({ block }: { block: Block }) {
     case "code":
       return (
         <div class="code-block">
+          {whole && <HiddenWords words={block.language} />}
           <pre tabIndex={0} aria-label={block.language === "" ? "code" : `code, ${visible(block.language)}`}>
             <code>
               <Shown text={block.text} />
@@ -109,7 +118,20 @@ function Inlines({ inside }: { inside: Inline[] }) {
   );
 }
 
+/** What Markdown does not show of a text. */
+function HiddenWords({ words }: { words: string }) {
+  if (words === "") return null;
+  return (
+    <span class="hidden-words">
+      <Shown text={words} strictness="exact" />
+    </span>
+  );
+}
+
+const words = (...parts: string[]): string => parts.filter((part) => part !== "").join(" · ");
+
 function InlineView({ inline }: { inline: Inline }) {
+  const whole = useContext(Whole);
   switch (inline.kind) {
     case "text":
       return <Shown text={inline.text} />;
@@ -140,7 +162,8 @@ function InlineView({ inline }: { inline: Inline }) {
     case "image":
       return (
         <span class="image-text">
-          [image: <Shown text={inline.text || inline.href} />]
+          [image: <Shown text={inline.text || inline.href} />
+          {whole && <HiddenWords words={words(inline.text === "" ? "" : inline.href, inline.title)} />}]
         </span>
       );
     case "link": {
@@ -148,7 +171,8 @@ function InlineView({ inline }: { inline: Inline }) {
       return (
         <a href={inline.href} target="_blank" rel="noopener noreferrer" title={inline.href}>
           <Inlines inside={inline.inside} />
-          {!label.includes(inline.host) && <span class="host"> ({inline.host})</span>}
+          {!whole && !label.includes(inline.host) && <span class="host"> ({inline.host})</span>}
+          {whole && <HiddenWords words={words(label === inline.href ? "" : inline.href, inline.title)} />}
         </a>
       );
     }

@@ -5,8 +5,8 @@ export type Inline =
   | { kind: "text"; text: string }
   | { kind: "code"; text: string }
   | { kind: "strong" | "emphasis" | "strike"; inside: Inline[] }
-  | { kind: "link"; inside: Inline[]; href: string; host: string }
-  | { kind: "image"; text: string; href: string };
+  | { kind: "link"; inside: Inline[]; href: string; host: string; title: string }
+  | { kind: "image"; text: string; href: string; title: string };
 
 export type Block =
   | { kind: "paragraph"; inside: Inline[] }
@@ -146,7 +146,7 @@ function cells(line: string): Inline[][] {
 
 // One alternative per thing that may begin here; each is bounded, so that a hostile text cannot make this slow.
 const INLINE =
-  /(?<ticks>`+)(?<code>[^`]+)\k<ticks>(?!`)|(?<!\w)(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S|\S)\k<strong>(?!\w)|(?<strike>~~)(?<struck>[^~\n]{1,2000})~~|(?<!\w)(?<em>[*_])(?=[^\s*_])(?<soft>[^*_\n]{0,1000}[^\s*_])\k<em>(?!\w)|(?<image>!?)\[(?<label>[^\]\n]{0,1000})\]\((?<href>[^()\s]{1,2000})(?:\s+"[^"\n]{0,500}")?\)|(?<bare>https?:\/\/[^\s<>"'`\])]{1,2000})|\\(?<literal>[!-\/:-@[-`{-~])/gu;
+  /(?<ticks>`+)(?<code>[^`]+)\k<ticks>(?!`)|(?<!\w)(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S|\S)\k<strong>(?!\w)|(?<strike>~~)(?<struck>[^~\n]{1,2000})~~|(?<!\w)(?<em>[*_])(?=[^\s*_])(?<soft>[^*_\n]{0,1000}[^\s*_])\k<em>(?!\w)|(?<image>!?)\[(?<label>[^\]\n]{0,1000})\]\((?<href>[^()\s]{1,2000})(?:\s+"(?<title>[^"\n]{0,500})")?\)|(?<bare>https?:\/\/[^\s<>"'`\])]{1,2000})|\\(?<literal>[!-\/:-@[-`{-~])/gu;
 
 /** Reads a line of text. */
 export function inlines(text: string, depth = 0): Inline[] {
@@ -173,7 +173,7 @@ export function inlines(text: string, depth = 0): Inline[] {
       const target = web(trimmed);
       if (target === null) plain(groups["bare"]);
       else {
-        found.push({ kind: "link", inside: [{ kind: "text", text: trimmed }], ...target });
+        found.push({ kind: "link", inside: [{ kind: "text", text: trimmed }], ...target, title: "" });
         plain(groups["bare"].slice(trimmed.length));
       }
     } else plain(groups["literal"] ?? match[0]);
@@ -191,9 +191,10 @@ function link(
 ): void {
   const target = web(groups["href"] ?? "");
   const label = groups["label"] ?? "";
-  if (groups["image"] === "!") found.push({ kind: "image", text: label, href: groups["href"] ?? "" });
+  const title = groups["title"] ?? "";
+  if (groups["image"] === "!") found.push({ kind: "image", text: label, href: groups["href"] ?? "", title });
   else if (target === null) plain(whole);
-  else found.push({ kind: "link", inside: withoutLinks(inlines(label, depth + 1)), ...target });
+  else found.push({ kind: "link", inside: withoutLinks(inlines(label, depth + 1)), ...target, title });
 }
 
 // A link has no link inside: the words of an inner one are words of the outer one.
