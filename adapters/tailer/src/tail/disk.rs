@@ -232,12 +232,13 @@ pub(crate) fn stat_file(place: &RootedPath, format: FileFormat) -> io::Result<Op
     }
 }
 
-/// A database and its write-ahead log, if there is one.
+/// A database and its write-ahead log, if there is one. Of the log only a write counts as a change: opening a database
+/// as root gives the log to its owner again, and our own look would bring the next one.
 pub(crate) fn with_log(database: Stat, log: Option<Stat>) -> Stat {
     let Some(log) = log else { return database };
     Stat {
         size: database.size.saturating_add(log.size),
-        changed_ns: database.changed_ns.max(log.changed_ns),
+        changed_ns: database.changed_ns.max(log.modified_ns),
         modified_ns: database.modified_ns.max(log.modified_ns),
         ..database
     }
@@ -323,10 +324,31 @@ fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
     use std::os::unix::fs::symlink;
 
     fn refused(result: Result<OwnedFd, OpenError>) -> bool {
         matches!(result, Err(OpenError::Refused(ReadRefusal::Symlink)))
+    }
+
+    #[test]
+    fn a_log_that_nobody_wrote_to_has_not_changed() {
+        let home = tempfile::tempdir().unwrap();
+        let (database, log) = (home.path().join("a.db"), home.path().join("a.db-wal"));
+        std::fs::write(&database, "d").unwrap();
+        std::fs::write(&log, "l").unwrap();
+        let look = || {
+            let stat = |path: &Path| stat_path(path.to_str().unwrap()).unwrap();
+            (with_log(stat(&database).unwrap(), stat(&log)), stat(&log).unwrap())
+        };
+        let (before, log_before) = look();
+        // What SQLite does as root whenever it opens a log.
+        while look().1.changed_ns == log_before.changed_ns {
+            std::os::unix::fs::chown(&log, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+        }
+        assert_eq!(look().0, before);
+        std::fs::write(&log, "more").unwrap();
+        assert_ne!(look().0, before);
     }
 
     #[test]
