@@ -196,11 +196,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
         // The caller writes sub-agents.
         ItemBody::Subagent(_) => {}
         ItemBody::TurnEnd { outcome, number, duration_ms } => {
-            // A turn that just ended needs no word.
-            if *outcome == TurnOutcome::Completed {
-                return format!("*Turn {number} took {}*\n\n", duration(*duration_ms));
-            }
-            let _ = writeln!(out, "*Turn {number} {} after {}*", outcome_words(*outcome), duration(*duration_ms));
+            return format!("*{}*\n\n", turn_end(*number, *outcome, *duration_ms));
         }
     }
     if !out.is_empty() {
@@ -209,15 +205,21 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
     out
 }
 
-pub(crate) fn outcome_words(outcome: TurnOutcome) -> &'static str {
+/// How a turn ended, in a sentence without its full stop.
+pub(crate) fn turn_end(number: u32, outcome: TurnOutcome, duration_ms: u64) -> String {
+    let after = |how| format!("Turn {number} {how} after {}", duration(duration_ms));
     match outcome {
-        TurnOutcome::Completed => "completed",
-        TurnOutcome::Interrupted => "was interrupted",
-        TurnOutcome::Denied => "ended by a denial",
-        TurnOutcome::Failed => "failed",
-        TurnOutcome::Exited => "ended with its process",
-        TurnOutcome::Superseded => "was replaced by the next prompt",
-        TurnOutcome::TimedOut => "fell silent",
+        // A turn that just ended needs no word.
+        TurnOutcome::Completed => format!("Turn {number} took {}", duration(duration_ms)),
+        TurnOutcome::Interrupted => after("was interrupted"),
+        TurnOutcome::Denied => after("ended by a denial"),
+        TurnOutcome::Failed => after("failed"),
+        TurnOutcome::Exited => after("ended with its process"),
+        TurnOutcome::Superseded => after("was replaced by the next prompt"),
+        TurnOutcome::TimedOut => after("fell silent"),
+        TurnOutcome::TakenBack => {
+            format!("The user took turn {number} back: the conversation goes on without it")
+        }
     }
 }
 

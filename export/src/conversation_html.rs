@@ -13,15 +13,15 @@ mod markdown;
 
 use std::fmt::Write as _;
 
-use events::{SessionId, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use events::{SessionId, Timestamp, ToolKind, ToolOutcome};
 use projections::{CallResult, ConversationItem, ItemBody, Session, Subagent, shorten::verbatim_line};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use crate::{
     conversation::{
-        FORGOTTEN, approval_words, attachment_words, duration, ended, head_of, outcome_words, prompt_words,
-        subagent_facts, without_colours,
+        FORGOTTEN, approval_words, attachment_words, ended, head_of, prompt_words, subagent_facts, turn_end,
+        without_colours,
     },
     tree_html::policy_of,
 };
@@ -140,11 +140,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             html.markdown(&text.text);
         }
         ItemBody::TurnEnd { outcome, number, duration_ms } => {
-            let how = match outcome_words(*outcome) {
-                _ if *outcome == TurnOutcome::Completed => "took".to_owned(),
-                words => format!("{words} after"),
-            };
-            html.open(item, "end", &format!("Turn {number} {how} {}", duration(*duration_ms)));
+            html.open(item, "end", &turn_end(*number, *outcome, *duration_ms));
         }
     }
     html.raw("</article>\n");

@@ -279,7 +279,8 @@ impl<'a> SessionTrace<'a> {
                 | TurnOutcome::Interrupted
                 | TurnOutcome::Denied
                 | TurnOutcome::Exited
-                | TurnOutcome::Superseded,
+                | TurnOutcome::Superseded
+                | TurnOutcome::TakenBack,
             )
             | None => {}
         }

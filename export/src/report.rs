@@ -285,6 +285,7 @@ impl Handoff {
                 Some(TurnOutcome::Failed) => " (failed)",
                 Some(TurnOutcome::Exited) => " (cut off)",
                 Some(TurnOutcome::TimedOut) => " (no end seen)",
+                Some(TurnOutcome::TakenBack) => " (taken back: the conversation went on without it)",
             };
             let prompt = turn.prompt.as_deref().unwrap_or("(no prompt)");
             let _ = writeln!(out, "{}. {}{end}", turn.number, plain(prompt, 300));

@@ -145,7 +145,7 @@ impl Conversation {
 #[must_use]
 pub fn end_reason(outcome: TurnOutcome, class: Option<ErrorClass>) -> Reason {
     match outcome {
-        TurnOutcome::Interrupted => Reason::Interrupted,
+        TurnOutcome::Interrupted | TurnOutcome::TakenBack => Reason::Interrupted,
         TurnOutcome::Denied => Reason::Denied,
         TurnOutcome::Failed => match class {
             Some(ErrorClass::Auth) => Reason::Auth,

@@ -112,6 +112,7 @@ fn turn_line(turn: &Turn) -> String {
         Some(TurnOutcome::Failed) => " (failed)",
         Some(TurnOutcome::Exited) => " (cut off)",
         Some(TurnOutcome::TimedOut) => " (no end seen)",
+        Some(TurnOutcome::TakenBack) => " (taken back)",
     };
     let done = clauses(turn);
     let colon = if done.is_empty() { "" } else { ": " };

@@ -15,6 +15,7 @@ pub mod opencode;
 pub mod pi;
 pub mod providers;
 pub mod qwen;
+mod rewinds;
 
 use agents::Agent;
 use events::Provider;

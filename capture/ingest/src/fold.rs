@@ -311,7 +311,7 @@ impl Ingest {
         if !self.transaction.writer.learn(identity, own.row)? {
             return Ok(());
         }
-        let payload = SessionForked { from: from.provider_session_id.to_string(), at: None }.into();
+        let payload = SessionForked { from: from.provider_session_id.to_string(), ..SessionForked::default() }.into();
         let new = internal(
             own.provider,
             &own.provider_session_id,

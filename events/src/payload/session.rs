@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::id::TurnId;
 use crate::{
     provider::names,
     status::{Reason, State},
@@ -123,6 +124,13 @@ data! {
         /// The provider's id of the last record both share, when known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
+        /// Of a rewind: the first turn that was taken back, which is the event of its prompt. Those behind it are taken
+        /// back too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taken_back: Option<TurnId>,
+        /// Of a rewind, where the agent counts: how many of the last turns were taken back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turns: Option<u32>,
     }
 }
 

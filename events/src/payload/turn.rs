@@ -49,6 +49,8 @@ names! {
         Superseded = "superseded" / 6,
         /// Silence and a ready prompt.
         TimedOut = "timed_out" / 7,
+        /// The user went back to before it: the conversation goes on without it. What it did to files may still stand.
+        TakenBack = "taken_back" / 8,
     }
 }
 

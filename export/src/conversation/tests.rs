@@ -82,6 +82,10 @@ fn approvals_and_ends_of_turns_are_a_line_each() {
     let end = |outcome| ItemBody::TurnEnd { outcome, number: 3, duration_ms: 12_345 };
     assert_eq!(written(end(TurnOutcome::Completed)), "*Turn 3 took 12 s*\n\n");
     assert_eq!(written(end(TurnOutcome::Interrupted)), "*Turn 3 was interrupted after 12 s*\n\n");
+    assert_eq!(
+        written(end(TurnOutcome::TakenBack)),
+        "*The user took turn 3 back: the conversation goes on without it*\n\n"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use events::{PromptOrigin, Provider, SessionId};
+use events::{PromptOrigin, Provider, SessionId, TurnOutcome};
 use projections::{ItemText, SessionState, StatusRules};
 
 use super::*;

@@ -1,9 +1,9 @@
 //! Applies each kind of event to a session.
 
 use events::{
-    AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionStarted,
-    Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger,
-    UsageReported,
+    AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionForked,
+    SessionStarted, Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted,
+    TurnTrigger, UsageReported,
 };
 
 use super::{
@@ -164,7 +164,9 @@ impl SessionState {
                 }
             }
             Payload::SessionForked(forked) => {
-                if self.session.provider_session_id.as_deref() != Some(&forked.from) {
+                if self.session.provider_session_id.as_deref() == Some(&forked.from) {
+                    self.take_back(forked, at, out);
+                } else {
                     self.session.forked_from = Some(forked.from.clone());
                 }
             }
@@ -543,6 +545,43 @@ impl SessionState {
             self.recent.pop_front();
         }
         self.recent.push_back(turn);
+    }
+
+    /// The user went back: the turns from there on are no longer part of the conversation. Of those that are over, only the
+    /// recent ones are known.
+    fn take_back(&mut self, rewind: &SessionForked, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let numbers = || self.recent.iter().chain(&self.turn).map(|turn| (turn.id, turn.number));
+        let first = match (rewind.taken_back, rewind.turns) {
+            (Some(first), _) => numbers().find(|(id, _)| *id == first).map(|(_, number)| number),
+            (None, Some(turns)) => self.standing_turns().rev().take(turns as usize).last(),
+            (None, None) => None,
+        };
+        let Some(first) = first else { return };
+        for turn in self.recent.iter_mut().filter(|turn| turn.number >= first) {
+            if turn.outcome == Some(TurnOutcome::TakenBack) {
+                continue;
+            }
+            turn.outcome = Some(TurnOutcome::TakenBack);
+            let ended = turn.completed_at.unwrap_or(at);
+            let duration_ms = u64::try_from(ended.since_ms(turn.started_at)).unwrap_or(0);
+            out.push(Conclusion {
+                at,
+                turn_id: Some(turn.id),
+                payload: TurnCompleted { outcome: TurnOutcome::TakenBack, number: turn.number, duration_ms }.into(),
+                turn: Some(turn.clone()),
+                approval: None,
+                basis: None,
+            });
+        }
+        if self.turn.is_some() {
+            self.end_turn(TurnOutcome::TakenBack, None, 0, true, at, out);
+        }
+    }
+
+    /// The numbers of the turns that are part of the conversation, as far as they are known.
+    fn standing_turns(&self) -> impl DoubleEndedIterator<Item = u32> {
+        let all = self.recent.iter().chain(&self.turn);
+        all.filter(|turn| turn.outcome != Some(TurnOutcome::TakenBack)).map(|turn| turn.number)
     }
 
     /// How the open turn ended, as a session said that runs itself. Its process may be gone before its file is read.

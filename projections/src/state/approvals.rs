@@ -313,7 +313,8 @@ impl SessionState {
             | TurnOutcome::Failed
             | TurnOutcome::Exited
             | TurnOutcome::Superseded
-            | TurnOutcome::TimedOut => outcome,
+            | TurnOutcome::TimedOut
+            | TurnOutcome::TakenBack => outcome,
         }
     }
 

@@ -324,8 +324,8 @@ fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     fn refused(result: Result<OwnedFd, OpenError>) -> bool {
         matches!(result, Err(OpenError::Refused(ReadRefusal::Symlink)))

@@ -58,6 +58,7 @@ const CALL: u32 = 1_000;
 const QUESTION: u32 = 2_000;
 const ANSWER: u32 = 3_000;
 const EXTRA: u32 = 4_000;
+const REWIND: u32 = 5_000;
 
 /// What is written where an answer would stand, but none was asked for.
 const NO_RESPONSE: &str = "No response requested.";
@@ -347,7 +348,9 @@ impl TranscriptDecoder {
             "last-prompt" => {
                 if line.explicit {
                     let at = line.leaf_uuid.as_deref().map(str::to_owned);
-                    self.emit(&line, record, &own, 0, SessionForked { from: own.to_string(), at }, None, out);
+                    let taken_back = at.as_deref().and_then(|at| self.carried.prompts.go_back(at));
+                    let rewind = SessionForked { from: own.to_string(), at, taken_back, turns: None };
+                    self.emit(&line, record, &own, 0, rewind, None, out);
                 }
             }
             "cost-state" if self.account(record, out) => {}

@@ -65,7 +65,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Even
 fn forked(from: &str, end_ordinal: Option<u64>, w: &mut EventWriter<'_, '_>) {
     let at = end_ordinal.and_then(|end| end.checked_sub(1)).map(|last| last.to_string());
     let id = format!("{from}@{}", at.as_deref().unwrap_or_default());
-    let event = w.event("fork", Some(&id), SessionForked { from: from.to_owned(), at });
+    let event = w.event("fork", Some(&id), SessionForked { from: from.to_owned(), at, ..SessionForked::default() });
     w.push(event);
 }
 
@@ -147,8 +147,9 @@ pub(super) fn annotate(topic: Topic, value: String, w: &mut EventWriter<'_, '_>)
 /// `thread_rolled_back` (read): the older form of a rewind, in place.
 pub(super) fn rolled_back(change: &ThreadChange<'_>, w: &mut EventWriter<'_, '_>) {
     let from = w.session().to_owned();
-    let mut event = w.event("fork", None, SessionForked { from, at: None });
-    event.text = change.num_turns.parse::<u64>().map(|turns| format!("{turns} turns taken back"));
+    let turns = change.num_turns.parse::<u32>();
+    let mut event = w.event("fork", None, SessionForked { from, turns, ..SessionForked::default() });
+    event.text = turns.map(|turns| format!("{turns} turns taken back"));
     w.push(event);
 }
 

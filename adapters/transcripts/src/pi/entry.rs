@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, AssistantMessage, Claim, Confidence, ContextCompacted, ErrorClass, ErrorReported, PromptOrigin,
-    Provider, Reason, SessionExited, Severity, Signal, State, Stop, Timestamp, ToolCall, ToolResult, Topic,
-    TurnOutcome, UsageReported, UserPrompt,
+    Annotation, AssistantMessage, Claim, Confidence, ContextCompacted, ErrorClass, ErrorReported, Identity,
+    PromptOrigin, Provider, Reason, SessionExited, Severity, Signal, State, Stop, Timestamp, ToolCall, ToolResult,
+    Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 use serde::Deserialize;
 
@@ -132,6 +132,11 @@ impl EntryWriter<'_, '_> {
                 // Between a result and the next answer only what was typed meanwhile is put in.
                 let origin = if worked { PromptOrigin::Steering } else { PromptOrigin::Human };
                 carried.failures = 0;
+                if let Some(name) = &self.name {
+                    let follows = super::record::text(line.parent_id);
+                    let prompt = Identity::record(self.provider, name, 0);
+                    carried.prompts.put(follows.as_deref().unwrap_or_default(), prompt);
+                }
                 self.put(0, UserPrompt { origin, attachments, provider_turn_id: None }, text);
             }
             "assistant" => self.answer(message, carried),

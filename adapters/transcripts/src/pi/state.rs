@@ -1,5 +1,6 @@
 //! What is remembered of a transcript between two reads.
 
+use crate::rewinds::PromptPlaces;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -29,4 +30,7 @@ pub(crate) struct PiState {
     pub(super) working: bool,
     /// Answers in a row that failed.
     pub(super) failures: u32,
+    /// Where the last prompts stand.
+    #[serde(default, skip_serializing_if = "PromptPlaces::is_empty")]
+    pub(super) prompts: PromptPlaces,
 }

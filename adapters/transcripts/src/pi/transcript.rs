@@ -90,7 +90,7 @@ impl PiDecoder {
         out.push(NewEvent { created_at: at, ..event });
         if let Some(path) = parent {
             let (parent_began, parent) = named(&path);
-            let fork = SessionForked { from: parent.to_owned(), at: None };
+            let fork = SessionForked { from: parent.to_owned(), ..SessionForked::default() };
             let event = out.event(record, &session, own("forked", parent), fork);
             out.push(NewEvent { created_at: at, ..event });
             self.carried.began = at;
@@ -145,7 +145,9 @@ impl PiDecoder {
             return;
         }
         carried.working = false;
-        let fork = SessionForked { from: self.session.to_string(), at: parent.map(|id| id.into_owned()) };
+        let at = parent.map(|id| id.into_owned());
+        let taken_back = carried.prompts.go_back(at.as_deref().unwrap_or_default());
+        let fork = SessionForked { from: self.session.to_string(), at, taken_back, turns: None };
         said.put(STEP_BACK, fork, None);
     }
 }

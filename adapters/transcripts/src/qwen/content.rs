@@ -21,9 +21,11 @@ const CALL: u32 = 1_000;
 impl QwenRecordWriter<'_, '_> {
     pub(super) fn line(&mut self, line: &QwenLine<'_>, carried: &mut QwenState) {
         match (&*line.kind, line.subtype.as_deref()) {
-            ("user", None) => self.prompt(line, PromptOrigin::Human),
-            ("user", Some("mid_turn_user_message")) => self.prompt(line, PromptOrigin::Steering),
-            ("user", Some("cron" | "notification" | "goal_runtime")) => self.prompt(line, PromptOrigin::Wakeup),
+            ("user", None) => self.prompt(line, PromptOrigin::Human, carried),
+            ("user", Some("mid_turn_user_message")) => self.prompt(line, PromptOrigin::Steering, carried),
+            ("user", Some("cron" | "notification" | "goal_runtime")) => {
+                self.prompt(line, PromptOrigin::Wakeup, carried)
+            }
             ("assistant", None) => self.answer(line, carried),
             ("tool_result", None) => self.result(line),
             ("system", Some(subtype)) => self.system(subtype, line, carried),
@@ -37,7 +39,10 @@ impl QwenRecordWriter<'_, '_> {
         }
     }
 
-    fn prompt(&mut self, line: &QwenLine<'_>, origin: PromptOrigin) {
+    fn prompt(&mut self, line: &QwenLine<'_>, origin: PromptOrigin, carried: &mut QwenState) {
+        if let Some(follows) = &line.parent_uuid {
+            carried.prompts.put(follows, self.identity(0).0);
+        }
         let said = content::read(line.message.as_ref().and_then(|message| message.parts));
         let shown = words(shape::<SystemPayload<'_>>(line.system_payload).display_text.as_ref());
         let text = shown.or_else(|| Some(said.text.into_owned())).filter(|text| !text.is_empty());
@@ -140,7 +145,8 @@ impl QwenRecordWriter<'_, '_> {
             }
             "rewind" => {
                 let at = line.parent_uuid.as_ref().map(|id| id.to_string());
-                self.emit(0, SessionForked { from: self.session.to_string(), at }, None);
+                let taken_back = at.as_deref().and_then(|at| carried.prompts.go_back(at));
+                self.emit(0, SessionForked { from: self.session.to_string(), at, taken_back, turns: None }, None);
             }
             // Of sessions that are driven over a protocol.
             "turn_result" => match payload.state.as_deref() {

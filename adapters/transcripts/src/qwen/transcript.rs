@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::rewinds::PromptPlaces;
 use events::{Identity, NewEvent, Payload, Provider, Repeat, SessionStarted, StartKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub(super) struct QwenState {
     version: Option<String>,
     /// The model's response came to its end, and its message is to follow.
     pub(super) responded: bool,
+    /// Where the last prompts stand.
+    #[serde(default, skip_serializing_if = "PromptPlaces::is_empty")]
+    pub(super) prompts: PromptPlaces,
 }
 
 /// One record, and where what it says goes.
@@ -80,7 +84,7 @@ impl QwenState {
 }
 
 impl QwenRecordWriter<'_, '_> {
-    fn identity(&self, block: u32) -> (Identity, Repeat) {
+    pub(super) fn identity(&self, block: u32) -> (Identity, Repeat) {
         match self.uuid {
             Some(uuid) => (Identity::record(PROVIDER, uuid, block), Repeat::Unique),
             None => (line_identity(PROVIDER, self.session, self.record.bytes, block), Repeat::Next),

@@ -197,7 +197,7 @@ fn what_is_known_of_a_session() {
 
 #[test]
 fn forks_merges_and_rewinds() {
-    let forked = |from: &str| said(SessionForked { from: from.into(), at: None });
+    let forked = |from: &str| said(SessionForked { from: from.into(), ..SessionForked::default() });
     let from = |steps: &[Step]| Tape::played(steps).state.view().forked_from.clone();
     assert_eq!(from(&[on(0.0, forked("parent"))]).as_deref(), Some("parent"));
     assert_eq!(from(&[on(0.0, forked("s"))]), None, "its own: a rewind");

@@ -414,3 +414,48 @@ fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
     assert!(head.starts_with(part(1).trim()) && part(3).trim().ends_with(tail), "{text}");
     assert!(text.len() <= 1_024 + '…'.len_utf8(), "{}", text.len());
 }
+
+#[test]
+fn a_rewind_marks_the_turns_that_it_takes_back() {
+    let turns = || {
+        ["one", "two", "three"].into_iter().enumerate().flat_map(|(n, text)| {
+            let at = n as f64 * 10.0;
+            [on(at, prompt(text)), on(at + 1.0, answer(text))]
+        })
+    };
+    let id = |tape: &Tape, number: u32| {
+        let started = tape
+            .conclusions
+            .iter()
+            .find(|c| matches!(&c.payload, Payload::TurnStarted(started) if started.number == number));
+        started.unwrap().turn_id.unwrap()
+    };
+    let rewind = |from: &str, taken_back, turns| {
+        said(SessionForked { from: from.into(), taken_back, turns, ..SessionForked::default() })
+    };
+    let outcomes = |tape: &Tape| -> Vec<_> { tape.state.recent_turns().filter_map(|turn| turn.outcome).collect() };
+    use TurnOutcome::{Completed, TakenBack};
+
+    let mut tape = Tape::played(&turns().collect::<Vec<_>>());
+    let second = id(&tape, 2);
+    tape.play(&on(40.0, rewind("s", Some(second), None)));
+    assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack]);
+    let told = tape.transitions();
+    assert_eq!(told[told.len() - 2..], ["40 turn 2 taken_back", "40 turn 3 taken_back"]);
+    // What follows is a turn as any other, and nothing is taken back twice.
+    tape.play(&on(41.0, prompt("instead")));
+    tape.play(&on(42.0, rewind("s", Some(second), None)));
+    assert_eq!(tape.transitions().last().unwrap(), "42 waiting interrupted");
+    assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack, TakenBack]);
+    assert!(tape.state.view().summary.recent.as_deref().unwrap().starts_with("instead (taken back)"));
+
+    // An agent that counts, and one that goes on from a record nobody knows.
+    let mut tape = Tape::played(&turns().collect::<Vec<_>>());
+    tape.play(&on(40.0, rewind("s", None, Some(2))));
+    assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack]);
+    let mut tape = Tape::played(&turns().collect::<Vec<_>>());
+    tape.play(&on(40.0, rewind("s", None, None)));
+    tape.play(&on(40.0, rewind("s", Some(events::EventId::from_bits(9).into()), None)));
+    tape.play(&on(40.0, rewind("parent", Some(id(&tape, 1)), None)));
+    assert_eq!(outcomes(&tape), [Completed; 3]);
+}

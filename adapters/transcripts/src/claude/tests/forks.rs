@@ -239,6 +239,8 @@ fn the_recorded_forks() {
             "d083ef00 Turn three in the fork",
             "d083ef00 Reply 3.",
             "d083ef00 Turn after rewind",
+            // By the line that the prompt follows, and by the one that marks the rewind.
+            "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0",
             "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0",
             "d083ef00 Reply 4.",
         ],
@@ -261,4 +263,48 @@ fn the_recorded_forks() {
         of("e1a54033"),
         ["e1a54033 Turn after clear", "e1a54033 Reply 6.", "e1a54033 Turn after continue", "e1a54033 Reply 7."]
     );
+}
+
+/// The text of the prompt that each rewind takes back first.
+fn taken_back(out: &Decoded) -> Vec<String> {
+    let rewinds = out.events.iter().filter_map(|event| match &event.payload {
+        Payload::SessionForked(fork) if fork.from == OWN => fork.taken_back,
+        _ => None,
+    });
+    let prompt_of = |turn: events::TurnId| {
+        let prompt = out.events.iter().find(|event| events::TurnId::from(event.identity.event_id()) == turn);
+        prompt.and_then(|prompt| prompt.text.clone()).expect("it is a prompt of the file")
+    };
+    rewinds.map(prompt_of).collect()
+}
+
+#[test]
+fn a_prompt_behind_an_earlier_line_takes_back_what_stood_there() {
+    let behind = |parent: &str, uuid: &str, what: &str| {
+        line(uuid, what, Some(OWN), None).replace(r#""parentUuid":null"#, &format!(r#""parentUuid":"{parent}""#))
+    };
+    let lines = [
+        line("1", "prompt one", Some(OWN), None),
+        behind("1", "2", "answer yes"),
+        behind("2", "3", "prompt two"),
+        behind("3", "4", "answer si"),
+        behind("4", "5", "prompt three"),
+        // Back to before the second one.
+        behind("2", "6", "prompt other"),
+        behind("6", "7", "answer ok"),
+        behind("7", "8", "prompt more"),
+        // Stopped before it was answered, and typed anew.
+        behind("7", "9", "prompt much more"),
+        behind("9", "10", "answer well"),
+    ];
+    let bytes = lines.concat();
+    for restart in [false, true] {
+        for cut in 0..lines.len() {
+            let out = in_reads(&transcript(OWN), bytes.as_bytes(), &[cut], restart);
+            assert_eq!(taken_back(&out), ["two", "more"], "cut behind {cut}, restart {restart}");
+        }
+    }
+    // Where lines do not say what they follow, nothing is known to be taken back.
+    let unknown = [line("1", "prompt one", Some(OWN), None), line("2", "prompt two", Some(OWN), None)].concat();
+    assert!(taken_back(&decode(&transcript(OWN), unknown.as_bytes())).is_empty());
 }

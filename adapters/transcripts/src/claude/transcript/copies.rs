@@ -52,7 +52,12 @@ impl TranscriptDecoder {
     fn copy(&mut self, parent: &str, first: &Arc<str>, record: &Record<'_>, out: &mut Decoded) {
         if self.foreign.is_none() {
             let identity = Identity::of(CLAUDE, "forked", &[self.session.as_bytes(), parent.as_bytes()]);
-            out.push(out.event(record, &self.session, identity, SessionForked { from: parent.to_owned(), at: None }));
+            out.push(out.event(
+                record,
+                &self.session,
+                identity,
+                SessionForked { from: parent.to_owned(), ..SessionForked::default() },
+            ));
         }
         if self.foreign.as_ref() != Some(first) {
             self.carried.copying = Some(first.to_string());
@@ -103,7 +108,7 @@ impl TranscriptDecoder {
                 identity: Identity::of(CLAUDE, "forked", &[self.session.as_bytes(), session.as_bytes()]),
                 created_at: None,
                 text: None,
-                payload: SessionForked { from: session.to_string(), at: None }.into(),
+                payload: SessionForked { from: session.to_string(), ..SessionForked::default() }.into(),
                 ..told_by.clone()
             });
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::rewinds::PromptPlaces;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,9 @@ pub(super) struct ClaudeState {
     /// The last slash command, until it is known whether it was a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) command: Option<LastCommand>,
+    /// Where the last prompts stand.
+    #[serde(skip_serializing_if = "PromptPlaces::is_empty")]
+    pub(super) prompts: PromptPlaces,
     /// Summaries whose last line was not seen yet in this file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) summaries: Vec<PendingSummary>,

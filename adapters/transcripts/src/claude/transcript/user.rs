@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    Identity, PromptOrigin, QuestionAnswered, Severity, ToolOutcome, ToolResult, Topic, TurnOutcome, UserPrompt,
+    Identity, PromptOrigin, QuestionAnswered, SessionForked, Severity, ToolOutcome, ToolResult, Topic, TurnOutcome,
+    UserPrompt,
 };
 use tailer::decode::{Decoded, Record};
 
-use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, TranscriptDecoder, state::LastCommand};
+use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, REWIND, TranscriptDecoder, state::LastCommand};
 use crate::claude::{
     record::{ClaudeLine, INTERRUPTED, MessageBlock, MessageContent},
     words::{Speaker, who},
@@ -181,7 +182,18 @@ impl TranscriptDecoder {
         self.carried.prompted = true;
         self.carried.denied = false;
         self.carried.likely_denied = false;
+        self.take_back(line, record, owner, out);
         self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
+    }
+
+    /// Tells what a prompt takes back that does not follow the end of the conversation.
+    fn take_back(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, owner: &Arc<str>, out: &mut Decoded) {
+        let (Some(follows), Some(uuid)) = (line.parent_uuid.as_deref(), line.uuid.as_deref()) else { return };
+        if let Some(first) = self.carried.prompts.put(follows, Identity::record(CLAUDE, uuid, 0)) {
+            let (from, at) = (owner.to_string(), Some(follows.to_owned()));
+            let rewind = SessionForked { from, at, taken_back: Some(first), turns: None };
+            self.emit(line, record, owner, REWIND, rewind, None, out);
+        }
     }
 
     /// The last slash command, if the line follows it or its output.

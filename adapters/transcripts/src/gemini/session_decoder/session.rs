@@ -10,7 +10,7 @@ use crate::gemini::{
     content::{self, UserRecord},
     memory::{HeldRecord, Restated, hash},
     record::{ChatMessage, Set},
-    record_writer::GeminiRecordWriter,
+    record_writer::{GeminiRecordWriter, identity},
     standing::{Stance, StandingRecord},
 };
 
@@ -135,7 +135,9 @@ impl SessionDecoder {
         self.settle(writer.out);
         self.memory.open = false;
         let session = self.session();
-        let event = writer.nameless(&session, 0, SessionForked { from: session.to_string(), at: Some(id.to_owned()) });
+        let taken_back = Some(identity(&session, "prompt", id, 0).event_id().into());
+        let rewind = SessionForked { from: session.to_string(), at: Some(id.to_owned()), taken_back, turns: None };
+        let event = writer.nameless(&session, 0, rewind);
         writer.out.push(event);
     }
 

@@ -78,6 +78,18 @@ fn a_rewind_goes_back_in_its_own_session() {
     );
 }
 
+#[test]
+fn a_rewind_names_the_turn_that_it_takes_back() {
+    let (mut decoder, mut out) = (GeminiDecoder::new(SESSION, None), output(SESSION));
+    give(&mut decoder, &mut out, &[HEADER, PROMPT, TOUCH, ANSWER, r#"{"$rewindTo":"u1"}"#]);
+    let prompt = out.events.iter().find(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
+    let rewind = out.events.iter().find_map(|event| match &event.payload {
+        Payload::SessionForked(fork) => fork.taken_back,
+        _ => None,
+    });
+    assert_eq!(rewind, Some(prompt.identity.event_id().into()));
+}
+
 /// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all
 /// with one timestamp.
 #[test]

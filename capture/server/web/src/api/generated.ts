@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 404233c579c7bda13c67f3a9e5eb5234cbc03c2ec9efe501c37685e66f05211f
+// SHA-256 of its paths and components: b51440a54352ba7ceba6b7038262b163fb1c94b2976619c600f2f182f8837f35
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -1917,6 +1917,13 @@ export type SessionForked = {
   at?: string | null;
   /** The provider's id of the session it comes from; its own for a rewind. */
   from: string;
+  /**
+   * Of a rewind: the first turn that was taken back, which is the event of its prompt. Those behind it are taken
+   * back too.
+   */
+  taken_back?: (TurnId | null);
+  /** Of a rewind, where the agent counts: how many of the last turns were taken back. */
+  turns?: number | null;
 };
 
 export type SessionId = string;
@@ -2583,7 +2590,7 @@ export type TurnCompleted = {
 export type TurnId = string;
 
 /** How a turn ended. */
-export type TurnOutcome = ("completed" | "interrupted" | "denied" | "failed" | "exited" | "superseded" | "timed_out");
+export type TurnOutcome = ("completed" | "interrupted" | "denied" | "failed" | "exited" | "superseded" | "timed_out" | "taken_back");
 
 /** A page of turns. */
 export type TurnPage = {

@@ -127,7 +127,8 @@ fn payloads() -> Vec<Payload> {
         }
         .into(),
         ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: Some(9), tokens_after: Some(1) }.into(),
-        SessionForked { from: "p".into(), at: text() }.into(),
+        SessionForked { from: "p".into(), at: text(), taken_back: Some(EventId::from_bits(7).into()), turns: Some(2) }
+            .into(),
         Annotation { topic: Topic::Title, value: "t".into() }.into(),
         Signal {
             dialog: None,

@@ -1,0 +1,82 @@
+//! What goes back takes back: a prompt that follows an earlier record, where another prompt stood before.
+//!
+//! Agents that keep a conversation as a tree say of each record which one it follows. Two prompts that follow the same
+//! record are two ways on from it, and only the later one is still part of the conversation: the other, and all that
+//! came behind it, was taken back.
+
+use std::collections::VecDeque;
+
+use events::{Identity, TurnId};
+use serde::{Deserialize, Serialize};
+
+/// Most prompts that are remembered: as many turns as a session's view can still mark.
+const PROMPTS: usize = 10;
+
+/// The last prompts of a conversation, and what each of them follows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PromptPlaces(VecDeque<PromptPlace>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PromptPlace {
+    /// The id of the record it follows.
+    follows: String,
+    /// The turn it began, if it began one.
+    turn: TurnId,
+}
+
+impl PromptPlaces {
+    /// Notes a prompt behind the record `follows`. Gives the first turn that it takes back.
+    pub(crate) fn put(&mut self, follows: &str, prompt: Identity) -> Option<TurnId> {
+        let taken_back = self.go_back(follows);
+        if self.0.len() == PROMPTS {
+            self.0.pop_front();
+        }
+        self.0.push_back(PromptPlace { follows: follows.to_owned(), turn: prompt.event_id().into() });
+        taken_back
+    }
+
+    /// The conversation goes on from this record. Gives the first turn that is taken back with that.
+    pub(crate) fn go_back(&mut self, record: &str) -> Option<TurnId> {
+        let at = self.0.iter().position(|place| place.follows == record)?;
+        self.0.drain(at..).next().map(|place| place.turn)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use events::Provider;
+
+    use super::*;
+
+    fn prompt(name: &str) -> Identity {
+        Identity::record(Provider::Claude, name, 0)
+    }
+
+    #[test]
+    fn a_second_prompt_behind_a_record_takes_the_first_one_back_and_all_behind_it() {
+        let mut places = PromptPlaces::default();
+        assert_eq!(places.put("start", prompt("a")), None);
+        assert_eq!(places.put("answer a", prompt("b")), None);
+        assert_eq!(places.put("answer b", prompt("c")), None);
+        assert_eq!(places.put("answer a", prompt("d")), Some(prompt("b").event_id().into()));
+        // What was taken back is forgotten: nothing is taken back twice.
+        assert_eq!(places.put("answer b", prompt("e")), None);
+        assert_eq!(places.go_back("start"), Some(prompt("a").event_id().into()));
+        assert!(places.is_empty());
+    }
+
+    #[test]
+    fn the_last_prompts_are_remembered() {
+        let mut places = PromptPlaces::default();
+        for n in 0..PROMPTS + 2 {
+            assert_eq!(places.put(&format!("record {n}"), prompt(&n.to_string())), None);
+        }
+        assert_eq!(places.go_back("record 1"), None);
+        assert_eq!(places.go_back("record 2"), Some(prompt("2").event_id().into()));
+    }
+}
