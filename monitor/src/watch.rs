@@ -43,6 +43,8 @@ pub(crate) struct SessionWatch {
     live: bool,
     /// Another session's helper.
     sub: bool,
+    /// A program runs it: nobody waits for it here.
+    headless: bool,
     /// It is another session, or its process is gone.
     over_at: Option<Timestamp>,
     /// The event at hand happened before that.
@@ -94,6 +96,7 @@ impl SessionWatch {
             position: 0,
             live: false,
             sub: false,
+            headless: false,
             over_at: None,
             before_end: false,
             merged: false,
@@ -244,7 +247,7 @@ impl SessionWatch {
         if self.approvals.due(waits, rules).is_some_and(|due| due <= at) {
             self.approvals.ring(waits, at, rules, &mut self.findings);
         }
-        self.ending.ring(at, self.sub, self.answered_at, &mut self.findings);
+        self.ending.ring(at, self.sub || self.headless, self.answered_at, &mut self.findings);
     }
 
     /// Whether somebody is waited for, as far as anybody can tell. Who sees the screen sees the dialog; without
@@ -284,12 +287,19 @@ impl SessionWatch {
                 self.sub |= started.how == StartKind::Subagent
                     || started.parent_session_id.is_some()
                     || started.parent_provider_session_id.is_some();
+                self.headless = started.headless.unwrap_or(self.headless);
                 self.context.model(started.model.as_deref());
             }
             // What the reducer concludes of an end counts, and it concludes one of each that is told.
             Payload::SessionExited(exited) if event.derived => {
                 let answered_at = self.answered_at;
-                self.ending.exited(event.id, exited.reason, (self.sub, answered_at), at, &mut self.findings);
+                self.ending.exited(
+                    event.id,
+                    exited.reason,
+                    (self.sub || self.headless, answered_at),
+                    at,
+                    &mut self.findings,
+                );
                 self.leave(at, "the session ended");
             }
             Payload::TurnStarted(_) => {
@@ -545,6 +555,7 @@ impl SessionWatch {
         self.pass(at, rules);
         self.findings.audible = self.live;
         self.sub |= session.parent_session_id.is_some();
+        self.headless |= session.headless;
         self.context.model(session.model.as_deref());
         if self.state.is_none() {
             self.state = Some((session.status.state, session.status.reason));

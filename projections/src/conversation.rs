@@ -20,6 +20,9 @@ pub struct Conversation {
     /// When the call that returned last was made, and when it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_call: Option<(Timestamp, Timestamp)>,
+    /// Nobody can type into it: a program runs it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
 }
 
 /// The phase of a conversation.

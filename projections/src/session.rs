@@ -47,6 +47,9 @@ pub struct Session {
     /// Permission mode, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
+    /// Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`): it never waits for a prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub headless: bool,
     /// Process id, while it is alive.
     pub pid: Option<u32>,
     /// First sign of it.

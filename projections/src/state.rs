@@ -169,6 +169,7 @@ impl SessionState {
                 model: None,
                 cli_version: None,
                 permission_mode: None,
+                headless: false,
                 pid: None,
                 started_at: at,
                 last_event_at: at,

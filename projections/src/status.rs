@@ -203,7 +203,9 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         }
     };
     let state = move |h: &StandingClaim| {
-        if is_about_question(case, h) { (State::Waiting, Some(Reason::Question)) } else { (h.state, h.reason) }
+        let said =
+            if is_about_question(case, h) { (State::Waiting, Some(Reason::Question)) } else { (h.state, h.reason) };
+        at_rest(case, said)
     };
     case.claims.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
@@ -214,6 +216,17 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         said_at: h.said_at.unwrap_or(h.at),
         basis: Basis::Claim(index),
     })
+}
+
+/// A session that a program runs does not wait for a prompt: nobody can type one. One that can be told what to do over the
+/// protocol, which a claim of its own shows, waits as any other.
+fn at_rest(case: &StatusInputs<'_>, said: (State, Option<Reason>)) -> (State, Option<Reason>) {
+    let driven = || case.claims.iter().any(|h| matches!(h.source, Source::Runtime | Source::Protocol));
+    if case.conversation.headless && said.0 == State::Waiting && said.1 != Some(Reason::Question) && !driven() {
+        (State::Idle, Some(Reason::Quiet))
+    } else {
+        said
+    }
 }
 
 /// How long the registry's word that work began is doubted while a screen shows a ready prompt, ms: some of an agent's own
@@ -420,7 +433,7 @@ fn is_stopped(case: &StatusInputs<'_>) -> bool {
 
 /// What the conversation and its silence say.
 fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
-    let (state, reason) = case.conversation.verdict();
+    let (state, reason) = at_rest(case, case.conversation.verdict());
     let silent_ms = now.since_ms(case.conversation_at);
     let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
     let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;

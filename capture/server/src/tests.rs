@@ -84,6 +84,7 @@ fn session(n: u128, state: State) -> Session {
         model: None,
         cli_version: None,
         permission_mode: None,
+        headless: false,
         pid: None,
         started_at: at(0),
         last_event_at: at(n as i64),

@@ -56,6 +56,9 @@ data! {
         /// What kind of helper: `general-purpose`, `/root/helper`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_type: Option<String>,
+        /// Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`); absent where nothing says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        headless: Option<bool>,
     }
 }
 

@@ -221,6 +221,10 @@ impl SessionState {
         fill(&mut session.git_branch, &started.git_branch);
         fill(&mut session.model, &started.model);
         fill(&mut session.cli_version, &started.cli_version);
+        if let Some(headless) = started.headless {
+            session.headless = headless;
+            self.conversation.headless = headless;
+        }
         if started.parent_session_id.is_some() {
             session.parent_session_id = started.parent_session_id;
         }

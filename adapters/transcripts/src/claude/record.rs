@@ -56,6 +56,8 @@ pub(super) struct ClaudeLine<'a> {
     #[serde(borrow)]
     pub subtype: Option<Text<'a>>,
     #[serde(borrow)]
+    pub entrypoint: Option<Text<'a>>,
+    #[serde(borrow)]
     pub uuid: Option<Text<'a>>,
     /// The line it follows.
     #[serde(borrow)]

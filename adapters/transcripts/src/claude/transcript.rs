@@ -163,6 +163,9 @@ impl TranscriptDecoder {
     /// Folder, branch, version: told by nearly every line, put out when they change.
     fn put_changed_facts(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let session = Arc::clone(&self.session);
+        // A session of the one kind may be resumed by the other.
+        let headless = line.entrypoint.as_deref().map(is_headless);
+        let turned = headless.filter(|now| self.carried.headless.replace(*now).unwrap_or_default() != *now);
         if !self.carried.started {
             if line.cwd.is_none() && line.uuid.is_none() {
                 return;
@@ -181,6 +184,7 @@ impl TranscriptDecoder {
                 parent_provider_session_id: self.parent.as_deref().map(str::to_owned),
                 parent_session_id: None,
                 agent_type: None,
+                headless,
             };
             let identity = Identity::of(CLAUDE, "started", &[session.as_bytes()]);
             let mut event = out.event(record, &session, identity, started);
@@ -202,6 +206,10 @@ impl TranscriptDecoder {
                 *last = Some(now.0.to_string());
                 changed.push((topic, now.0.to_string()));
             }
+        }
+        if turned.is_some() {
+            let started = SessionStarted { how: StartKind::Resume, headless: turned, ..SessionStarted::default() };
+            self.emit(line, record, &session, EXTRA + 9, started, None, out);
         }
         for (index, (topic, value)) in changed.into_iter().enumerate() {
             self.annotate(line, record, &session, EXTRA + 10 + index as u32, topic, &value, out);
@@ -362,6 +370,12 @@ impl TranscriptDecoder {
             }
         }
     }
+}
+
+/// Whether a process with this entrypoint was started by a program, which alone gives it prompts: `claude -p`, the SDKs,
+/// a workflow (2.1.328: `cli`, `sdk-cli`, `sdk-ts`, `sdk-py`, `claude-code-github-action`; editors have names of their own).
+fn is_headless(entrypoint: &str) -> bool {
+    entrypoint.starts_with("sdk-") || entrypoint == "claude-code-github-action"
 }
 
 /// Whether a text has the form of a session's id.

@@ -45,6 +45,8 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Even
         cli_version: meta.cli_version.text(),
         parent_provider_session_id: parent,
         agent_type: helper.and_then(|helper| helper.kind),
+        // `codex exec`; others say `cli` or `vscode`.
+        headless: (meta.source.name().as_deref() == Some("exec")).then_some(true),
         ..SessionStarted::default()
     };
     // The same event whichever of the thread's files is read first.

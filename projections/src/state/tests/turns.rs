@@ -416,6 +416,26 @@ fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
 }
 
 #[test]
+fn a_session_that_a_program_runs_waits_for_nobody() {
+    let started = |headless| said(SessionStarted { headless: Some(headless), ..SessionStarted::default() });
+    let hook = || claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete));
+    let steps = [on(0.0, started(true)), on(1.0, prompt("judge it")), on(2.0, answer("yes"))];
+    stands(&steps, "idle quiet");
+    stands(&[&steps[..], &[on(2.1, hook())]].concat(), "idle quiet");
+    // Work, questions and dialogs are as everywhere.
+    stands(&steps[..2], "running thinking");
+    let asks = claims_why(Source::Hook, State::WaitingApproval, Some(Reason::Tool));
+    stands(&[&steps[..2], &[on(1.5, asks)]].concat(), "waiting_approval tool");
+    // Whoever drives it can be told to go on, and a person may take it up.
+    let driven = claims_why(Source::Protocol, State::Waiting, Some(Reason::TurnComplete));
+    stands(&[&steps[..], &[on(2.1, driven)]].concat(), "waiting turn_complete");
+    stands(
+        &[&steps[..], &[on(9.0, started(false)), on(9.1, prompt("go")), on(9.9, answer("ok"))]].concat(),
+        "waiting turn_complete",
+    );
+}
+
+#[test]
 fn a_rewind_marks_the_turns_that_it_takes_back() {
     let turns = || {
         ["one", "two", "three"].into_iter().enumerate().flat_map(|(n, text)| {

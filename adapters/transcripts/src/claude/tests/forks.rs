@@ -265,6 +265,28 @@ fn the_recorded_forks() {
     );
 }
 
+#[test]
+fn a_line_says_whether_a_program_runs_the_session() {
+    let of = |entrypoint: &str, uuid: &str| {
+        let line = line(uuid, "prompt go", Some(OWN), None);
+        line.replace(r#""cwd":"/p""#, &format!(r#""cwd":"/p","entrypoint":"{entrypoint}""#))
+    };
+    let told = |lines: &[String]| -> Vec<Option<bool>> {
+        let out = decode(&transcript(OWN), lines.concat().as_bytes());
+        let starts = out.events.iter().filter_map(|event| match &event.payload {
+            Payload::SessionStarted(started) => Some(started.headless),
+            _ => None,
+        });
+        starts.collect()
+    };
+    for (entrypoint, headless) in [("cli", false), ("claude-vscode", false), ("sdk-cli", true), ("sdk-py", true)] {
+        assert_eq!(told(&[of(entrypoint, "1"), of(entrypoint, "2")]), [Some(headless)], "{entrypoint}");
+    }
+    // A person takes up what a program began.
+    assert_eq!(told(&[of("sdk-cli", "1"), of("cli", "2"), of("cli", "3")]), [Some(true), Some(false)]);
+    assert_eq!(told(&[line("1", "prompt go", Some(OWN), None)]), [None]);
+}
+
 /// The text of the prompt that each rewind takes back first.
 fn taken_back(out: &Decoded) -> Vec<String> {
     let rewinds = out.events.iter().filter_map(|event| match &event.payload {

@@ -20,6 +20,9 @@ pub(super) struct ClaudeState {
     pub(super) mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
+    /// Whether the process that writes is a program's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headless: Option<bool>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) started: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

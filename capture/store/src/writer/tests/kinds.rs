@@ -15,6 +15,7 @@ fn payloads() -> Vec<Payload> {
             parent_provider_session_id: text(),
             parent_session_id: Some(session_id("p")),
             agent_type: text(),
+            headless: Some(true),
         }
         .into(),
         SessionExited { reason: Some(Reason::Killed), code: Some(-9) }.into(),
