@@ -43,7 +43,7 @@ pub(crate) struct SessionWatch {
     live: bool,
     /// Another session's helper.
     sub: bool,
-    /// A program runs it: nobody waits for it here.
+    /// Whether a program runs it: then no person waits for its turns to end.
     headless: bool,
     /// It is another session, or its process is gone.
     over_at: Option<Timestamp>,

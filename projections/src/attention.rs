@@ -66,12 +66,10 @@ impl Need {
             | FindingKind::ContextFull
             | FindingKind::SharedFiles
             | FindingKind::OpenWork => Some(Self::Stuck),
+            // A turn that is over counts until somebody has seen it.
+            FindingKind::Completion => Some(Self::Prompt),
             // Each of the sessions has a need of its own.
-            FindingKind::SharedQuota
-            | FindingKind::SeveralBlocked
-            | FindingKind::Completion
-            | FindingKind::LongJob
-            | FindingKind::Idle => None,
+            FindingKind::SharedQuota | FindingKind::SeveralBlocked | FindingKind::LongJob | FindingKind::Idle => None,
         }
     }
 }
@@ -158,6 +156,9 @@ fn item(session: &Session, below: &[&Session], open: &[(Need, &Finding)]) -> Opt
         (need != Need::Prompt).then_some((need, &child.status))
     });
     let by_status: Vec<(Need, &SessionStatus)> = own.into_iter().chain(of_others).collect();
+    // Who works again, or has ended, waits for no prompt.
+    let is_at_rest = matches!(session.status.state, State::Waiting | State::Idle);
+    let open: Vec<&(Need, &Finding)> = open.iter().filter(|(need, _)| *need != Need::Prompt || is_at_rest).collect();
     let need = open.iter().map(|(need, _)| *need).chain(by_status.iter().map(|(need, _)| *need)).min()?;
     let waiting: Vec<&SessionStatus> = by_status.iter().filter(|(of, _)| *of == need).map(|(_, of)| *of).collect();
     let of_need: Vec<&Finding> = open.iter().filter(|(of, _)| *of == need).map(|(_, finding)| *finding).collect();

@@ -562,7 +562,7 @@ fn typed(question: &str) -> anyhow::Result<String> {
 
 /// Throws away what was typed at the terminal before a question: it does not answer it.
 fn flush_typed() {
-    // Where standard input is no terminal, nothing is typed ahead.
+    // It fails where standard input is a pipe or a file: those have no typed-ahead input.
     rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 

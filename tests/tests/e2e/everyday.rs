@@ -52,7 +52,9 @@ fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
     waiting_session(&machine, &server);
     let (code, out, err) = run(&machine, &[]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("No session needs you.") && out.contains("1 more session is active: `capture ps`"), "{out}");
+    // As `next` and the status line say.
+    assert!(out.contains("Add a title") && out.contains("`capture ps --all` lists all sessions"), "{out}");
+    assert!(run(&machine, &["next"]).1.contains("prompt") && run(&machine, &["statusline"]).1 == "◆1\n");
     assert!(out.contains("capture hooks install"), "{out}");
     // Without a desktop session and without a channel, nobody can be told anything.
     assert!(run(&machine, &["setup"]).1.contains("· capture notify --help"));

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::Durability;
 use events::Provider;
-use projections::Session;
+use projections::{Need, Session};
 use serde::{Deserialize, Serialize};
 
-use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
+use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};
 use crate::terminal::{self, wrapped};
 use daemon::{notices, paths};
 
@@ -55,24 +55,26 @@ struct Overview<'a> {
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
     let sources = ps::settled_sources(&client)?;
+    let needs = ps::needs(&client)?;
     let top = |session: &Session| session.parent_session_id.is_none();
     let active = active_sessions(&client, LOOKED_AT)?.into_iter().filter(top);
-    let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
+    let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(|session| needs.of(session).is_some());
     let offers = if is_dismissed(&context.data) { Vec::new() } else { offers(context) };
     let open: Vec<Offer> = offers.into_iter().filter(|offer| !offer.done).collect();
     if context.json {
         return context.print_json(&Overview { need_you: &need_you, others: others.len(), setup: &open });
     }
+    let asks = need_you.iter().any(|session| needs.of(session) == Some(Need::Approval));
     let mut text = if need_you.is_empty() {
         "No session needs you.\n".to_owned()
     } else {
-        let mut text = ps::table_of(&need_you[..need_you.len().min(LISTED)]);
+        let mut text = ps::table_of(&need_you[..need_you.len().min(LISTED)], &needs);
         if need_you.len() > LISTED {
             text += &format!("… and {} more\n", need_you.len() - LISTED);
         }
         text
     };
-    text += &format!("\n{}\n", wrapped(&next(need_you.len(), others.len()), terminal::width(), 0));
+    text += &format!("\n{}\n", wrapped(&next(asks, others.len()), terminal::width(), 0));
     if !open.is_empty() {
         text += "\nNot set up yet:\n";
         text += &listed(&open, terminal::width());
@@ -84,13 +86,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
 }
 
 /// What to type next.
-fn next(need_you: usize, others: usize) -> String {
+fn next(asks: bool, others: usize) -> String {
     let more = match others {
         0 => "`capture ps --all` lists all sessions".to_owned(),
         1 => "1 more session is active: `capture ps`".to_owned(),
         n => format!("{n} more sessions are active: `capture ps`"),
     };
-    let act = if need_you > 0 { "`capture approvals` shows what they ask · " } else { "" };
+    let act = if asks { "`capture approvals` shows what they ask · " } else { "" };
     format!("{act}{more} · `capture --help`")
 }
 

@@ -5,14 +5,16 @@ mod table;
 use std::{fmt::Write as _, time::Duration};
 
 use api::{
+    findings::AttentionList,
     health::{SourceHealth, Sources},
     list::Limit,
-    routes::{HealthSources, ListSessions},
+    routes::{HealthSources, ListAttention, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
 };
 use events::{Provider, State};
 use projections::Session;
 
+pub(super) use self::table::Needs;
 use self::table::{Paper, table};
 use super::{
     Context, find, meanings,
@@ -70,8 +72,14 @@ impl Arguments {
         self.all || !self.state.is_empty()
     }
 
+    /// The sessions, and what they need.
+    fn list(&self, client: &Client) -> anyhow::Result<ListedSessions> {
+        let page = self.pages(client)?;
+        Ok(ListedSessions { page, needs: needs(client)? })
+    }
+
     /// Reads page after page, until there are enough sessions.
-    fn list(&self, client: &Client) -> anyhow::Result<SessionPage> {
+    fn pages(&self, client: &Client) -> anyhow::Result<SessionPage> {
         let most = self.limit.unwrap_or(if self.is_everything() { usize::MAX } else { MOST });
         let mut query = SessionsQuery { limit: Some(Limit::of(most)), ..self.query() };
         let mut all = client.get::<ListSessions>("", &query)?;
@@ -99,7 +107,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let is_reading = print_progress(&sources);
         return match context.json {
             true => context.print_json(&page),
-            false if is_reading && page.sessions.is_empty() => show(&format!("{}\n", nothing(arguments, Found::SoFar))),
+            false if is_reading && page.page.sessions.is_empty() => {
+                show(&format!("{}\n", nothing(arguments, Found::SoFar)))
+            }
             false => show(&render(&page, arguments, paper())),
         };
     }
@@ -108,8 +118,23 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 /// Sessions as a table on standard output.
-pub(super) fn table_of(sessions: &[Session]) -> String {
-    table(sessions, clock::now(), paper())
+pub(super) fn table_of(sessions: &[Session], needs: &Needs) -> String {
+    table(sessions, needs, clock::now(), paper())
+}
+
+/// What the active sessions need of a person, as `capture next` lists it.
+pub(super) fn needs(client: &Client) -> anyhow::Result<Needs> {
+    let AttentionList { items, .. } = client.one::<ListAttention>("")?;
+    Ok(Needs::new(items))
+}
+
+/// Sessions, and what they need.
+#[derive(Debug, serde::Serialize)]
+struct ListedSessions {
+    #[serde(flatten)]
+    page: SessionPage,
+    #[serde(skip)]
+    needs: Needs,
 }
 
 /// What standard output is.
@@ -125,19 +150,20 @@ struct SessionList<'a> {
     arguments: Arguments,
 }
 
-impl Watched<SessionPage> for SessionList<'_> {
-    fn list(&self) -> anyhow::Result<SessionPage> {
+impl Watched<ListedSessions> for SessionList<'_> {
+    fn list(&self) -> anyhow::Result<ListedSessions> {
         match &self.arguments.session {
             Some(given) => {
                 let session = find(self.client, given)?;
-                Ok(SessionPage { as_of: 0, sessions: vec![session], next_cursor: None })
+                let page = SessionPage { as_of: 0, sessions: vec![session], next_cursor: None };
+                Ok(ListedSessions { page, needs: needs(self.client)? })
             }
             None => self.arguments.list(self.client),
         }
     }
 
-    fn render(&self, page: &SessionPage) -> ListText {
-        ListText::new(&render(page, &self.arguments, paper()), usize::from(!page.sessions.is_empty()))
+    fn render(&self, listed: &ListedSessions) -> ListText {
+        ListText::new(&render(listed, &self.arguments, paper()), usize::from(!listed.page.sessions.is_empty()))
     }
 
     fn keys(&self) -> &'static str {
@@ -218,11 +244,12 @@ fn trouble(sources: &[SourceHealth]) -> Option<String> {
     (!troubles.is_empty()).then(|| troubles.join("; "))
 }
 
-fn render(page: &SessionPage, arguments: &Arguments, paper: Paper) -> String {
+fn render(listed: &ListedSessions, arguments: &Arguments, paper: Paper) -> String {
+    let page = &listed.page;
     if page.sessions.is_empty() {
         return format!("{}\n", nothing(arguments, Found::All));
     }
-    let mut text = table(&page.sessions, clock::now(), paper);
+    let mut text = table(&page.sessions, &listed.needs, clock::now(), paper);
     if page.next_cursor.is_some() {
         let _ = writeln!(text, "… and more: --limit N lists more than {}", page.sessions.len());
     }

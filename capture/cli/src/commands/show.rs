@@ -7,7 +7,7 @@ use projections::{Session, Turn};
 use serde::Serialize;
 use session_export::Subagents;
 
-use super::{Context, conversation, find, style};
+use super::{Context, conversation, find, ps, style};
 use crate::terminal::{self, prose, safe};
 use daemon::clock;
 
@@ -64,6 +64,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             None => Ok(()),
         }
     };
+    line("finding", ps::needs(&client)?.hidden(&session).as_deref())?;
+    let headless = session.headless.then_some("nobody can type into it: a program runs it");
+    line("headless", headless)?;
     line("title", session.title.as_deref())?;
     line("now", session.summary.current.as_deref())?;
     line("last prompt", session.summary.last_prompt.as_deref())?;

@@ -2,11 +2,14 @@
 
 use std::io::Write;
 
-use events::{Reason, State};
-use projections::Session;
+use events::State;
+use projections::{Need, Session};
 use serde::Serialize;
 
-use super::{Context, active_sessions, print_line};
+use super::{
+    Context, active_sessions, print_line,
+    ps::{self, Needs},
+};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -29,9 +32,9 @@ enum OutputFormat {
 /// How many active sessions are in which situation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Counts {
-    /// Those that go on only when a person acts: permission requests, questions, sign-ins, quotas, errors.
+    /// Those that go on only when a person acts: permission requests, questions, failures, and what is stuck.
     need_you: usize,
-    /// Those that are done and wait for a prompt.
+    /// Those that are done and wait for a prompt, until somebody has seen it.
     waiting: usize,
     /// Those that work.
     running: usize,
@@ -43,7 +46,7 @@ const COUNTED: usize = 1000;
 /// Prints nothing when no server runs: a prompt must not start one, and must not wait.
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else { return Ok(()) };
-    let counts = Counts::of(&active_sessions(&client, COUNTED)?);
+    let counts = Counts::of(&active_sessions(&client, COUNTED)?, &ps::needs(&client)?);
     if context.json {
         return context.print_json(&counts);
     }
@@ -58,27 +61,16 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// Whether a session goes on only when a person does something else than to give it the next prompt.
-pub(super) fn needs_a_person(session: &Session) -> bool {
-    match (session.status.state, session.status.reason) {
-        (State::WaitingApproval, _) => true,
-        (State::Waiting, Some(reason)) => {
-            matches!(reason, Reason::Question | Reason::Plan | Reason::Auth | Reason::Quota | Reason::Error)
-        }
-        (State::Waiting | State::Running | State::Idle | State::Exited | State::Unknown, _) => false,
-    }
-}
-
 impl Counts {
-    fn of(sessions: &[Session]) -> Self {
+    fn of(sessions: &[Session], needs: &Needs) -> Self {
         let mut counts = Self::default();
         // A sub-agent is part of what its parent does.
         for session in sessions.iter().filter(|session| session.parent_session_id.is_none()) {
-            match session.status.state {
-                _ if needs_a_person(session) => counts.need_you += 1,
-                State::Waiting | State::WaitingApproval => counts.waiting += 1,
-                State::Running => counts.running += 1,
-                State::Idle | State::Exited | State::Unknown => {}
+            match (needs.of(session), session.status.state) {
+                (Some(Need::Approval | Need::Question | Need::Failure | Need::Stuck), _) => counts.need_you += 1,
+                (Some(Need::Prompt), _) => counts.waiting += 1,
+                (None, State::Running) => counts.running += 1,
+                (None, State::Waiting | State::WaitingApproval | State::Idle | State::Exited | State::Unknown) => {}
             }
         }
         counts

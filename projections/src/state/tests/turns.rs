@@ -469,7 +469,7 @@ fn a_rewind_marks_the_turns_that_it_takes_back() {
     assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack, TakenBack]);
     assert!(tape.state.view().summary.recent.as_deref().unwrap().starts_with("instead (taken back)"));
 
-    // An agent that counts, and one that goes on from a record nobody knows.
+    // An agent that counts turns, and one that goes on from an unknown record.
     let mut tape = Tape::played(&turns().collect::<Vec<_>>());
     tape.play(&on(40.0, rewind("s", None, Some(2))));
     assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack]);

@@ -315,7 +315,7 @@ fn a_prompt_behind_an_earlier_line_takes_back_what_stood_there() {
         behind("2", "6", "prompt other"),
         behind("6", "7", "answer ok"),
         behind("7", "8", "prompt more"),
-        // Stopped before it was answered, and typed anew.
+        // Stopped before the answer came, and typed in other words.
         behind("7", "9", "prompt much more"),
         behind("9", "10", "answer well"),
     ];

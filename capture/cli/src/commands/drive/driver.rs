@@ -91,7 +91,7 @@ struct DecidedCall {
 struct AskedUser {
     /// The request's id.
     id: String,
-    /// When it was shown: a line that was read before is no answer to it.
+    /// When it was shown. A line read before that does not answer it.
     shown_at: Instant,
     /// Whether one key does not allow it.
     needs_word: bool,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle, Width};
-use events::{SessionId, State, Timestamp};
-use projections::Session;
+use events::{Confidence, Reason, SessionId, State, Timestamp};
+use projections::{AttentionItem, Need, Session};
 
 use crate::{commands::style, terminal::safe};
 
@@ -18,6 +18,28 @@ pub(super) struct Paper {
     pub(super) width: Option<usize>,
     /// Whether it shows colours.
     pub(super) colour: bool,
+}
+
+/// What sessions need of a person.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct Needs(HashMap<SessionId, AttentionItem>);
+
+impl Needs {
+    pub(super) fn new(items: Vec<AttentionItem>) -> Self {
+        Self(items.into_iter().map(|item| (item.session_id, item)).collect())
+    }
+
+    pub(in crate::commands) fn of(&self, session: &Session) -> Option<Need> {
+        self.0.get(&session.id).map(|item| item.need)
+    }
+
+    /// What a finding says of a session whose state alone would not show that it needs somebody.
+    pub(in crate::commands) fn hidden(&self, session: &Session) -> Option<String> {
+        let item = self.0.get(&session.id).filter(|item| matches!(item.need, Need::Stuck | Need::Failure))?;
+        let is_hidden = !matches!(session.status.state, State::Waiting | State::WaitingApproval);
+        let what = item.what.as_deref().or(item.why.as_deref()).filter(|_| is_hidden)?;
+        Some(format!("{}: {what}", item.need.as_str()))
+    }
 }
 
 /// A column of the table.
@@ -36,24 +58,27 @@ enum Column {
 
 /// Least width with a column for the agent, columns of text.
 const ROOM_FOR_AGENT: usize = 64;
-/// Least width with separate columns for the title and what is going on.
-const ROOM_FOR_TITLE: usize = 100;
 /// Least width with a column for the directory.
-const ROOM_FOR_DIRECTORY: usize = 130;
+const ROOM_FOR_DIRECTORY: usize = 72;
+/// Least width with separate columns for the title and what is going on, and with the reasons of states.
+const ROOM_FOR_TITLE: usize = 110;
+
+/// Least width with whole paths and long titles.
+const ROOM_FOR_PATHS: usize = 160;
 
 /// Maximum number of characters of a title in a table of limited width.
-const TITLE_CHARS: usize = 40;
+const TITLE_CHARS: usize = 36;
 /// Maximum number of characters of a directory in a table of limited width.
-const DIRECTORY_CHARS: usize = 32;
-/// Maximum number of characters of any text in a table of unlimited width.
+const DIRECTORY_CHARS: usize = 18;
+/// Maximum number of characters of any text.
 const TEXT_CHARS: usize = 300;
 
 impl Column {
     fn of(width: Option<usize>) -> Vec<Self> {
         use Column::{Agent, Directory, For, Now, Session, State, Title, What};
         match width.unwrap_or(usize::MAX) {
-            ROOM_FOR_DIRECTORY.. => vec![State, For, Agent, Session, Title, Directory, Now],
-            ROOM_FOR_TITLE.. => vec![State, For, Agent, Session, Title, Now],
+            ROOM_FOR_TITLE.. => vec![State, For, Agent, Session, Directory, Title, Now],
+            ROOM_FOR_DIRECTORY.. => vec![State, For, Agent, Session, Directory, What],
             ROOM_FOR_AGENT.. => vec![State, For, Agent, Session, What],
             _ => vec![State, For, Session, What],
         }
@@ -78,7 +103,7 @@ impl Column {
 }
 
 /// The table with one line of headings.
-pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> String {
+pub(super) fn table(sessions: &[Session], needs: &Needs, now: Timestamp, paper: Paper) -> String {
     let listed: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
     let mut children: HashMap<SessionId, Vec<&Session>> = HashMap::new();
     let mut ordered: Vec<&Session> = Vec::new();
@@ -88,7 +113,7 @@ pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> Strin
             None => ordered.push(session),
         }
     }
-    ordered.sort_by_key(|s| (urgency(s.status.state), Reverse(s.last_event_at)));
+    ordered.sort_by_key(|s| (urgency(s, needs), Reverse(s.last_event_at)));
     let columns = Column::of(paper.width);
     let mut table = Table::new();
     table.load_style(TableStyle::new());
@@ -107,13 +132,15 @@ pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> Strin
         table.force_no_tty();
     }
     table.set_header(columns.iter().map(|column| column.heading()));
-    let is_narrow = paper.width.is_some_and(|width| width < ROOM_FOR_AGENT);
+    let is_narrower = |than: usize| paper.width.is_some_and(|width| width < than);
+    let (is_short, is_wide) = (is_narrower(ROOM_FOR_TITLE), !is_narrower(ROOM_FOR_PATHS));
+    let shape = RowShape { columns: &columns, now, is_short, is_wide };
     for session in ordered {
-        add(&mut table, &columns, session, "", now, is_narrow);
+        add(&mut table, &shape, session, needs, "");
         let mut below = children.remove(&session.id).unwrap_or_default();
         below.sort_by_key(|s| s.started_at);
         for child in below {
-            add(&mut table, &columns, child, "└ ", now, is_narrow);
+            add(&mut table, &shape, child, needs, "└ ");
         }
     }
     let last = columns.len().saturating_sub(1);
@@ -134,50 +161,90 @@ pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> Strin
     format!("{}\n", table.trim_fmt())
 }
 
-fn add(table: &mut Table, columns: &[Column], session: &Session, indent: &str, now: Timestamp, is_narrow: bool) {
+/// What all rows have in common.
+struct RowShape<'a> {
+    columns: &'a [Column],
+    now: Timestamp,
+    /// Whether states are shown without their reasons.
+    is_short: bool,
+    /// Whether there is room for whole directories and titles.
+    is_wide: bool,
+}
+
+fn add(table: &mut Table, shape: &RowShape<'_>, session: &Session, needs: &Needs, indent: &str) {
+    let RowShape { columns, now, is_short, is_wide } = *shape;
+    let need = needs.of(session);
     let cells = columns.iter().map(|column| match column {
         Column::State => {
-            let words =
-                if is_narrow { style::short_state(&session.status) } else { style::state(&session.status, false) };
-            in_colour(Cell::new(format!("{indent}{words}")), session.status.state)
+            let status = &session.status;
+            // The turn is over, and no person has looked at its result yet.
+            let is_unseen = status.state == State::Idle && need == Some(Need::Prompt);
+            let words = match is_unseen {
+                true => "◆ done".to_owned(),
+                false if is_short => style::short_state(status),
+                false => style::state(status, false),
+            };
+            let doubt = if is_doubtful(session) { " ?" } else { "" };
+            let state = if is_unseen { State::Waiting } else { status.state };
+            in_colour(Cell::new(format!("{indent}{words}{doubt}")), state, doubt.is_empty())
         }
         Column::For => Cell::new(style::age(session.status.since, now)),
         Column::Agent => Cell::new(session.provider.to_string()),
         Column::Session => Cell::new(style::short(&session.id)),
-        Column::Title => Cell::new(text(session.title.as_deref(), columns, TITLE_CHARS)),
+        Column::Title => {
+            let most = if is_wide { 2 * TITLE_CHARS } else { TITLE_CHARS };
+            Cell::new(text(session.title.as_deref().unwrap_or_default(), most))
+        }
         Column::Directory => {
             let path = session.cwd.as_deref().map(style::path);
-            Cell::new(text(path.as_deref(), columns, DIRECTORY_CHARS))
+            let path = path.as_deref().unwrap_or_default();
+            // The end of a path tells directories apart.
+            let last = path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path);
+            Cell::new(if is_wide { text(path, 2 * DIRECTORY_CHARS) } else { text(last, DIRECTORY_CHARS) })
         }
-        Column::Now => Cell::new(text(doing(session), columns, TEXT_CHARS)),
-        Column::What => Cell::new(text(Some(&what(session)), columns, TEXT_CHARS)),
+        Column::Now => Cell::new(text(&doing(session, needs), TEXT_CHARS)),
+        Column::What => Cell::new(text(&what(session, needs), TEXT_CHARS)),
     });
     let mut row = Row::from(cells.collect::<Vec<_>>());
     row.max_height(1);
     table.add_row(row);
 }
 
-/// A text on one line. Where lines have no limit, nothing is cut but what nobody would read.
-fn text(text: Option<&str>, columns: &[Column], most: usize) -> String {
-    let is_limited = columns.len() < 7 || most == TEXT_CHARS;
-    let most = if is_limited { most } else { TEXT_CHARS.min(most * 2) };
-    safe(&projections::shorten::verbatim_line(text.unwrap_or(""), most))
+/// A text on one line.
+fn text(text: &str, most: usize) -> String {
+    safe(&projections::shorten::verbatim_line(text, most))
 }
 
 /// What is going on. Of a request its subject alone: the state says already that it waits.
-fn doing(session: &Session) -> Option<&str> {
+fn doing(session: &Session, needs: &Needs) -> String {
+    if let Some(hidden) = needs.hidden(session) {
+        return hidden;
+    }
     let (current, activity) = (session.summary.current.as_deref(), session.status.activity.as_deref());
-    if session.status.state == State::WaitingApproval { activity.or(current) } else { current.or(activity) }
+    let is_approval = session.status.state == State::WaitingApproval;
+    let doing = if is_approval { activity.or(current) } else { current.or(activity) }.unwrap_or_default();
+    // A call without a result may be a dialog that nobody sees.
+    let may_ask = is_doubtful(session) && session.status.reason == Some(Reason::Tool);
+    if may_ask { format!("may be asking: {doing}") } else { doing.to_owned() }
+}
+
+/// Whether the state is told with little confidence.
+fn is_doubtful(session: &Session) -> bool {
+    let says = matches!(session.status.state, State::Running | State::Waiting | State::WaitingApproval);
+    says && session.status.confidence == Confidence::Low
 }
 
 /// The most telling of title and activity in few characters.
-fn what(session: &Session) -> String {
+fn what(session: &Session, needs: &Needs) -> String {
     let title = session.title.as_deref().unwrap_or_default();
     let activity = match session.status.state {
-        State::WaitingApproval | State::Waiting | State::Running | State::Unknown => doing(session),
-        State::Idle | State::Exited => None,
+        State::WaitingApproval | State::Waiting | State::Running | State::Unknown => doing(session, needs),
+        State::Idle | State::Exited => needs.hidden(session).unwrap_or_default(),
     };
-    match (session.status.state, activity.unwrap_or_default(), title) {
+    if needs.hidden(session).is_some() {
+        return if title.is_empty() { activity } else { format!("{activity} · {title}") };
+    }
+    match (session.status.state, activity.as_str(), title) {
         (_, "", title) => title.to_owned(),
         (_, activity, "") => activity.to_owned(),
         (State::WaitingApproval, activity, title) => format!("{activity} · {title}"),
@@ -185,7 +252,10 @@ fn what(session: &Session) -> String {
     }
 }
 
-fn in_colour(cell: Cell, state: State) -> Cell {
+fn in_colour(cell: Cell, state: State, is_sure: bool) -> Cell {
+    if !is_sure {
+        return cell.fg(Color::DarkMagenta);
+    }
     // The dark colours: on a white background the bright yellow cannot be read.
     match state {
         State::Running => cell.fg(Color::DarkGreen),
@@ -196,14 +266,20 @@ fn in_colour(cell: Cell, state: State) -> Cell {
     }
 }
 
-fn urgency(state: State) -> u8 {
-    match state {
+fn urgency(session: &Session, needs: &Needs) -> u8 {
+    let by_state = match session.status.state {
         State::WaitingApproval => 0,
-        State::Waiting => 1,
-        State::Running => 2,
-        State::Unknown => 3,
-        State::Idle => 4,
-        State::Exited => 5,
+        State::Waiting => 2,
+        State::Running => 3,
+        State::Unknown => 4,
+        State::Idle => 5,
+        State::Exited => 6,
+    };
+    match needs.of(session) {
+        Some(Need::Approval | Need::Question) => 0,
+        Some(Need::Failure | Need::Stuck) => by_state.min(1),
+        Some(Need::Prompt) => by_state.min(2),
+        None => by_state,
     }
 }
 

@@ -11,7 +11,7 @@ fn session(n: u32, fields: serde_json::Value) -> Session {
         "provider_session_id": null, "run_id": null, "parent_session_id": fields.get("parent").cloned(),
         "title": text("title"), "cwd": text("cwd"), "git_branch": null, "model": null, "pid": null,
         "started_at": time, "last_event_at": time, "last_user_prompt_at": null, "last_assistant_output_at": null,
-        "status": {"state": state, "reason": text("reason"), "since": time, "confidence": "high",
+        "status": {"state": state, "reason": text("reason"), "since": time, "confidence": fields.get("confidence").cloned().unwrap_or(json!("high")),
                    "activity": text("activity"), "evidence": [], "disagreements": []},
         "pending_approvals": [], "turn": null, "turns": 1,
         "usage": serde_json::to_value(projections::Usage::default()).unwrap(),
@@ -46,7 +46,7 @@ fn sessions() -> Vec<Session> {
 
 fn drawn(width: Option<usize>) -> String {
     let now = moment();
-    table(&sessions(), now, Paper { width, colour: false })
+    table(&sessions(), &Needs::default(), now, Paper { width, colour: false })
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn eighty_columns() {
     assert_eq!(
         drawn(Some(80)),
         "\
-STATE                    FOR  AGENT   SESSION   NOW
-▲ waiting_approval tool  3m   gemini  00000002  psql -f migrate.sql · Migrate…
-● running tool           3m   codex   00000003  Rename the crate · running carg…
-└ ● running              3m   claude  00000004  look for callers · working
-○ idle                   3m   claude  00000001  日本語のタイトルがここにありま…
+STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
+▲ approval   3m   gemini  00000002  db         psql -f migrate.sql · Migrate th…
+● running    3m   codex   00000003  app        Rename the crate · running cargo…
+└ ● running  3m   claude  00000004  app        look for callers · working
+○ idle       3m   claude  00000001  tools      日本語のタイトルがここにあります…
 "
     );
 }
@@ -82,11 +82,11 @@ fn a_hundred_and_twenty_columns() {
     assert_eq!(
         drawn(Some(120)),
         "\
-STATE                    FOR  AGENT   SESSION   TITLE                                     NOW
-▲ waiting_approval tool  3m   gemini  00000002  Migrate the database to the new schema …  psql -f migrate.sql
-● running tool           3m   codex   00000003  Rename the crate                          running cargo test --workspace
-└ ● running              3m   claude  00000004  look for callers                          working
-○ idle                   3m   claude  00000001  日本語のタイトルがここにあります。とて…   done: everything is green
+STATE                    FOR  AGENT   SESSION   DIRECTORY  TITLE                          NOW
+▲ waiting_approval tool  3m   gemini  00000002  db         Migrate the database to the…   psql -f migrate.sql
+● running tool           3m   codex   00000003  app        Rename the crate               running cargo test --workspace
+└ ● running              3m   claude  00000004  app        look for callers               working
+○ idle                   3m   claude  00000001  tools      日本語のタイトルがここにあり…  done: everything is green
 "
     );
 }
@@ -96,11 +96,52 @@ fn two_hundred_columns() {
     assert_eq!(
         drawn(Some(200)),
         "\
-STATE                    FOR  AGENT   SESSION   TITLE                                                        DIRECTORY   NOW
-▲ waiting_approval tool  3m   gemini  00000002  Migrate the database to the new schema without losing a row  /srv/db     psql -f migrate.sql
-● running tool           3m   codex   00000003  Rename the crate                                             /srv/app    running cargo test --workspace
-└ ● running              3m   claude  00000004  look for callers                                             /srv/app    working
-○ idle                   3m   claude  00000001  日本語のタイトルがここにあります。とても長いので切られます   /srv/tools  done: everything is green
+STATE                    FOR  AGENT   SESSION   DIRECTORY   TITLE                                                        NOW
+▲ waiting_approval tool  3m   gemini  00000002  /srv/db     Migrate the database to the new schema without losing a row  psql -f migrate.sql
+● running tool           3m   codex   00000003  /srv/app    Rename the crate                                             running cargo test --workspace
+└ ● running              3m   claude  00000004  /srv/app    look for callers                                             working
+○ idle                   3m   claude  00000001  /srv/tools  日本語のタイトルがここにあります。とても長いので切られます   done: everything is green
+"
+    );
+}
+
+#[test]
+fn what_is_in_doubt_stuck_or_not_seen_yet_shows() {
+    let asks = session(
+        5,
+        json!({"provider": "codex", "title": "Push it", "cwd": "/srv/app", "reason": "tool", "confidence": "low",
+        "now": "running git push --force"}),
+    );
+    let stuck =
+        session(6, json!({"title": "Fix the build", "cwd": "/srv/app", "reason": "thinking", "now": "thinking"}));
+    let done = session(7, json!({"state": "idle", "title": "Write the docs", "cwd": "/srv/docs"}));
+    let seen = session(8, json!({"state": "idle", "title": "Old work", "cwd": "/srv/docs"}));
+    let item = |session: &Session, need, what: Option<&str>| AttentionItem {
+        session_id: session.id,
+        provider: session.provider,
+        title: None,
+        cwd: None,
+        need,
+        since: moment(),
+        risky: false,
+        what: what.map(str::to_owned),
+        why: None,
+        approvals: Vec::new(),
+        findings: Vec::new(),
+    };
+    let needs = Needs::new(vec![
+        item(&stuck, Need::Stuck, Some("no sign of life for 12 min")),
+        item(&done, Need::Prompt, Some("done: Write the docs")),
+    ]);
+    let text = table(&[asks, seen, done, stuck], &needs, moment(), Paper { width: Some(80), colour: false });
+    assert_eq!(
+        text,
+        "\
+STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
+● running    3m   claude  00000006  app        stuck: no sign of life for 12 mi…
+◆ done       3m   claude  00000007  docs       Write the docs
+● running ?  3m   codex   00000005  app        Push it · may be asking: running…
+○ idle       3m   claude  00000008  docs       Old work
 "
     );
 }
@@ -126,7 +167,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colours_can_be_read_on_white_and_on_black() {
     let now = moment();
-    let text = table(&sessions(), now, Paper { width: Some(120), colour: true });
+    let text = table(&sessions(), &Needs::default(), now, Paper { width: Some(120), colour: true });
     assert!(text.contains("\x1b[38;5;1m"), "{text:?}");
     // The bright ones: 8 to 15.
     for bright in 8..=15 {
