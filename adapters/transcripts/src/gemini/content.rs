@@ -56,6 +56,12 @@ pub(super) fn starts_with_response(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|r| r.get().starts_with(r#"[{"functionResponse""#))
 }
 
+/// Whether a record begins with the surroundings that the CLI tells the model first. It stands only at the beginning of a
+/// history, before the first prompt and often in one record with it.
+pub(super) fn begins_history(raw: Option<&RawValue>) -> bool {
+    read(raw).text.trim_start().starts_with("<session_context>")
+}
+
 /// What a `user` record is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserRecord<'a> {

@@ -36,6 +36,9 @@ pub(super) struct GeminiMemory {
     pub(super) denied: bool,
     /// A `$set.sessionId` came: the next `$set.messages` is a resume or a compaction.
     pub(super) reopened: bool,
+    /// Since then the CLI writes its whole history again, under new ids, up to the next `$set.messages`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copying: Option<Timestamp>,
     /// Records of this moment repeat, under new ids, what was compacted or restored.
     pub(super) restated: Option<Restated>,
 }
@@ -81,7 +84,16 @@ impl Restated {
     }
 }
 
+/// Longest time in which a history is written again, ms: a record that is dated later is none of its copies. 168 copies
+/// took 21 ms, and they are dated alike.
+const COPYING_MS: i64 = 1_000;
+
 impl GeminiMemory {
+    /// Whether a record of that moment is a copy in a history that is being written again.
+    pub(super) fn is_copied(&self, at: Option<Timestamp>) -> bool {
+        self.copying.zip(at).is_some_and(|(since, at)| (0..=COPYING_MS).contains(&at.since_ms(since)))
+    }
+
     /// Looks up a message by its id.
     pub(super) fn emitted(&mut self, id: u64) -> Option<&mut EmittedMessage> {
         self.told.iter_mut().rev().find(|t| t.id == id)

@@ -77,6 +77,9 @@ impl SessionDecoder {
     pub(super) fn message(&mut self, message: ChatMessage<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, Some(&message), writer.out);
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
+        if self.is_copy(&message, at) {
+            return;
+        }
         let talk = matches!(message.kind.as_deref(), Some("user" | "gemini"));
         let mut news = Freshness::Live;
         if let Some(restated) = self.memory.restated.filter(|_| talk) {
@@ -89,6 +92,18 @@ impl SessionDecoder {
             }
         }
         self.one(message, news, writer);
+    }
+
+    /// Whether a message was told before: from 0.57 on a cancelled call makes the CLI set its history back, and write all of
+    /// it again as records, beginning with the context. The list of them follows (`$set.messages`).
+    fn is_copy(&mut self, message: &ChatMessage<'_>, at: Option<Timestamp>) -> bool {
+        let begins = || message.kind.as_deref() == Some("user") && content::begins_history(message.content);
+        if !self.memory.told.is_empty() && begins() {
+            self.memory.copying = at;
+        } else if !self.memory.is_copied(at) {
+            self.memory.copying = None;
+        }
+        self.memory.copying.is_some()
     }
 
     fn one(&mut self, mut message: ChatMessage<'_>, news: Freshness, writer: &mut GeminiRecordWriter<'_, '_>) {

@@ -23,6 +23,12 @@ pub(in crate::gemini) struct Header<'a> {
     pub(in crate::gemini) summary: Option<&'a RawValue>,
 }
 
+/// Whether a history holds what was written again since then.
+fn lists_copies(messages: &[ChatMessage<'_>], since: Timestamp) -> bool {
+    let first = messages.first().and_then(|message| message.timestamp.as_deref()).and_then(Timestamp::parse);
+    first.is_some_and(|at| at >= since)
+}
+
 impl SessionDecoder {
     /// A header: the first one tells of the session; it is written again when the session is
     /// resumed.
@@ -67,7 +73,10 @@ impl SessionDecoder {
         let Some(messages) = set.messages else { return };
         let written_at = set.last_updated.as_deref().and_then(Timestamp::parse);
         let reopened = std::mem::take(&mut self.memory.reopened);
-        self.history(messages, written_at, writer);
+        // The list of what was just written again says nothing new.
+        if self.memory.copying.take().is_none_or(|since| !lists_copies(&messages, since)) {
+            self.history(messages, written_at, writer);
+        }
         if reopened && !matches!(self.memory.held, Some(HeldRecord::Compaction { .. })) {
             let key = set.last_updated.as_deref().unwrap_or_default();
             self.resumed(key, written_at, writer);

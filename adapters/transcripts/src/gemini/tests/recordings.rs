@@ -156,6 +156,40 @@ fn what_the_recordings_come_to() {
     check("S92-resume-legacy-json-with-0.61", "[3, 4, 2, 2] completed medium, interrupted high, resume, completed low");
 }
 
+/// After a denial 0.57 and later write the whole history again. Each prompt is told once, as it was typed, whether the file
+/// is read at its end or after each write.
+#[test]
+fn what_is_written_again_after_a_denial_was_said_once() {
+    #[derive(Deserialize)]
+    struct Typed {
+        text: String,
+    }
+    for scenario in scenarios().iter().filter(|name| name.starts_with('D')) {
+        let typed: Vec<String> = rows::<Typed>(scenario, "prompts.jsonl").into_iter().map(|typed| typed.text).collect();
+        let writes: Vec<Write> = rows(scenario, "timeline.jsonl");
+        let path = &writes[0].path;
+        for every_write in [true, false] {
+            let mut out = output(path);
+            let mut decoder = GeminiDecoder::new(path, None);
+            for (n, write) in writes.iter().enumerate() {
+                give(&mut decoder, &mut out, &write.data.lines().collect::<Vec<_>>());
+                if every_write || n + 1 == writes.len() {
+                    decoder.pause(&mut out);
+                    // As after a restart of the server.
+                    decoder = GeminiDecoder::new(path, decoder.state().as_deref());
+                }
+            }
+            let mut known = std::collections::HashSet::new();
+            let news: Vec<&NewEvent> = out.events.iter().filter(|event| known.insert(event.identity)).collect();
+            let prompts = news.iter().filter(|event| matches!(event.payload, Payload::UserPrompt(_)));
+            let prompts: Vec<&str> = prompts.map(|event| event.text.as_deref().unwrap().trim_end()).collect();
+            let typed: Vec<&str> = typed.iter().map(|text| text.trim_end()).collect();
+            assert_eq!(prompts, typed, "{scenario}, read after each write: {every_write}");
+            assert_eq!(out.issues, 0, "{scenario}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
