@@ -98,6 +98,28 @@ pub(crate) fn judge(
     Ok(DevelopCommand { work, paths, rewrite: None })
 }
 
+/// Whether a command may put files or links where others were, so that a path means something else behind it.
+pub(crate) fn rearranges(command: &SimpleCommand) -> bool {
+    const GIT: &[&str] = &[
+        "switch",
+        "checkout",
+        "merge",
+        "cherry-pick",
+        "rebase",
+        "revert",
+        "restore",
+        "stash",
+        "pull",
+        "reset",
+        "mv",
+        "apply",
+        "am",
+    ];
+    let words = command.texts();
+    words.iter().any(|word| matches!(*word, "mv" | "cp" | "ln"))
+        || words.contains(&"git") && words.iter().any(|word| GIT.contains(word))
+}
+
 fn wraps_build(words: &[&str]) -> bool {
     words.iter().take(6).any(|word| tools::is_build(word))
 }
@@ -155,6 +177,10 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     // `cargo --version` and the like is for the tables that only read.
     let name = words.first().map(|word| word.text.clone()).unwrap_or_default();
     if let Some((tool, used)) = tools::build(&words) {
+        // Compilers and checkers read further options from such a file.
+        if let Some(word) = words[used..].iter().find(|word| word.text.starts_with('@')) {
+            return Err(format!("The options in `{}` are not known.", word.raw));
+        }
         program(&words, &name, working_dir, facts)?;
         let paths = tools::judge_work(tool, &name, &words[used..], working_dir, facts)?;
         return Ok(DevelopCommand { work: Work::Builds, paths, rewrite: None });
@@ -243,6 +269,9 @@ fn in_own_repository(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), 
 
 /// What `cp` and `mv` take, and where they put it.
 fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+    if let Some(word) = words.iter().find(|word| word.glob) {
+        return Err(format!("The files that `{}` stands for are not known.", word.raw));
+    }
     let operands: Vec<&str> =
         words.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-')).collect();
     let Some((to, sources)) = operands.split_last().filter(|(_, sources)| !sources.is_empty()) else {
@@ -250,6 +279,9 @@ fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn 
     };
     let mut all = Vec::new();
     for source in sources {
+        if source.ends_with("/.") || source.ends_with("..") || *source == "." {
+            return Err(format!("What is in `{source}` is put into other directories, whatever is there."));
+        }
         let paths = working_dir.readable(source, facts)?;
         for path in &paths {
             let inside = path.strip_prefix(&working_dir.workspace).unwrap_or(path);
@@ -287,7 +319,13 @@ fn put(target: &str, directory: bool, working_dir: &WorkingDir, facts: &dyn Fact
     }
     for path in working_dir.readable(target, facts)? {
         let inside = path.strip_prefix(&working_dir.workspace).unwrap_or(&path);
-        if inside.as_os_str().is_empty() || runs_later_below(inside) || facts.entry(&path) != FileEntry::Missing {
+        // What a hidden directory holds is read by programs, and only its names would tell by which.
+        let is_hidden = inside.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
+        if inside.as_os_str().is_empty()
+            || is_hidden
+            || runs_later_below(inside)
+            || facts.entry(&path) != FileEntry::Missing
+        {
             return Err(format!("`{target}` is there, or controls what runs later."));
         }
     }

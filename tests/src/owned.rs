@@ -5,7 +5,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{BufRead, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
 
@@ -31,6 +31,8 @@ pub enum Step {
     AskAndForget(String),
     /// Runs this in its shell.
     Shell(String),
+    /// Says this on its standard error once the file `go` is there, and goes on meanwhile; `said` is there when it has.
+    ComplainLater(String),
     /// Goes away at once, with this code.
     Exit(u8),
     /// Waits until it is interrupted.
@@ -128,6 +130,14 @@ impl Agent {
                 Step::AskAndForget(command) => self.asks(command, false),
                 Step::AskStrangely => self.asks_strangely(),
                 Step::Shell(script) => self.runs(script),
+                Step::ComplainLater(words) => {
+                    let (words, cwd) = (words.clone(), PathBuf::from(&self.cwd));
+                    std::thread::spawn(move || {
+                        crate::eventually("it may complain", || cwd.join("go").exists().then_some(()));
+                        eprintln!("{words}");
+                        fs::write(cwd.join("said"), "").unwrap();
+                    });
+                }
                 Step::Exit(code) => return ExitCode::from(*code),
                 Step::WaitForInterrupt => {
                     let stop = self.reads();

@@ -48,6 +48,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     let everyday = policy.own.iter().any(|rule| rule.known.is_some_and(|known| known.work().is_some()));
     let context = LineContext { line: &line, places: &places };
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
+    let mut is_rearranged = false;
     for (command, working_dir) in line.commands.iter().zip(&places) {
         let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, context, &working_dir, facts));
         let work = match working_dir {
@@ -55,6 +56,12 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
             Ok(_) => Err("No rule is for everyday work.".to_owned()),
             Err(why) => Err(why.clone()),
         };
+        // Paths were looked at before any of the line has run.
+        let known = known
+            .and_then(|known| if is_rearranged && !known.paths.is_empty() { Err(MOVED.into()) } else { Ok(known) });
+        let work =
+            work.and_then(|work| if is_rearranged && !work.paths.is_empty() { Err(MOVED.into()) } else { Ok(work) });
+        is_rearranged |= develop::rearranges(command);
         let part = RequestPart::Command {
             command,
             work: work.as_ref().map_err(String::as_str),
@@ -77,6 +84,9 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     let rewrite = rewrites.iter().any(Option::is_some).then(|| line.render(&rewrites));
     conclude(parts, None, wrapper, rewrite)
 }
+
+/// Why a command is not known that names paths behind one that moves files.
+const MOVED: &str = "An earlier command of the line moves files, so that its paths may lead elsewhere.";
 
 /// Whether the shell around a line is a program outside the workspace.
 fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {

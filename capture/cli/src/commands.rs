@@ -533,6 +533,7 @@ fn print_line(text: &str) -> anyhow::Result<()> {
 
 /// Asks the user at the terminal for confirmation; anything but a yes is a no.
 fn is_agreed(question: &str) -> anyhow::Result<bool> {
+    flush_typed();
     let answer = typed(&format!("{question} [y/N] "))?;
     Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
 }
@@ -542,7 +543,6 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
     write!(terminal::stderr(), "{shown}")?;
     let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size()) else {
-        flush_typed();
         return is_agreed(question);
     };
     flush_typed();

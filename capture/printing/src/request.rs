@@ -2,9 +2,12 @@
 //! options, a command line by line. Nothing is cut or hidden, what is folded is counted, and what is not known is shown
 //! as it came.
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use events::{ApprovalKind, Excerpt, Provider};
+use events::{ApprovalKind, Excerpt, Provider, Source};
 use projections::Approval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -70,7 +73,8 @@ fn extras(approval: &Approval) -> String {
 /// on in the background. Its words about itself and its time limit are left out, and what is off.
 #[must_use]
 pub fn extra_fields(approval: &Approval) -> Vec<String> {
-    if approval.command.is_none() {
+    // What a protocol sends beside a command describes the request.
+    if approval.command.is_none() || approval.source == Source::Protocol {
         return Vec::new();
     }
     let is_told = |name: &str, value: &Value| {
@@ -106,7 +110,7 @@ fn requested(approval: &Approval) -> String {
     if let Some(plan) = text(&fields, &["plan"]) {
         return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
     }
-    if let Some(edit) = edit(&fields, name) {
+    if let Some(edit) = edit(&fields, name, approval.cwd.as_deref()) {
         return edit;
     }
     match (input, approval.excerpt.as_deref()) {
@@ -162,26 +166,29 @@ fn question(question: &Question) -> String {
 
 /// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write`, of
 /// Gemini CLI's `replace` and `write_file`, and of our own agent's `edit` and `write`.
-fn edit(fields: &Map<String, Value>, name: &str) -> Option<String> {
+fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<String> {
     const PATH: &[&str] = &["file_path", "path", "absolute_path"];
     const OLD: &[&str] = &["old_string", "old"];
     const NEW: &[&str] = &["new_string", "new"];
-    const USED: &[&str] = &["file_path", "path", "absolute_path", "old_string", "new_string", "content", "edits"];
-    let path = text(fields, PATH)?;
-    let diff = if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
-        diff(path, old, new)
-    } else if let Some(Value::Array(edits)) = fields.get("edits") {
-        let one = |edit: &Value| {
-            let edit = edit.as_object()?;
-            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
-            // Whether it replaces every match, for instance.
-            Some(diff + &others(edit, &[OLD, NEW].concat()))
+    // What is not shown above the rest stands below it, whatever else the tool's fields look like.
+    let (path_field, path) = PATH.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))?;
+    let (diff, shown): (String, &[&str]) =
+        if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
+            (diff(path, old, new), &["old_string", "new_string"])
+        } else if let Some(Value::Array(edits)) = fields.get("edits") {
+            let one = |edit: &Value| {
+                let edit = edit.as_object()?;
+                let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+                // Whether it replaces every match, for instance.
+                Some(diff + &others(edit, &[OLD, NEW].concat()))
+            };
+            (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
+        } else {
+            // A path may be written relative to the directory the agent works in.
+            let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
+            (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
         };
-        edits.iter().map(one).collect::<Option<String>>()?
-    } else {
-        diff(path, &present(path), text(fields, &["content"])?)
-    };
-    Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, USED))
+    Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, &[&[path_field], shown].concat()))
 }
 
 /// Largest file that is read for a diff, bytes.
@@ -191,7 +198,7 @@ const DIFF_WITHIN: Duration = Duration::from_millis(500);
 
 /// What a file holds at the moment; nothing when it is new, large or not text. The path is the agent's to choose: what is
 /// not a regular file could block or never end.
-fn present(path: &str) -> String {
+fn present(path: &Path) -> String {
     let is_read = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
@@ -281,6 +288,7 @@ mod tests {
                 "replace_all": true}),
             ),
             "exactly as requested",
+            None,
         );
         let edit = edit.unwrap();
         assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
@@ -288,8 +296,36 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_looks_like_an_edit_shows_all_its_fields() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
+        let evil = "rm -rf /srv/prod";
+        let base = json!({"file_path": "a", "old_string": "teh\n", "new_string": "the\n"});
+        for (name, value) in [
+            ("content", json!(evil)),
+            ("path", json!(evil)),
+            ("absolute_path", json!(evil)),
+            ("edits", json!([{"old_string": evil, "new_string": ""}])),
+        ] {
+            let mut input = base.clone();
+            input[name] = value;
+            assert!(of(input).contains(evil), "{name} is hidden");
+        }
+        let listed = json!({"path": "a", "edits": [{"old": "x\n", "new": "y\n"}], "old_string": evil, "content": evil});
+        assert_eq!(of(listed).matches(evil).count(), 2);
+    }
+
+    #[test]
+    fn a_file_is_compared_with_the_one_in_the_agents_directory() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("Cargo.toml"), "before\n").unwrap();
+        let input = fields(json!({"path": "Cargo.toml", "content": "after\n"}));
+        let shown = edit(&input, "exactly as requested", home.path().to_str()).unwrap();
+        assert!(shown.contains("-before") && shown.contains("+after"), "{shown}");
+    }
+
+    #[test]
     fn a_path_is_one_line_of_its_diff() {
-        let of = |input: Value| edit(&fields(input), "exactly as requested").unwrap();
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
         let shown = of(json!({"file_path": "a\n+harmless", "old_string": "x\n", "new_string": "y\n"}));
         assert!(shown.contains(r"--- a\n+harmless") && !shown.contains("\n    +harmless"), "{shown}");
     }
@@ -349,7 +385,8 @@ mod tests {
     #[test]
     fn a_new_file_is_all_added() {
         let edit =
-            edit(&fields(json!({"file_path": "/nonexistent/new.txt", "content": "one\ntwo\n"})), "exactly").unwrap();
+            edit(&fields(json!({"file_path": "/nonexistent/new.txt", "content": "one\ntwo\n"})), "exactly", None)
+                .unwrap();
         assert!(edit.contains("    +one\n    +two\n"), "{edit}");
     }
 
@@ -358,13 +395,17 @@ mod tests {
         let edit = edit(
             &fields(json!({"file_path": "/srv/a.py", "old_string": "x\n", "new_string": "x\u{202e}y\n"})),
             "exactly",
+            None,
         );
         assert!(edit.unwrap().contains("hidden and shown as escapes"));
     }
 
     #[test]
     fn what_is_no_edit_is_not_taken_for_one() {
-        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py"})), "exactly"), None);
-        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py", "edits": [{"old_string": "x"}]})), "exactly"), None);
+        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py"})), "exactly", None), None);
+        assert_eq!(
+            edit(&fields(json!({"file_path": "/srv/a.py", "edits": [{"old_string": "x"}]})), "exactly", None),
+            None
+        );
     }
 }

@@ -27,8 +27,8 @@ pub(crate) use reading::read;
 
 /// Longest diff that is kept beside a result, bytes.
 const DIFF_BYTES: usize = 16 * 1024;
-/// Longest diff of a preview, bytes.
-const PREVIEW_BYTES: usize = 256 * 1024;
+/// Lines of a diff that name the files.
+const HEADER_LINES: usize = 2;
 
 /// The files of a session.
 pub(crate) struct Files {
@@ -205,9 +205,23 @@ fn diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> (String, text::Rem
     text::clean(unified(from, to, before, after).as_bytes())
 }
 
-/// A unified diff for whoever decides: without secrets, with all characters that would be written.
+/// A unified diff for whoever decides: what would be written stands there whole, with all its characters. Lines that the
+/// file has already are without their secrets.
 fn preview_diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
-    bounded(text::without_secrets(&unified(from, to, before, after)), PREVIEW_BYTES)
+    let diff = unified(from, to, before, after);
+    let masked = text::without_secrets(&diff);
+    // A secret may go over several lines: where lines do not match any more, each is looked at by itself.
+    let is_lined_up = masked.lines().count() == diff.lines().count();
+    let mut masked = masked.lines();
+    let lines = diff.split_inclusive('\n').enumerate().map(|(at, line)| {
+        let without = masked.next().filter(|_| is_lined_up).map(str::to_owned);
+        if at >= HEADER_LINES && line.starts_with('+') {
+            return line.to_owned();
+        }
+        let end = if line.ends_with('\n') { "\n" } else { "" };
+        without.unwrap_or_else(|| text::without_secrets(line.trim_end_matches('\n'))) + end
+    });
+    lines.collect()
 }
 
 fn unified(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {

@@ -438,6 +438,32 @@ fn the_user_at_the_terminal_is_asked() {
 }
 
 #[test]
+fn nothing_is_printed_below_a_question() {
+    let machine = machine("");
+    let server = machine.serve();
+    let said = "ls -la Allow it once? [y/N]";
+    let all = [Step::ComplainLater(said.to_owned()), ask("touch a"), ask("touch b")];
+    let steps_file = steps(&machine, "codex", &all);
+    let path = format!("{}:/usr/bin:/bin", machine.home().join("bin").display());
+    let more = [(STEPS, steps_file.to_str().unwrap()), ("PATH", path.as_str())];
+    let mut user = User::start_with(&machine, "\"$PROGRAM\" agent drive --agent codex -- do it", &more);
+    user.expect("touch a");
+    user.expect("Allow it once? [y/N] ");
+    fs::write(machine.project().join("go"), "").unwrap();
+    eventually("the agent has said it", || machine.project().join("said").exists().then_some(()));
+    user.types("y\n");
+    let below = user.expect("y\r\n");
+    assert!(!below.contains("ls -la") && !below.contains("touch b"), "{below:?}");
+    // It stands before the next question.
+    user.expect("ls -la");
+    user.expect("touch b");
+    user.expect("Allow it once? [y/N] ");
+    user.types("n\n");
+    user.expect("denied");
+    drop(server);
+}
+
+#[test]
 fn what_an_agent_says_is_sent_before_it_is_stored_and_never_stored_by_that() {
     let machine = machine("");
     let server = machine.serve();

@@ -191,8 +191,35 @@ fn state_in_words(approval: &Approval) -> String {
     words
 }
 
-/// One request in full: nothing is cut or hidden.
+/// One request in full, and how it is answered.
 fn whole(shown: &ApprovalView) -> String {
+    let approval = &shown.approval;
+    let mut text = described(shown);
+    if approval.state == ApprovalState::Pending {
+        text += &options_hint(approval);
+        let cannot = format!("\n{}\n", unanswerable(shown));
+        text += match shown.answer {
+            Some(DecidedVia::Hook) => {
+                "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Protocol) if approval.provider == Provider::Capture => {
+                "\ncapture's own agent is waiting for the answer. It has no sandbox: what you allow runs with your \
+                 rights. capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Protocol) => {
+                "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Keys) => {
+                "\ncapture can answer the dialog by pressing keys: capture approve ID, capture deny ID\n"
+            }
+            None => &cannot,
+        };
+    }
+    text
+}
+
+/// One request in full: who asks, where, and for what. Nothing is cut or hidden.
+fn described(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
     let (mark, colour) = mark(approval);
     let mut text = format!("{}\n", style::painted(&format!("{mark} {}", state_in_words(approval)), colour));
@@ -249,30 +276,8 @@ fn whole(shown: &ApprovalView) -> String {
         line("policy", &format!("{decision}: {} ({})", safe(&policy.reason), safe(&policy.rule)));
     }
     text += &exact(approval);
-    if approval.state == ApprovalState::Pending {
-        text += &options_hint(approval);
-    }
     if let Some(rewrite) = &approval.rewrite {
         text += &block("ran as", rewrite);
-    }
-    if approval.state == ApprovalState::Pending {
-        let cannot = format!("\n{}\n", unanswerable(shown));
-        text += match shown.answer {
-            Some(DecidedVia::Hook) => {
-                "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
-            }
-            Some(DecidedVia::Protocol) if approval.provider == Provider::Capture => {
-                "\ncapture's own agent is waiting for the answer. It has no sandbox: what you allow runs with your \
-                 rights. capture approve ID, capture deny ID\n"
-            }
-            Some(DecidedVia::Protocol) => {
-                "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
-            }
-            Some(DecidedVia::Keys) => {
-                "\ncapture can answer the dialog by pressing keys: capture approve ID, capture deny ID\n"
-            }
-            None => &cannot,
-        };
     }
     text
 }
@@ -295,7 +300,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     // What was given on the command line is checked before anything is shown.
     let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
     // A list cuts; what is allowed is shown whole.
-    let whole = if context.json { String::new() } else { exact(&shown.approval) };
+    let whole = if context.json { String::new() } else { described(&shown) };
     let questions = questions(&shown.approval);
     let is_asked = is_picked && (answers.is_some() || questions.is_empty());
     if !is_asked {
@@ -330,7 +335,7 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
     if is_picked {
-        if !is_agreed_to(&exact(&shown.approval), "\nDeny this?")? {
+        if !is_agreed_to(&described(&shown), "\nDeny this?")? {
             return Err(Failed::Refused("nothing was denied".into()).into());
         }
     }

@@ -26,6 +26,13 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
         .mark
         .clone()
         .ok_or("the dialog of this request cannot be answered by keys; answer it in its terminal")?;
+    if !alone {
+        return Err(
+            "another request of this session is pending, and its screen does not tell them apart; answer it in its \
+                    terminal (`capture attach`)"
+                .to_owned(),
+        );
+    }
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {

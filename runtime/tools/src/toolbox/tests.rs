@@ -316,6 +316,28 @@ fn a_preview_shows_what_hides_and_no_secret() {
 }
 
 #[test]
+fn a_preview_shows_all_that_would_be_written() {
+    let place = Place::new();
+    // What looks like a secret may be code.
+    let code = "API_KEY=$(touch${IFS}made;echo${IFS}k3yAb9Xq)\nclient_secret: \"$(id)aB3dE5gH7\"\n";
+    let long = format!("{}touch made\n", "#\n".repeat(90_000));
+    for content in [code, long.as_str()] {
+        let call = call("write", &json!({"path": "run.sh", "content": content}));
+        let preview = place.tools.preview(&call, &place.tools.intent(&call).unwrap());
+        let Some(Preview::WouldChange(diff)) = preview else { panic!("{preview:?}") };
+        let written: String =
+            diff.lines().filter_map(|line| line.strip_prefix('+')).skip(1).flat_map(|line| [line, "\n"]).collect();
+        assert_eq!(written, content);
+    }
+    // What is there already keeps its secrets.
+    place.put("b", format!("aws_access_key_id = {KEY}\none\n"));
+    let call = call("edit", &json!({"path": "b", "edits": [{"old": "one", "new": "two"}]}));
+    let preview = place.tools.preview(&call, &place.tools.intent(&call).unwrap());
+    let Some(Preview::WouldChange(diff)) = preview else { panic!("{preview:?}") };
+    assert!(diff.contains("+two\n") && diff.contains("[redacted:") && !diff.contains(KEY), "{diff}");
+}
+
+#[test]
 fn the_name_of_a_file_is_one_line_of_a_preview() {
     let place = Place::new();
     let name = "a\n-nothing\n+harmless\r";

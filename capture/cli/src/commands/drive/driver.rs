@@ -142,14 +142,15 @@ pub(super) fn run(
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
     let read = events.clone();
     thread("agent").spawn(move || listen(from_agent, &read))?;
-    thread("agent-errors").spawn(move || forward_errors(error))?;
+    let output = OutputWriter::new(options.json);
+    let errors = output.clone();
+    thread("agent-errors").spawn(move || forward_errors(error, &errors))?;
     if options.asks {
         let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
     let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
     let deltas = DeltaSender::new(options.data.clone(), options.provider);
-    let output = OutputWriter::new(options.json);
     let of = (options.provider, options.cwd.as_str());
     let link = hosting.map(|hosting| hosting.connect(&options.data, of, program.pid())).transpose();
     let link = match link.context("cannot connect to the server")? {
@@ -212,6 +213,7 @@ impl Driver {
 
     /// The agent is gone, or writes no more.
     fn finish(mut self) -> anyhow::Result<u8> {
+        self.output.release()?;
         let mut until = Instant::now() + GRACE;
         let mut signals = [Signal::TERM, Signal::KILL].into_iter();
         let code = loop {
@@ -427,9 +429,11 @@ impl Driver {
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
         // What was typed before the question is not an answer to it.
         tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
+        self.output.hold();
+        // Whoever reads the question may answer at once.
+        let shown_at = Instant::now();
         let needs_word = question(&next.approval, self.was_withdrawn);
-        self.asked =
-            Some(AskedUser { id: next.request.id.clone(), shown_at: Instant::now(), needs_word, is_answered: false });
+        self.asked = Some(AskedUser { id: next.request.id.clone(), shown_at, needs_word, is_answered: false });
     }
 
     fn remove(&mut self, id: &str) -> Option<WaitingRequest> {
@@ -438,6 +442,8 @@ impl Driver {
         if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
             terminal::print_error_line("");
             self.was_withdrawn = !asked.is_answered;
+            // The terminal may be gone, which ends nothing.
+            self.output.release().ok();
         }
         Some(taken)
     }

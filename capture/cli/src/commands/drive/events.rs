@@ -14,7 +14,7 @@ use rustix::{
     process::Signal,
 };
 
-use crate::terminal::{self, safe};
+use super::output::OutputWriter;
 use hook_command::DecisionOutcome;
 
 /// What is heard.
@@ -46,13 +46,13 @@ pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     events.send(DriverEvent::Closed).ok();
 }
 
-/// Passes on what it complains of, made safe for a terminal: its standard error is not ours.
-pub(super) fn forward_errors(error: UnixStream) {
+/// Passes on what it complains of: its standard error is not ours.
+pub(super) fn forward_errors(error: UnixStream, output: &OutputWriter) {
     let mut error = std::io::BufReader::new(error);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut error).take(64 << 10).read_until(b'\n', &mut line) {
         let text = String::from_utf8_lossy(&line);
-        terminal::print_error_line(&safe(text.trim_end()));
+        output.write_error_line(text.trim_end());
         line.clear();
     }
 }

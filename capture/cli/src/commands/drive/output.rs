@@ -1,7 +1,10 @@
 //! Prints a conversation: the agent's text to standard output and the rest to standard error, or with `--json` one
 //! event per line.
 
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use events::{ApprovalId, ApprovalKind, ToolOutcome};
 use projections::Approval;
@@ -102,20 +105,74 @@ pub(super) enum DecisionSource {
     Nobody,
 }
 
-/// Where it is shown.
+/// Where it is shown, by the conversation and by what the agent complains of.
+#[derive(Debug, Clone)]
+pub(super) struct OutputWriter(Arc<Mutex<OutputState>>);
+
 #[derive(Debug)]
-pub(super) struct OutputWriter {
+struct OutputState {
     json: bool,
     /// The last text did not end its line.
     open: bool,
+    /// What came while a question stands on the terminal, where nothing may be printed below it.
+    held: Option<Vec<HeldOutput>>,
+}
+
+/// What is printed once no question stands any more.
+#[derive(Debug)]
+enum HeldOutput {
+    Text(String),
+    Remark(String),
+    /// A line of the agent's standard error.
+    ErrorLine(String),
 }
 
 impl OutputWriter {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, open: false }
+        Self(Arc::new(Mutex::new(OutputState { json, open: false, held: None })))
     }
 
-    pub(super) fn write(&mut self, what: &DriveOutput<'_>) -> std::io::Result<()> {
+    fn state(&self) -> MutexGuard<'_, OutputState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn write(&self, what: &DriveOutput<'_>) -> std::io::Result<()> {
+        self.state().write(what)
+    }
+
+    /// A question stands on the terminal from now on: an answer must be to what stands above it, and to nothing that an
+    /// agent printed below.
+    pub(super) fn hold(&self) {
+        let mut state = self.state();
+        if !state.json {
+            state.held.get_or_insert_default();
+        }
+    }
+
+    /// Prints what was held.
+    pub(super) fn release(&self) -> std::io::Result<()> {
+        let mut state = self.state();
+        for held in state.held.take().unwrap_or_default() {
+            match held {
+                HeldOutput::Text(text) => state.write(&DriveOutput::Text { text: &text })?,
+                HeldOutput::Remark(remark) => complain(&remark),
+                HeldOutput::ErrorLine(line) => terminal::print_error_line(&safe(&line)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on a line of the agent's standard error, made safe for a terminal.
+    pub(super) fn write_error_line(&self, line: &str) {
+        match &mut self.state().held {
+            Some(held) => held.push(HeldOutput::ErrorLine(line.to_owned())),
+            None => terminal::print_error_line(&safe(line)),
+        }
+    }
+}
+
+impl OutputState {
+    fn write(&mut self, what: &DriveOutput<'_>) -> std::io::Result<()> {
         let mut out = terminal::stdout();
         if self.json {
             #[derive(Serialize)]
@@ -128,6 +185,13 @@ impl OutputWriter {
             writeln!(out, "{}", safe_json(&line))?;
             return out.flush();
         }
+        if let Some(held) = &mut self.held {
+            held.extend(match what {
+                DriveOutput::Text { text } => Some(HeldOutput::Text((*text).to_owned())),
+                _ => remark(what).map(HeldOutput::Remark),
+            });
+            return Ok(());
+        }
         if let DriveOutput::Text { text } = what {
             let text = if out.escapes() { lines(text) } else { (*text).to_owned() };
             self.open = !text.is_empty() && !text.ends_with('\n') || text.is_empty() && self.open;
@@ -139,23 +203,24 @@ impl OutputWriter {
         }
         out.flush()?;
         drop(out);
-        print_remark(what);
+        if let Some(remark) = remark(what) {
+            complain(&remark);
+        }
         Ok(())
     }
 }
 
-/// Says the rest.
-fn print_remark(what: &DriveOutput<'_>) {
-    match what {
-        DriveOutput::Session { provider, session_id, .. } => {
-            complain(&format!("{provider} started, session {session_id}"))
-        }
+/// The rest in words; nothing for what is not shown.
+fn remark(what: &DriveOutput<'_>) -> Option<String> {
+    Some(match what {
+        DriveOutput::Session { provider, session_id, .. } => format!("{provider} started, session {session_id}"),
         DriveOutput::Text { .. }
         | DriveOutput::ToolCall { .. }
         | DriveOutput::ToolResult { .. }
-        | DriveOutput::Unrecognized { .. } => {}
+        | DriveOutput::Unrecognized { .. }
+        | DriveOutput::Ended { outcome: "completed", .. } => return None,
         DriveOutput::Approval { approval_id, asked } => {
-            complain(&format!("permission requested: {} ({approval_id})", asked.headline));
+            format!("permission requested: {} ({approval_id})", asked.headline)
         }
         DriveOutput::Decided { allowed, message, decided, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
@@ -165,15 +230,14 @@ fn print_remark(what: &DriveOutput<'_>) {
             } else {
                 ""
             };
-            complain(&format!("{word}{whose}{why}"));
+            format!("{word}{whose}{why}")
         }
-        DriveOutput::Settled { .. } => complain("the agent no longer waits for the answer"),
-        DriveOutput::Ended { outcome: "completed", .. } => {}
+        DriveOutput::Settled { .. } => "the agent no longer waits for the answer".to_owned(),
         DriveOutput::Ended { outcome, message } => {
-            complain(&message.map_or_else(|| format!("the turn ended: {outcome}"), str::to_owned));
+            message.map_or_else(|| format!("the turn ended: {outcome}"), str::to_owned)
         }
-        DriveOutput::Error { message } => complain(message),
-    }
+        DriveOutput::Error { message } => (*message).to_owned(),
+    })
 }
 
 /// Asks the user at the terminal; what is asked for stands there whole. Gives whether one key does not allow it: it is
