@@ -66,6 +66,50 @@ fn everyday_work_is_allowed_and_nothing_else() {
     assert!(asked.len() * 10 <= benign * 2, "{} asked:\n{}", asked.len(), asked.join("\n"));
 }
 
+/// What a path means is looked up before any of the line has run, and by the words as they are written.
+#[test]
+fn what_a_path_will_be_is_not_guessed() {
+    let facts = workspace();
+    for text in [
+        // Patterns that the shell expands.
+        "cp docs/a.md CLAUDE*",
+        "cp docs/a.md Make*",
+        "mv docs/a.md pack*",
+        "cp docs/*.md src",
+        "mv src/?.rs docs",
+        // Behind a command that puts links or files elsewhere.
+        "mv src/util src/moved && rm -rf src/moved/up",
+        "mv src/util src/moved; echo x > src/moved/a.txt",
+        "cp -r src lib3 && cat lib3/link",
+        "git switch other && echo x > docs/a.md",
+        "git merge other && cat docs/a.md",
+        "(git checkout other) && touch docs/new.md",
+        // Into what is there already.
+        "cp -r src/. docs",
+        "cp -r src/.. docs",
+        "cp -r . docs",
+        "mv html .config",
+        "cp -r html docs/.hidden",
+        // Options from a file.
+        "tsc @args.txt",
+        "mypy @docs/a.md",
+        "pylint @args",
+    ] {
+        let (verdict, rule, _) = judged(Preset::Develop, &facts, text);
+        assert_eq!(verdict, Verdict::Ask, "{text}: {rule}");
+    }
+    for text in [
+        "mv src/a.rs src/c.rs",
+        "cp docs/a.md docs/c.md",
+        "mv src/a.rs src/c.rs && cargo test",
+        "mv src/a.rs src/c.rs && git add -A && git commit -m 'Move it'",
+        "rm src/*.rs",
+    ] {
+        let (verdict, rule, reason) = judged(Preset::Develop, &facts, text);
+        assert_eq!(verdict, Verdict::Allow, "{text}: {rule}: {reason}");
+    }
+}
+
 #[test]
 fn a_line_that_runs_code_of_the_repository_says_so() {
     for text in ["cargo test", "ls && cargo test", "cargo test | tail", "touch src/a.rs; make", "cargo test > test.log"]

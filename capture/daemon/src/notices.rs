@@ -421,7 +421,12 @@ impl NoticeMaker {
         let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
         let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
         // What a tap on a lock screen must not allow is decided where the whole request is shown.
-        let allow = (risk_of(&approval).is_none() && is_shown_whole(&approval, notice)).then_some(allow);
+        let session = self.parts.reader.session(approval.session_id).ok().flatten();
+        // The message names the directory in which the session began, and no other.
+        let began_in = session.as_ref().and_then(|session| session.began_in.as_deref().or(session.cwd.as_deref()));
+        let is_there = approval.cwd.is_some() && approval.cwd.as_deref() == began_in;
+        let is_plain = risk_of(&approval).is_none() && is_there && is_shown_whole(&approval, notice);
+        let allow = is_plain.then_some(allow);
         let url = format!("{page}{}", OperationId::PressButton.route().path);
         Some(AnswerButtons { url, allow, command: approval.command.unwrap_or_default(), deny })
     }
@@ -473,6 +478,14 @@ fn is_shown_whole(approval: &Approval, notice: &Notice) -> bool {
     })
 }
 
+/// A session's title as a message can show it: what an agent or a prompt says must not be taken for our own words, which
+/// stand behind a colon.
+fn quoted(title: &str) -> String {
+    let is_plain =
+        title.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | '-' | '_' | '/' | '\'' | '#'));
+    if is_plain { title.to_owned() } else { format!("“{}”", title.replace(['“', '”', '"'], "'")) }
+}
+
 /// Longest name of a project in a title, characters.
 const PROJECT_CHARS: usize = 40;
 
@@ -489,7 +502,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
     let project =
         cwd.and_then(|cwd| cwd.rsplit('/').find(|part| !part.is_empty())).map(project_name).unwrap_or_default();
     let agent = session.map_or("session", |s| s.provider.as_str());
-    let label = title.unwrap_or_else(|| agent.to_owned());
+    let label = title.map_or_else(|| agent.to_owned(), |title| quoted(&title));
     let body = match &finding.subject {
         Some(subject) if !finding.what.contains(subject.as_str()) => format!("{}\n{subject}", finding.why),
         Some(_) | None => finding.why.clone(),

@@ -25,3 +25,10 @@ fn the_name_of_a_directory_does_not_read_as_a_message() {
     }
     assert_eq!(project_name(&"x".repeat(500)).len(), PROJECT_CHARS);
 }
+
+#[test]
+fn a_title_that_reads_as_a_message_is_quoted() {
+    assert_eq!(quoted("Fix the parser"), "Fix the parser");
+    assert_eq!(quoted("make test (ws): asks permission"), "“make test (ws): asks permission”");
+    assert_eq!(quoted("a” (ws): asks"), "“a' (ws): asks”");
+}

@@ -111,13 +111,17 @@ const isFolded = (file: FileChange, index: number, unfolded: ReadonlySet<number>
 /** Lines and characters that the box of a request shows on a phone without being scrolled. */
 const VISIBLE_LINES = 12;
 const VISIBLE_CHARACTERS = 480;
+/** Lines of a difference that its box shows without being scrolled. */
+const VISIBLE_CHANGES = 20;
 
 /** Whether what would run is so long that its end may be below the edge of its box. */
 export function isLong(request: Request): boolean {
-  // Changes are folded, and questions are answered below their text.
-  if (request.body.kind === "changes" || request.body.kind === "questions") return false;
-  const { lines, characters } = census(readable(request));
-  return lines > VISIBLE_LINES || characters > VISIBLE_CHARACTERS;
+  // Questions are answered below their text.
+  if (request.body.kind === "questions") return false;
+  // As it is shown: a character that does not print takes as much room as its escape.
+  const { lines, characters } = census(visible(readable(request), "exact"));
+  const changes = request.body.kind === "changes";
+  return lines > (changes ? VISIBLE_CHANGES : VISIBLE_LINES) || characters > (changes ? 4 : 1) * VISIBLE_CHARACTERS;
 }
 
 /** Whether a part of the request is not on the card until somebody has it shown. */
@@ -134,8 +138,14 @@ function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; 
         <span class="path">
           <Shown text={file.path} strictness="exact" />
         </span>
-        <span class="plus">+{added}</span>
-        <span class="minus">−{removed}</span>
+        {file.replaces === true ? (
+          <span class="muted">the whole file, {counted(added, "line")}</span>
+        ) : (
+          <>
+            <span class="plus">+{added}</span>
+            <span class="minus">−{removed}</span>
+          </>
+        )}
       </figcaption>
       <div class="diff" tabIndex={0} role="region" aria-label={`changes of ${visible(file.path)}`}>
         {shown.map((line, index) => (

@@ -6,7 +6,8 @@ import { difference, patch, type Line } from "../text/diff";
 
 export type Option = { label: string; description: string | null };
 export type Question = { question: string; header: string | null; options: Option[]; several: boolean };
-export type FileChange = { path: string; lines: Line[] };
+/** `replaces`: the lines are all of the file, whatever was in it before. */
+export type FileChange = { path: string; lines: Line[]; replaces?: boolean };
 
 export type Body =
   | { kind: "command"; text: string; whole: boolean }
@@ -106,7 +107,7 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
     return [{ path: of, lines: difference(text(...BEFORE) ?? "", text(...AFTER) ?? "") }];
   }
   const content = approval.kind === "mcp" ? null : text("content", "new_source", "file_text");
-  if (content !== null) return [{ path: path(), lines: difference("", content) }];
+  if (content !== null) return [{ path: path(), lines: difference("", content), replaces: true }];
   return [];
 }
 
