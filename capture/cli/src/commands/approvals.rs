@@ -9,7 +9,7 @@ use anstyle::Style;
 use api::{
     approvals::{ApprovalPage, ApprovalView, ApprovalsQuery, DecisionRequest, DecisionScope, PolicyDecision, Verdict},
     list::Limit,
-    routes::{DecideApproval, GetApproval, ListApprovals},
+    routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
 use events::{ApprovalState, DecidedBy, DecidedVia, Provider, Timestamp};
 use projections::Approval;
@@ -300,9 +300,15 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     // What was given on the command line is checked before anything is shown.
     let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
     // A list cuts; what is allowed is shown whole.
-    let whole = if context.json { String::new() } else { described(&shown) };
+    let mut whole = if context.json { String::new() } else { described(&shown) };
+    let is_read_off = shown.answer == Some(DecidedVia::Keys) && !shown.approval.exact;
+    if is_read_off && !context.json {
+        whole += &screen_of(&client, &shown.approval)?;
+    }
     let questions = questions(&shown.approval);
-    let is_asked = is_picked && (answers.is_some() || questions.is_empty());
+    // What is only known from the screen may be less than the dialog asks for.
+    let is_seen_now = is_picked || is_read_off && !context.json && is_with_a_person();
+    let is_asked = is_seen_now && (answers.is_some() || questions.is_empty());
     if !is_asked {
         write!(terminal::stderr(), "{whole}").ok();
     }
@@ -324,6 +330,17 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
+}
+
+/// The screen whose dialog would be answered, whole: of it only a part was read.
+fn screen_of(client: &Client, approval: &Approval) -> anyhow::Result<String> {
+    let picture = client.one::<RunScreen>(&approval.session_id.to_string())?;
+    let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    let rows: String = picture.lines[..filled].iter().map(|line| format!("│{}\n", safe(line))).collect();
+    Ok(format!(
+        "\nThe above was read from the agent's screen, where there may be more. This is the screen; a key answers its \
+         dialog:\n┌─\n{rows}└─\n"
+    ))
 }
 
 /// Whether somebody can be asked.
