@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -230,12 +231,18 @@ fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut command = here.machine.command(&["hooks", "install", "--provider", "claude"]);
     command.stdin(terminal.try_clone().unwrap()).stderr(terminal.try_clone().unwrap());
-    // What is typed before it is asked for waits in the terminal.
+    // What is typed before the question does not answer it.
+    rustix::io::write(&master, b"y\n").unwrap();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let (mut said, mut part) = (Vec::new(), [0; 1024]);
+    while !String::from_utf8_lossy(&said).contains("[y/N] ") {
+        let count = rustix::io::read(&master, &mut part).unwrap();
+        said.extend_from_slice(&part[..count]);
+    }
     rustix::io::write(&master, answer).unwrap();
-    let output = command.output().unwrap();
+    let output = child.wait_with_output().unwrap();
     // Read to the end, which is an error once nobody holds the other side.
     drop((command, terminal));
-    let (mut said, mut part) = (Vec::new(), [0; 1024]);
     while let Ok(count @ 1..) = rustix::io::read(&master, &mut part) {
         said.extend_from_slice(&part[..count]);
     }

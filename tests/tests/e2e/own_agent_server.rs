@@ -186,9 +186,13 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
     user.expect("allowed, as decided through the server");
     user.expect("touch here");
+    // A key that was meant for the question before does not answer this one.
+    user.expect("This question replaced another one: type the whole word.");
     user.expect("or say what to do instead: ");
     let here = asked(&server)["id"].as_str().unwrap().to_owned();
     user.types("y\n");
+    user.expect("or what to do instead: ");
+    user.types("yes\n");
     user.expect("touch none");
     user.expect("or say what to do instead: ");
     // What was decided here cannot be decided there any more.

@@ -5,6 +5,7 @@ mod faults;
 mod marks;
 mod model;
 mod properties;
+mod reports;
 mod screens;
 mod typing;
 

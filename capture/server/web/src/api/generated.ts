@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: b51440a54352ba7ceba6b7038262b163fb1c94b2976619c600f2f182f8837f35
+// SHA-256 of its paths and components: 9e7b238181cb1c94228f2e1ab1bbca544700d5bbd4a0d0556a9af6a91c9bec7c
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -1845,6 +1845,8 @@ export type Session = {
   forked_from?: string | null;
   /** Git branch. */
   git_branch: string | null;
+  /** Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`): it never waits for a prompt. */
+  headless?: boolean;
   /** Whether capture sees all of it. */
   health: Health;
   /** Ours. */
@@ -2062,6 +2064,8 @@ export type SessionStarted = {
   cwd?: string | null;
   /** Git branch. */
   git_branch?: string | null;
+  /** Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`); absent where nothing says so. */
+  headless?: boolean | null;
   /** How it came to be. */
   how?: StartKind;
   /** Model. */
