@@ -55,6 +55,8 @@ impl Mask {
                 pattern(r"\bf[0-9a-f]{16}\b", "f0000000000000000"),
                 pattern(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b", "00000000000000000000000000"),
                 pattern(r"\b(pid|process)( +)\d+", "${1}${2}0"),
+                // The directory of the test by its last name.
+                pattern(r"\.tmp[0-9A-Za-z]{6}\b", ".tmpxxxxxx"),
                 pattern(r"127\.0\.0\.1:\d+", "127.0.0.1:0"),
                 // Whether the transcript or the registry was read first decides from when on a session counts as quiet.
                 pattern(r"\b[34]\dm\b", "40m"),
