@@ -351,10 +351,8 @@ fn is_with_a_person() -> bool {
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
-    if is_picked {
-        if !is_agreed_to(&described(&shown), "\nDeny this?")? {
-            return Err(Failed::Refused("nothing was denied".into()).into());
-        }
+    if is_picked && !is_agreed_to(&described(&shown), "\nDeny this?")? {
+        return Err(Failed::Refused("nothing was denied".into()).into());
     }
     let (decision, message) = (Verdict::Deny, arguments.message.clone());
     let (scope, answers) = (DecisionScope::Once, None);

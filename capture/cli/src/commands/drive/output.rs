@@ -186,10 +186,9 @@ impl OutputState {
             return out.flush();
         }
         if let Some(held) = &mut self.held {
-            held.extend(match what {
-                DriveOutput::Text { text } => Some(HeldOutput::Text((*text).to_owned())),
-                _ => remark(what).map(HeldOutput::Remark),
-            });
+            let text =
+                if let DriveOutput::Text { text } = what { Some(HeldOutput::Text((*text).to_owned())) } else { None };
+            held.extend(text.or_else(|| remark(what).map(HeldOutput::Remark)));
             return Ok(());
         }
         if let DriveOutput::Text { text } = what {
