@@ -84,7 +84,7 @@ enum GrantScope {
     Once,
     /// This request, and identical ones later in this session, until the server stops.
     Session,
-    /// This request, and identical ones in any session: saves a rule in your policy after you confirm it.
+    /// This request, and all that the rule you are shown covers, in any session: saves it in your policy after you confirm it.
     Rule,
 }
 
