@@ -218,8 +218,8 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
     })
 }
 
-/// A session that a program runs does not wait for a prompt: nobody can type one. One that can be told what to do over the
-/// protocol, which a claim of its own shows, waits as any other.
+/// What a source says, for a session that a program runs: it is idle instead of waiting, since nobody can type a prompt.
+/// A session that somebody drives over the protocol, which a claim from there shows, waits like any other.
 fn at_rest(case: &StatusInputs<'_>, said: (State, Option<Reason>)) -> (State, Option<Reason>) {
     let driven = || case.claims.iter().any(|h| matches!(h.source, Source::Runtime | Source::Protocol));
     if case.conversation.headless && said.0 == State::Waiting && said.1 != Some(Reason::Question) && !driven() {

@@ -107,10 +107,9 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool) ->
     }
     let details: String = question.details.lines().map(|line| format!("  {line}\n")).collect();
     let text = format!("\n{}\n{details}", question.title);
-    let long = printing::asked::asks_for_word(&text, size);
-    let other = replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned());
-    let in_full = long.is_some() || replaces;
-    let note = long.or(other).unwrap_or_default();
+    let note = printing::asked::asks_for_word(&text, size, replaces);
+    let in_full = note.is_some();
+    let note = note.unwrap_or_default();
     let (yes, session, no) = if in_full { ("yes", "session", "no") } else { ("[y]es", "[s]ession", "[n]o") };
     let session = if question.can_last { format!(" {session},") } else { String::new() };
     ShownQuestion { text: format!("{text}{note}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }

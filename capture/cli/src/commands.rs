@@ -542,7 +542,7 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 /// a text longer than the screen takes a whole yes.
 fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
     write!(terminal::stderr(), "{shown}")?;
-    let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size()) else {
+    let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size(), false) else {
         return is_agreed(question);
     };
     flush_typed();

@@ -144,14 +144,17 @@ fn rows(text: &str, columns: usize) -> usize {
     text.lines().map(|line| width(line).div_ceil(columns).max(1)).sum()
 }
 
-/// What stands before an answer that one key cannot give: `text` takes more rows than a screen of `size` columns and rows
-/// has, with one row for the answer. Nothing where it fits.
+/// The line that asks for a whole word instead of a key, if one is needed: `text` does not fit on a screen of `size` columns
+/// and rows together with one row for the answer, or the question `replaces` one whose answer the user may be typing.
 #[must_use]
-pub fn asks_for_word(text: &str, size: (usize, usize)) -> Option<String> {
+pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option<String> {
     let (columns, screen) = size;
     let takes = rows(text, columns) + 1;
-    (takes > screen)
-        .then(|| format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n"))
+    if takes > screen {
+        Some(format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n"))
+    } else {
+        replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned())
+    }
 }
 
 #[cfg(test)]

@@ -536,15 +536,7 @@ impl SessionState {
         turn.text = self.turn_text.take().map(|text| Shown::of(&text).both_ends(TURN_TEXT_BYTES));
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));
-        let duration_ms = u64::try_from(at.since_ms(turn.started_at)).unwrap_or(0);
-        out.push(Conclusion {
-            at,
-            turn_id: Some(turn.id),
-            payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
-            turn: Some(turn.clone()),
-            approval: None,
-            basis: None,
-        });
+        out.push(completed(&turn, outcome, at));
         if self.recent.len() == RECENT_TURNS {
             self.recent.pop_front();
         }
@@ -566,16 +558,7 @@ impl SessionState {
                 continue;
             }
             turn.outcome = Some(TurnOutcome::TakenBack);
-            let ended = turn.completed_at.unwrap_or(at);
-            let duration_ms = u64::try_from(ended.since_ms(turn.started_at)).unwrap_or(0);
-            out.push(Conclusion {
-                at,
-                turn_id: Some(turn.id),
-                payload: TurnCompleted { outcome: TurnOutcome::TakenBack, number: turn.number, duration_ms }.into(),
-                turn: Some(turn.clone()),
-                approval: None,
-                basis: None,
-            });
+            out.push(completed(turn, TurnOutcome::TakenBack, at));
         }
         if self.turn.is_some() {
             self.end_turn(TurnOutcome::TakenBack, None, 0, true, at, out);
@@ -626,5 +609,19 @@ impl SessionState {
             approval: None,
             basis: None,
         });
+    }
+}
+
+/// Concludes at this moment that a turn is over, from its start to its own end.
+fn completed(turn: &Turn, outcome: TurnOutcome, at: Timestamp) -> Conclusion {
+    let ended = turn.completed_at.unwrap_or(at);
+    let duration_ms = u64::try_from(ended.since_ms(turn.started_at)).unwrap_or(0);
+    Conclusion {
+        at,
+        turn_id: Some(turn.id),
+        payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
+        turn: Some(turn.clone()),
+        approval: None,
+        basis: None,
     }
 }

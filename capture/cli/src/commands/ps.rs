@@ -72,14 +72,8 @@ impl Arguments {
         self.all || !self.state.is_empty()
     }
 
-    /// The sessions, and what they need.
-    fn list(&self, client: &Client) -> anyhow::Result<ListedSessions> {
-        let page = self.pages(client)?;
-        Ok(ListedSessions { page, needs: needs(client)? })
-    }
-
     /// Reads page after page, until there are enough sessions.
-    fn pages(&self, client: &Client) -> anyhow::Result<SessionPage> {
+    fn list(&self, client: &Client) -> anyhow::Result<SessionPage> {
         let most = self.limit.unwrap_or(if self.is_everything() { usize::MAX } else { MOST });
         let mut query = SessionsQuery { limit: Some(Limit::of(most)), ..self.query() };
         let mut all = client.get::<ListSessions>("", &query)?;
@@ -97,10 +91,10 @@ impl Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
-    let list = || SessionList { client: &client, all: arguments.all, arguments: arguments.clone() }.list();
+    let list = SessionList { client: &client, json: context.json, all: arguments.all, arguments: arguments.clone() };
     if !arguments.watch {
         let sources = settled_sources(&client)?;
-        let page = list()?;
+        let page = list.list()?;
         if let Some(trouble) = trouble(&sources) {
             terminal::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
         }
@@ -113,8 +107,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             false => show(&render(&page, arguments, paper())),
         };
     }
-    let (all, arguments) = (arguments.all, arguments.clone());
-    watch(context, &client, STATUS, SessionList { client: &client, all, arguments })
+    watch(context, &client, STATUS, list)
 }
 
 /// Sessions as a table on standard output.
@@ -145,6 +138,8 @@ fn paper() -> Paper {
 /// The list of sessions while it is watched.
 struct SessionList<'a> {
     client: &'a Client,
+    /// Whether programs read it, which ask for what sessions need themselves.
+    json: bool,
     /// What was given on the command line.
     all: bool,
     arguments: Arguments,
@@ -152,14 +147,15 @@ struct SessionList<'a> {
 
 impl Watched<ListedSessions> for SessionList<'_> {
     fn list(&self) -> anyhow::Result<ListedSessions> {
-        match &self.arguments.session {
+        let page = match &self.arguments.session {
             Some(given) => {
                 let session = find(self.client, given)?;
-                let page = SessionPage { as_of: 0, sessions: vec![session], next_cursor: None };
-                Ok(ListedSessions { page, needs: needs(self.client)? })
+                SessionPage { as_of: 0, sessions: vec![session], next_cursor: None }
             }
-            None => self.arguments.list(self.client),
-        }
+            None => self.arguments.list(self.client)?,
+        };
+        let needs = if self.json { Needs::default() } else { needs(self.client)? };
+        Ok(ListedSessions { page, needs })
     }
 
     fn render(&self, listed: &ListedSessions) -> ListText {

@@ -6,7 +6,7 @@ use std::{
     ffi::OsString,
     io::Write,
     net::Shutdown,
-    os::{fd::AsFd, unix::net::UnixStream},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -24,10 +24,7 @@ use protocols::{
     conversation::{self, PermissionPayload, ProtocolEventKind},
     program::{Program, Streams},
 };
-use rustix::{
-    process::Signal,
-    termios::{QueueSelector, tcflush},
-};
+use rustix::process::Signal;
 
 use super::{
     events::{DriverEvent, forward_errors, listen, listen_to_server, listen_to_signals, listen_to_user},
@@ -427,8 +424,7 @@ impl Driver {
             return;
         }
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
-        // What was typed before the question is not an answer to it.
-        tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
+        super::super::flush_typed();
         self.output.hold();
         // Whoever reads the question may answer at once.
         let shown_at = Instant::now();

@@ -243,9 +243,7 @@ fn remark(what: &DriveOutput<'_>) -> Option<String> {
 /// longer than the screen, or `replaces` a question whose answer the user may be typing.
 pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
     let whole = request::exact(approval);
-    let long = terminal::asked::asks_for_word(&whole, terminal::error_size());
-    let replaced = replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned());
-    let note = long.or(replaced);
+    let note = terminal::asked::asks_for_word(&whole, terminal::error_size(), replaces);
     let choices = if note.is_some() { "yes/No" } else { "y/N" };
     ask(&format!("{whole}\n{}Allow it once? [{choices}] ", note.as_deref().unwrap_or_default()));
     note.is_some()

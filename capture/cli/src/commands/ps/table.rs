@@ -237,13 +237,13 @@ fn is_doubtful(session: &Session) -> bool {
 /// The most telling of title and activity in few characters.
 fn what(session: &Session, needs: &Needs) -> String {
     let title = session.title.as_deref().unwrap_or_default();
+    if let Some(hidden) = needs.hidden(session) {
+        return if title.is_empty() { hidden } else { format!("{hidden} · {title}") };
+    }
     let activity = match session.status.state {
         State::WaitingApproval | State::Waiting | State::Running | State::Unknown => doing(session, needs),
-        State::Idle | State::Exited => needs.hidden(session).unwrap_or_default(),
+        State::Idle | State::Exited => String::new(),
     };
-    if needs.hidden(session).is_some() {
-        return if title.is_empty() { activity } else { format!("{activity} · {title}") };
-    }
     match (session.status.state, activity.as_str(), title) {
         (_, "", title) => title.to_owned(),
         (_, activity, "") => activity.to_owned(),
