@@ -50,6 +50,10 @@ pub struct Approval {
     /// capture does not allow such a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Box<Excerpt>>,
+    /// Secrets were removed from the request before it was stored; the agent's own still has them. capture does not
+    /// allow such a request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
     /// Whether every byte of the request is known; rules decide only then.
     pub exact: bool,
     /// The directory it would happen in.
@@ -147,6 +151,7 @@ impl Approval {
             options: dialog.map(|d| d.options.clone()).unwrap_or_default(),
             input: asked.input.clone(),
             excerpt: asked.excerpt.clone(),
+            masked: asked.masked,
             exact: asked.input.is_some() && !asked.cut,
             cwd: asked.cwd.clone(),
             sandbox: asked.sandbox.clone(),

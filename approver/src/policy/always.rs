@@ -1,4 +1,5 @@
-//! Suggests a rule for "always allow": the narrowest that would allow the same request again.
+//! Suggests a rule for "always allow": the narrowest that would allow the same request again. Where that is more than the
+//! request, the rule says so in a comment.
 
 use crate::{
     request::{PermissionRequest, RequestKind},
@@ -18,7 +19,8 @@ pub fn rule_for(request: &PermissionRequest) -> Option<String> {
         RequestKind::Read | RequestKind::Edit | RequestKind::Write => vec![files(request)?],
         RequestKind::Fetch => vec![address(request.url.as_deref()?)?],
         RequestKind::Mcp => {
-            vec![format!("kind = \"mcp\"\ntool = {}", quoted(&globset::escape(request.tool.as_deref()?)))]
+            let tool = quoted(&globset::escape(request.tool.as_deref()?));
+            vec![format!("kind = \"mcp\"\ntool = {tool} # with any arguments")]
         }
         RequestKind::Plan | RequestKind::Question | RequestKind::Trust => return None,
     };
@@ -89,7 +91,7 @@ fn address(text: &str) -> Option<String> {
     let Some(url::Host::Domain(host)) = url.host() else { return None };
     let plain =
         url.scheme() == "https" && url.username().is_empty() && url.password().is_none() && url.port().is_none();
-    (plain && host.contains('.')).then(|| format!("kind = \"fetch\"\ndomain = {}", quoted(host)))
+    (plain && host.contains('.')).then(|| format!("kind = \"fetch\"\ndomain = {} # any page of the site", quoted(host)))
 }
 
 fn quoted(text: &str) -> String {

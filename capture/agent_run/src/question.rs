@@ -106,7 +106,7 @@ fn argument(name: &str, value: &str) -> String {
 
 /// Whether a text is one short line that shows as what it is.
 fn is_short(text: &str) -> bool {
-    safe(text) == text && text.chars().count() <= BESIDE && !text.contains("  ")
+    text.is_ascii() && safe(text) == text && text.len() <= BESIDE && !text.contains("  ")
 }
 
 /// Whether a tool reads all that is below a directory.

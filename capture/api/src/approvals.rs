@@ -48,6 +48,9 @@ pub struct ApprovalView {
     /// Why no decision made here would reach the agent, and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswerable: Option<String>,
+    /// Why it can be denied here but not allowed, and what to do instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_allow: Option<String>,
     /// The files the command would run or change, as they were when it was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileView>,

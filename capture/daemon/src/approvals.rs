@@ -42,7 +42,7 @@ use crate::{runs::Runs, supervisor::Supervisor};
 
 use accepted_answers::{accepts_decisions, route_of};
 use blocking::BlockingPool;
-use decision::not_whole;
+use decision::not_known_whole;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
 use pending::{KnownSince, PendingApprovals, PendingSummary};
@@ -398,6 +398,7 @@ impl ApprovalBroker {
         ApprovalView {
             revision: revision_of(&approval),
             same_as: Vec::new(),
+            cannot_allow: not_known_whole(&approval).filter(|_| answer.is_some()),
             answer,
             unanswerable,
             files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
@@ -418,7 +419,7 @@ impl ApprovalBroker {
             return accepts_decisions(approval).then(|| Ok(route_of(approval)));
         }
         let by_keys = dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys);
-        Some(by_keys.map_err(|why| approval.excerpt.as_deref().map_or(why, not_whole)))
+        Some(by_keys.map_err(|why| not_known_whole(approval).unwrap_or(why)))
     }
 }
 

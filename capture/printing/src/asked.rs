@@ -18,6 +18,8 @@ const BLANKS: usize = 32;
 const RISKS: usize = 10;
 /// Longest part of a line that [`risks`] repeats, characters.
 const RISK_CHARS: usize = 160;
+/// Columns of the longest line that asks for an answer.
+const PROMPT: usize = 80;
 /// Columns of a tab, at most.
 const TAB: usize = 8;
 
@@ -140,16 +142,27 @@ fn cut(text: &str) -> String {
 /// How many rows of a terminal a text takes.
 fn rows(text: &str, columns: usize) -> usize {
     let columns = columns.max(1);
-    let width = |line: &str| line.chars().map(|c| if c == '\t' { TAB } else { c.width().unwrap_or(0) }).sum::<usize>();
-    text.lines().map(|line| width(line).div_ceil(columns).max(1)).sum()
+    let of_line = |line: &str| {
+        let (mut rows, mut column) = (1, 0);
+        for c in line.chars() {
+            let width = if c == '\t' { TAB } else { c.width().unwrap_or(0) };
+            // What is wider than the rest of the row begins the next one.
+            if column + width > columns {
+                (rows, column) = (rows + 1, 0);
+            }
+            column += width;
+        }
+        rows
+    };
+    text.lines().map(of_line).sum()
 }
 
 /// The line that asks for a whole word instead of a key, if one is needed: `text` does not fit on a screen of `size` columns
-/// and rows together with one row for the answer, or the question `replaces` one whose answer the user may be typing.
+/// and rows together with the line that asks, or the question `replaces` one whose answer the user may be typing.
 #[must_use]
 pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option<String> {
     let (columns, screen) = size;
-    let takes = rows(text, columns) + 1;
+    let takes = rows(text, columns) + PROMPT.div_ceil(columns.max(1));
     if takes > screen {
         Some(format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n"))
     } else {
@@ -218,6 +231,7 @@ mod tests {
     fn rows_are_those_of_the_terminal() {
         assert_eq!(rows("a\n\nbb", 1), 4);
         assert_eq!(rows("日本", 2), 2);
-        assert_eq!(rows("\t", 4), 2);
+        assert_eq!(rows("日本日", 3), 3, "a wide character is not split");
+        assert_eq!(rows("a\t", 8), 2);
     }
 }

@@ -206,7 +206,7 @@ pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
     }
     if let Ok(mut redacted) = Payload::from_json(payload.kind(), &data.to_string()) {
         if let Payload::ApprovalRequested(asked) = &mut redacted {
-            asked.cut = true;
+            (asked.cut, asked.masked) = (true, true);
         }
         *payload = redacted;
     }

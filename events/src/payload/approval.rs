@@ -137,6 +137,9 @@ data! {
         /// Some of the request is unknown.
         #[serde(default, skip_serializing_if = "is_false")]
         cut: bool,
+        /// Secrets were removed from the request before it was stored; the agent's own still has them.
+        #[serde(default, skip_serializing_if = "is_false")]
+        masked: bool,
         /// The beginning and the end of the command, or else of the input, when `command` and `input` are left out because
         /// they are too long.
         #[serde(default, skip_serializing_if = "Option::is_none")]

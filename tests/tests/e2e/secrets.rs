@@ -363,12 +363,29 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
         "PermissionRequest",
         json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {}", key(7)), "password": key(12)}}),
     );
+    let asks_of_a_secret = hook(&["claude", "--approver", "60"], &asked);
+    let approval = eventually("a request with a secret", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        let of = |a: &&Value| a["command"].as_str().is_some_and(|command| command.starts_with("echo "));
+        list["approvals"].as_array()?.iter().find(of).filter(|a| !redacted_only || a["answer"].is_null()).cloned()
+    });
+    assert_eq!(approval["exact"], !redacted_only, "no rule may allow what is not known to the byte: {approval}");
+    if redacted_only {
+        // Nobody sees here what would run: the agent asks itself.
+        assert_eq!(asks_of_a_secret.wait_with_output().unwrap().stdout, b"");
+        let refused = machine.command(&["approve", approval["id"].as_str().unwrap()]).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("removed secrets from this request"), "{said}");
+    } else {
+        says(&["deny", approval["id"].as_str().unwrap()]);
+        asks_of_a_secret.wait_with_output().unwrap();
+    }
+    let asked = call("PermissionRequest", json!({"tool_name": "Bash", "tool_input": {"command": "make it"}}));
     let waiting = hook(&["claude", "--approver", "60"], &asked);
     let approval = eventually("a hook waits", || {
         let list = server.client.json("/api/v1/approvals?state=pending")?;
         list["approvals"].as_array()?.iter().find(|a| a["answer"] == "hook").cloned()
     });
-    assert_eq!(approval["exact"], !redacted_only, "no rule may allow what is not known to the byte: {approval}");
     says(&["deny", approval["id"].as_str().unwrap(), "--message", &format!("not with {}", key(8))]);
     let told = waiting.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();

@@ -79,6 +79,7 @@ impl PermissionDetails {
             url: self.url,
             input: self.input.filter(|_| !is_long),
             cut,
+            masked: delivery.redacted_from.is_some(),
             excerpt,
             cwd: self.cwd,
             sandbox: self.sandbox,

@@ -152,6 +152,8 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
             format!("    {}", headline(approval)),
         ];
         lines.extend(shown.risk.as_deref().filter(|_| pending).map(|risk| format!("    risk: {}", safe(risk))));
+        let why = shown.cannot_allow.as_deref().filter(|_| pending);
+        lines.extend(why.map(|why| format!("    {}", safe(why))));
         lines.extend((pending && shown.answer.is_none()).then(|| format!("    {}", unanswerable(shown))));
         text.extend(lines.iter().flat_map(|line| [wrapped(line, terminal::width(), 4), "\n".to_owned()]));
     }
@@ -197,8 +199,8 @@ fn whole(shown: &ApprovalView) -> String {
     let mut text = described(shown);
     if approval.state == ApprovalState::Pending {
         text += &options_hint(approval);
-        let cannot = format!("\n{}\n", unanswerable(shown));
-        text += match shown.answer {
+        let cannot = format!("\n{}\n", shown.cannot_allow.as_deref().map_or_else(|| unanswerable(shown), safe));
+        text += match shown.answer.filter(|_| shown.cannot_allow.is_none()) {
             Some(DecidedVia::Hook) => {
                 "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
             }
@@ -297,6 +299,9 @@ fn when(at: Timestamp) -> String {
 pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<()> {
     let client = context.client()?;
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
+    if let Some(why) = &shown.cannot_allow {
+        return Err(Failed::Refused(format!("not allowed: {why}")).into());
+    }
     // What was given on the command line is checked before anything is shown.
     let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
     // A list cuts; what is allowed is shown whole.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
-use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, Excerpt, RunId};
+use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
 use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 use projections::Approval;
 use serde_json::{Value, json};
@@ -232,8 +232,8 @@ impl ApprovalBroker {
         if self.shared.stopping.is_cancelled() {
             return Err(stopping());
         }
-        if let Some(excerpt) = approval.excerpt.as_ref().filter(|_| decision.verdict == Verdict::Allow) {
-            return conflict(not_whole(excerpt));
+        if let Some(why) = not_known_whole(approval).filter(|_| decision.verdict == Verdict::Allow) {
+            return conflict(why);
         }
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
         let is_full = table.grants.is_full();
@@ -282,12 +282,6 @@ impl ApprovalBroker {
             );
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
-        if decision.verdict == Verdict::Allow && is_cut_off(approval) {
-            return conflict(format!(
-                "the screen shows only the beginning of this request: read all of it in the terminal (`capture attach \
-                 {run}`) and answer there, or deny it"
-            ));
-        }
         let answer = match decision.verdict {
             Verdict::Allow => DialogAnswer::AllowOnce,
             Verdict::Deny => DialogAnswer::Deny,
@@ -337,14 +331,29 @@ pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
 }
 
-/// Why a request that is too long cannot be allowed here, and what to do instead.
-pub(super) fn not_whole(excerpt: &Excerpt) -> String {
-    format!(
-        "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent and \
-         answer there, or deny it",
-        excerpt.kept(),
-        excerpt.bytes
-    )
+/// Why a request cannot be allowed here, and what to do instead, when not all of it is known: it is too long, its secrets
+/// were removed, or its dialog shows only its beginning.
+pub(super) fn not_known_whole(approval: &Approval) -> Option<String> {
+    if let Some(excerpt) = &approval.excerpt {
+        return Some(format!(
+            "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent \
+             and answer there, or deny it",
+            excerpt.kept(),
+            excerpt.bytes
+        ));
+    }
+    if approval.masked {
+        return Some(
+            "capture removed secrets from this request (`store.redacted_only`), so what would run is not shown whole and \
+             cannot be allowed here: read it in the agent and answer there, or deny it"
+                .into(),
+        );
+    }
+    is_cut_off(approval).then(|| {
+        "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
+         answer there, or deny it"
+            .into()
+    })
 }
 
 fn conflict<T>(why: impl Into<String>) -> Result<T, Refusal> {

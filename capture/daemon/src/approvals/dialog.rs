@@ -19,6 +19,11 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
          and `capture hooks install --approver` let capture answer requests)",
     )?;
     let dialog = runs.dialog_of(run).ok_or("the dialog of this request is not on the screen")?;
+    mark_of(&dialog, approval, alone).map(|mark| (run, mark))
+}
+
+/// The mark of a dialog, when its keys answer exactly this.
+pub(super) fn mark_of(dialog: &Dialog, approval: &Approval, alone: bool) -> Result<String, String> {
     if let Some(why) = &dialog.unanswerable {
         return Err(format!("{why}: {}", instead(approval.provider)));
     }
@@ -29,12 +34,12 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
     if !alone {
         return Err(
             "another request of this session is pending, and its screen does not tell them apart; answer it in its \
-                    terminal (`capture attach`)"
+             terminal (`capture attach`)"
                 .to_owned(),
         );
     }
-    if is_same(approval, &dialog, alone) {
-        Ok((run, mark))
+    if is_same(approval, dialog) {
+        Ok(mark)
     } else {
         Err("the dialog on the screen is about another request".to_owned())
     }
@@ -54,9 +59,9 @@ fn instead(provider: Provider) -> &'static str {
     }
 }
 
-/// Whether the dialog asks what the approval says, but for the number of blanks between words. A command
-/// that the screen says is cut is recognised by its beginning when nothing else is pending in the session.
-pub(super) fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool {
+/// Whether the dialog asks what the approval says, but for the number of blanks between words, when nothing else is
+/// pending in the session: a command that the screen says is cut is recognised by its beginning.
+pub(super) fn is_same(approval: &Approval, dialog: &Dialog) -> bool {
     if dialog.about.is_some() && approval.kind.is_some() && !is_same_kind(dialog.about, approval.kind) {
         return false;
     }
@@ -68,7 +73,7 @@ pub(super) fn is_same(approval: &Approval, dialog: &Dialog, alone: bool) -> bool
         return false;
     }
     if approval.paths.is_empty() {
-        let cut = shown.strip_suffix('…').filter(|cut| alone && cut.len() >= CUT_BYTES);
+        let cut = shown.strip_suffix('…').filter(|cut| cut.len() >= CUT_BYTES);
         shown == asked || cut.is_some_and(|cut| asked.starts_with(cut))
     } else {
         // A file is shown by its name or by the end of its path.

@@ -16,6 +16,8 @@ use super::FileView;
 
 /// Most files that are looked at.
 const FILES: usize = 64;
+/// Most changes of the directory that are followed.
+const MOVES: usize = 3;
 /// Largest file that is hashed, bytes; a larger one is identified by its size alone.
 const LARGEST: u64 = 4 << 20;
 
@@ -48,7 +50,8 @@ pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
     // Any word of a command may be a file it runs. Words are split roughly: too many files do no harm.
     let words = approval.command.as_deref().unwrap_or_default();
     let words = words.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,".contains(c)).filter(|w| !w.is_empty());
-    let named = words.map(|word| (cwd.join(word), false));
+    let bases = bases(cwd, approval.command.as_deref().unwrap_or_default());
+    let named = words.flat_map(|word| bases.iter().map(move |base| (base.join(word), false)));
     let wanted = approval.paths.iter().map(|path| (cwd.join(path), true));
     let mut marks: Vec<FileMark> = Vec::new();
     for (path, always) in wanted.chain(named) {
@@ -86,7 +89,41 @@ fn mark(path: PathBuf) -> FileMark {
 
 /// Whether a request may run or change files that are not among these.
 pub(super) fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
-    files.len() >= FILES || expands(approval.command.as_deref().unwrap_or_default())
+    let command = approval.command.as_deref().unwrap_or_default();
+    let moves = moves(command);
+    files.len() >= FILES || expands(command) || moves.len() > MOVES || moves.contains(&None)
+}
+
+/// The directories in which a command may look for its files: where it starts, and where it goes from there.
+fn bases(cwd: &Path, command: &str) -> Vec<PathBuf> {
+    let mut bases = vec![cwd.to_owned()];
+    for to in moves(command).into_iter().flatten().take(MOVES) {
+        let further: Vec<_> = bases.iter().map(|base| base.join(to)).filter(|dir| dir.is_dir()).collect();
+        bases.extend(further);
+    }
+    bases
+}
+
+/// The directories a command changes to, in order; `None` for one that it does not name.
+fn moves(command: &str) -> Vec<Option<&str>> {
+    const ENDS: [char; 7] = [';', '|', '&', '(', ')', '\n', '`'];
+    let mut moves = Vec::new();
+    for part in command.split(ENDS) {
+        let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['\'', '"'])).collect();
+        for (at, word) in words.iter().enumerate() {
+            let next = words.get(at + 1).copied();
+            match *word {
+                "cd" | "chdir" => moves.push(next.filter(|next| !next.starts_with('-'))),
+                "pushd" | "popd" => moves.push(None),
+                "-C" | "--directory" | "--chdir" | "--cwd" | "--prefix" | "--cd" => moves.extend(next.map(Some)),
+                _ => {
+                    let attached = ["--directory=", "--chdir=", "--cwd=", "--prefix=", "--cd=", "-C"];
+                    moves.extend(attached.iter().find_map(|option| word.strip_prefix(option)).map(Some));
+                }
+            }
+        }
+    }
+    moves
 }
 
 /// Whether a shell makes other words of the command than stand there, so that the files it runs are not

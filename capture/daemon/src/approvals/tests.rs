@@ -17,7 +17,7 @@ use store::Writer;
 use tokio::task::JoinHandle;
 
 use super::{
-    dialog::{is_cut_off, is_same},
+    dialog::{is_cut_off, is_same, mark_of},
     grants::Grant,
     *,
 };
@@ -416,6 +416,15 @@ fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied
         around.person(1, true);
         conflict(around.decided(), "kept 18 of the 900000 bytes");
     }
+    let mut around = BrokerFixture::new();
+    let mut asked = approval(1, "API_KEY=[REDACTED] ./serve", Provider::Claude);
+    (asked.masked, asked.exact) = (true, false);
+    around.approvals.insert(1, asked);
+    around.ask(1, "", Provider::Claude);
+    around.wait(1, true);
+    assert_eq!(around.answer(), None);
+    around.person(1, true);
+    conflict(around.decided(), "removed secrets from this request");
 }
 
 #[test]
@@ -465,8 +474,7 @@ fn same(command: Option<&str>, paths: &[&str], shown: &str, expected: bool) {
     let approval = Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at(0));
     let about = Some(if paths.is_empty() { ApprovalKind::Command } else { ApprovalKind::Edit });
     let dialog = Dialog { about, subject: Some(shown.into()), options: vec![Choice::default()], ..Dialog::default() };
-    assert_eq!(is_same(&approval, &dialog, true), expected, "{command:?} {paths:?} {shown}");
-    assert!(expected || !is_same(&approval, &dialog, false));
+    assert_eq!(is_same(&approval, &dialog), expected, "{command:?} {paths:?} {shown}");
 }
 
 #[test]
@@ -479,13 +487,28 @@ fn a_dialog_is_answered_only_when_it_asks_the_same() {
     // A long one may be broken into lines and cut.
     same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.rs'\n -newer Cargo.toml…", true);
     same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.py'\n -newer Cargo.toml…", false);
-    let long = approval(1, "find . -name '*.rs' -newer Cargo.toml -print", Provider::Claude);
-    let cut = Dialog { subject: Some("find . -name '*.rs' -newer Cargo…".into()), ..Dialog::default() };
-    assert!(is_same(&long, &cut, true));
-    assert!(!is_same(&long, &cut, false), "another request may begin like it");
     same(None, &["/p/src/a.rs"], "src/a.rs", true);
     same(None, &["/p/src/a.rs"], "b.rs", false);
     same(None, &["/p/src/a.rs"], "", false);
+}
+
+#[test]
+fn no_key_answers_one_of_two_requests() {
+    let [edit, other] = [1, 2].map(|n| approval(n, "touch x", Provider::Claude));
+    let (mark, subject) = (Some("m".to_owned()), Some("touch x".to_owned()));
+    let dialog = Dialog { mark, subject, options: vec![Choice::default()], ..Dialog::default() };
+    let mut around = BrokerFixture::new();
+    around.approvals.extend([(1, edit.clone()), (2, other)]);
+    around.ask(1, "", Provider::Claude);
+    around.settle();
+    let is_alone = |around: &BrokerFixture| around.broker.pending().is_alone(edit.session_id);
+    assert!(is_alone(&around));
+    assert_eq!(mark_of(&dialog, &edit, true), Ok("m".to_owned()));
+    around.ask(2, "", Provider::Claude);
+    around.settle();
+    assert!(!is_alone(&around));
+    let why = mark_of(&dialog, &edit, false).unwrap_err();
+    assert!(why.contains("another request of this session is pending"), "{why}");
 }
 
 #[test]
@@ -784,6 +807,7 @@ fn a_view_is_the_approval_and_what_is_needed_to_decide() {
         approval: approval.clone(),
         answer: None,
         unanswerable: None,
+        cannot_allow: None,
         files: Vec::new(),
         more_files: false,
         policy: None,

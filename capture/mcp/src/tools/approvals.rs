@@ -76,6 +76,9 @@ struct ApprovalRow {
     /// The command; cut in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<TextPart>,
+    /// The whole input of a tool that is not a command, JSON; absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<TextPart>,
     /// The names of what else the command is to be run with, for instance outside the sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     with: Vec<String>,
@@ -107,7 +110,10 @@ struct ApprovalRow {
 pub(super) fn list(link: &Link, arguments: &ApprovalsArguments) -> Result<ApprovalsAnswer, ToolError> {
     if let Some(given) = arguments.approval.as_deref().filter(|given| !given.is_empty()) {
         let view = link.read(|client| client.one::<GetApproval>(given))?;
-        return Ok(ApprovalsAnswer { note: NOTE, approvals: vec![row(&view, WHOLE_COMMAND)], next_cursor: None });
+        let input = view.approval.input.as_deref().filter(|_| view.approval.command.is_none());
+        let input = input.and_then(|input| TextPart::of(input, 0, WHOLE_COMMAND));
+        let approvals = vec![ApprovalRow { input, ..row(&view, WHOLE_COMMAND) }];
+        return Ok(ApprovalsAnswer { note: NOTE, approvals, next_cursor: None });
     }
     let session = match &arguments.session {
         Some(given) => Some(find(link, given)?.id.to_string()),
@@ -135,6 +141,7 @@ fn row(view: &ApprovalView, most: usize) -> ApprovalRow {
         kind: approval.kind,
         tool: approval.tool.as_deref().map(clean),
         command: approval.command.as_deref().and_then(|command| TextPart::of(command, 0, most)),
+        input: None,
         with: extra_fields(approval),
         risk: maybe_line(view.risk.as_deref(), LINE),
         subject: maybe_line(subject, LINE),

@@ -96,6 +96,9 @@ test("differences lead from one text to the other", () => {
 test("a patch shows its signs", () => {
   const lines = patch("*** Update File: a\n@@\n-old\n+new\n same");
   assert.deepEqual(lines.map(({ kind }) => kind), ["same", "same", "removed", "added", "same"]);
+  const kinds = (text: string) => patch(text).map(({ kind }) => kind);
+  assert.deepEqual(kinds("--- a/x\n+++ b/x\n@@\n--x\n+++y"), ["same", "same", "same", "removed", "added"]);
+  assert.deepEqual(kinds("*** Begin Patch\n*** Update File: a\n@@\n--- i\n+++ i\n*** End Patch"), ["same", "same", "same", "removed", "added", "same"]);
 });
 
 const plain = (inside: Inline[]): string =>

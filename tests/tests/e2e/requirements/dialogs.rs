@@ -55,6 +55,16 @@ fn a_rule_never_answers_what_is_known_from_a_screen_only() {
 }
 
 #[test]
+fn what_is_known_from_a_screen_is_allowed_with_the_whole_screen_in_sight() {
+    let (here, _server, asked) = asking("1.0.0");
+    let allowed = here.machine.command(&["approve", asked["id"].as_str().unwrap()]).output().unwrap();
+    let said = String::from_utf8(allowed.stderr).unwrap();
+    // The dialog begins below its first line.
+    assert!(allowed.status.success() && said.contains("│asker v1.0.0\n") && said.contains("│Proceed?\n"), "{said}");
+    assert_eq!(eventually("a key", || key(&here)), "31");
+}
+
+#[test]
 fn keys_are_for_versions_that_were_tried() {
     let (here, server, asked) = asking("1.0.1");
     let id = asked["id"].as_str().unwrap();

@@ -78,12 +78,12 @@ pub(super) fn answers(
     Ok(Some(answers))
 }
 
-/// The label of the option that is meant: by its number from 1, or by its words.
+/// The label of the option that is meant: by its number from 1, as it is shown, or by its words.
 fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<String, String> {
     let text = text.trim();
-    let by_words = question.options.iter().find(|option| option.label.eq_ignore_ascii_case(text));
-    let by_number = || text.parse::<usize>().ok().and_then(|number| question.options.get(number.checked_sub(1)?));
-    match by_words.or_else(by_number) {
+    let by_number = text.parse::<usize>().ok().and_then(|number| question.options.get(number.checked_sub(1)?));
+    let by_words = || question.options.iter().find(|option| option.label.eq_ignore_ascii_case(text));
+    match by_number.or_else(by_words) {
         Some(option) => Ok(option.label.clone()),
         None if question.options.is_empty() || is_any_accepted => Ok(text.to_owned()),
         None => {
@@ -116,6 +116,10 @@ mod tests {
     fn an_option_is_named_by_its_number_or_its_words() {
         assert_eq!(option_of(&question(false), "2", false), Ok("Blue".into()));
         assert_eq!(option_of(&question(false), " red", false), Ok("Red".into()));
+        // The number stands before each option, whatever the labels are.
+        let mut numbers = question(false);
+        (numbers.options[0].label, numbers.options[1].label) = ("2".into(), "1".into());
+        assert_eq!(option_of(&numbers, "1", false), Ok("2".into()));
     }
 
     #[test]

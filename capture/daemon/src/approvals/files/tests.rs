@@ -33,3 +33,28 @@ fn what_is_no_file_is_not_waited_for() {
     assert_eq!(marks(&approval(dir.path(), "cat fifo .", &[])), []);
     assert_eq!(marks(&approval(Path::new("relative"), "cat a", &["b"])), []);
 }
+
+#[test]
+fn files_are_looked_for_where_the_command_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
+    let script = dir.path().join("a/b/x.sh");
+    std::fs::write(&script, "one").unwrap();
+    let commands = [
+        "cd a/b && sh x.sh",
+        "cd a && cd b; sh x.sh",
+        "cd 'a' && (cd \"b\" && sh x.sh)",
+        "env -C a/b sh x.sh",
+        "env --chdir=a/b sh x.sh",
+        "make -Ca/b -f x.sh",
+    ];
+    for command in commands {
+        let asked = approval(dir.path(), command, &[]);
+        let before = marks(&asked);
+        assert!(before.iter().any(|mark| mark.path == script), "{command}: {before:?}");
+        assert!(!has_more_files(&asked, &before), "{command}");
+    }
+    for unknown in ["cd && sh x.sh", "cd - && sh x.sh", "pushd a; sh x.sh", "cd a; cd b; cd c; cd d; sh x.sh"] {
+        assert!(has_more_files(&approval(dir.path(), unknown, &[]), &[]), "{unknown}");
+    }
+}

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 9e7b238181cb1c94228f2e1ab1bbca544700d5bbd4a0d0556a9af6a91c9bec7c
+// SHA-256 of its paths and components: f0b271be76950d912d2d066d243c4a60a7d6e171ef25c5bc9c575bdf523f65ad
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -154,6 +154,8 @@ export type ApprovalRequested = {
   input?: string | null;
   /** The key of the claim that was made with it. */
   key?: string | null;
+  /** Secrets were removed from the request before it was stored; the agent's own still has them. */
+  masked?: boolean;
   /** The files it is for, as the agent names them. */
   paths?: string[];
   /** The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say. */
@@ -205,6 +207,8 @@ export type ApprovalView = {
   by?: (DecidedBy | null);
   /** The call it is about, by the agent's id. */
   call_id?: string | null;
+  /** Why it can be denied here but not allowed, and what to do instead. */
+  cannot_allow?: string | null;
   /** When it was closed. */
   closed_at?: (Timestamp | null);
   /** The whole command; absent when it is only known from a screen. */
@@ -236,6 +240,11 @@ export type ApprovalView = {
   key?: string | null;
   /** What it is about; absent when not known. */
   kind: (ApprovalKind | null);
+  /**
+   * Secrets were removed from the request before it was stored; the agent's own still has them. capture does not
+   * allow such a request.
+   */
+  masked?: boolean;
   /** Why, or the message the agent received. */
   message?: string | null;
   /** Whether it may run or change files that are not listed. */

@@ -33,7 +33,16 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
       {body.kind === "excerpt" && <Excerpt {...body} />}
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
       {body.kind === "other" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
-      {rest.length > 0 && (
+      <Rest rest={rest} />
+      {body.kind !== "excerpt" && <Census text={readable(request)} />}
+    </div>
+  );
+}
+
+/** The fields of a request that no picture shows. */
+export function Rest({ rest }: Pick<Request, "rest">) {
+  if (rest.length === 0) return null;
+  return (
         <dl class="rest">
           {rest.map(([name, value]) => (
             <div key={name}>
@@ -46,9 +55,6 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
             </div>
           ))}
         </dl>
-      )}
-      {body.kind !== "excerpt" && <Census text={readable(request)} />}
-    </div>
   );
 }
 

@@ -16,7 +16,7 @@ import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { RequestBody, hasFolded, isLong } from "./body";
+import { RequestBody, Rest, hasFolded, isLong } from "./body";
 import { DecideButton, useReady } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
 import { request, sameRequest } from "./request";
@@ -151,7 +151,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === "a" && !held && questions === null && approval.excerpt == null) void decide("allow");
+    if (event.key === "a" && !held && questions === null && approval.cannot_allow == null) void decide("allow");
     else if (event.key === "d") void decide("deny");
     else if (event.key === "r") reason_();
     else return;
@@ -219,6 +219,13 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
             </p>
           )}
           {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
+          {questions !== null && <Rest rest={parsed.rest} />}
+          {approval.cannot_allow != null && approval.excerpt == null && (
+            <p class="census census-warns">
+              <Icon name="warning" size={14} />
+              <Ticked text={approval.cannot_allow} />
+            </p>
+          )}
           <Facts approval={approval} />
           {unanswerable !== null ? (
             <p class="unanswerable">
@@ -260,7 +267,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={held} ready={usable && approval.excerpt == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
                   {busy.value === "allow" ? "Sending…" : label(approval, scope.value, held, questions !== null)}
                 </DecideButton>
               </div>

@@ -35,8 +35,27 @@ export function request(approval: Source): Request {
   if (said !== null) used.add("description");
   const rest = Object.entries(fields ?? {})
     .filter(([name, value]) => !used.has(name) && value !== null && value !== undefined)
-    .map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value, null, 1)]);
+    .map(([name, value]): [string, string] => [name, shown(value)]);
+  if (body.kind === "questions") rest.push(...besides(fields ?? {}));
   return { body, rest, said };
+}
+
+const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
+
+/** What questions and their options say beside the fields that have a place of their own. */
+function besides(fields: Fields): [string, string][] {
+  const more = (value: unknown, of: string, known: string[]): [string, string][] =>
+    Object.entries((typeof value === "object" && value) || {})
+      .filter(([name]) => !known.includes(name))
+      .map(([name, value]) => [`${of}, ${name}`, shown(value)]);
+  return (fields["questions"] as Fields[]).flatMap((question, index) => {
+    const of = `question ${index + 1}`;
+    const options = Array.isArray(question["options"]) ? question["options"] : [];
+    return [
+      ...more(question, of, ["question", "header", "options", "multiSelect"]),
+      ...options.flatMap((option, index) => more(option, `${of}, option ${index + 1}`, ["label", "description"])),
+    ];
+  });
 }
 
 function parsed(input: string | null): Fields | null {

@@ -78,8 +78,12 @@ function* middle(old: string[], fresh: string[]): Generator<[Line["kind"], strin
 
 /** The lines of a patch in the form of Codex (`*** Begin Patch`) or of diff. */
 export function patch(text: string): Line[] {
-  return split(text).map((line): Line => {
-    const kind = line.startsWith("+") && !line.startsWith("+++") ? "added" : line.startsWith("-") && !line.startsWith("---") ? "removed" : "same";
+  const lines = split(text);
+  // Only a unified difference names its files by signs.
+  const names = !text.includes("*** Begin Patch");
+  return lines.map((line, index): Line => {
+    const isName = names && ((line.startsWith("--- ") && lines[index + 1]?.startsWith("+++ ") === true) || (line.startsWith("+++ ") && lines[index - 1]?.startsWith("--- ") === true));
+    const kind = isName ? "same" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same";
     return { kind, text: kind === "same" ? line : line.slice(1), before: null, after: null };
   });
 }
