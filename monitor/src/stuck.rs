@@ -59,6 +59,12 @@ impl StuckDetector {
         findings.resolve(SILENT, at, "it is active again");
     }
 
+    /// Nothing was observed for so long: that is no silence.
+    pub(crate) fn slept(&mut self, ms: i64) {
+        self.progress_at = self.progress_at.plus_ms(ms);
+        self.since = self.since.map(|since| since.plus_ms(ms));
+    }
+
     /// The model answered, or a tool did: whatever was tried again worked.
     pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         if self.since.is_some() {

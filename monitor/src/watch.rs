@@ -493,6 +493,7 @@ impl SessionWatch {
                 self.leave(at, "the session was merged into another session");
                 self.merged = true;
             }
+            Topic::Asleep => self.stuck.slept(note.asleep_ms().unwrap_or(0)),
             Topic::Title
             | Topic::Cwd
             | Topic::GitBranch

@@ -68,6 +68,10 @@ pub struct Conclusion {
     pub basis: Option<(Source, Confidence)>,
 }
 
+const fn is_zero(ms: &i64) -> bool {
+    *ms == 0
+}
+
 /// The reduced state of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
@@ -80,6 +84,9 @@ pub struct SessionState {
     conversation: Conversation,
     #[serde(rename = "talk_at")]
     conversation_at: Timestamp,
+    /// For how long nothing was observed since, ms.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    asleep_ms: i64,
     #[serde(rename = "held")]
     claims: Vec<StandingClaim>,
     process: Process,
@@ -199,6 +206,7 @@ impl SessionState {
             clock: Timestamp::MIN,
             conversation: Conversation::default(),
             conversation_at: at,
+            asleep_ms: 0,
             claims: Vec::new(),
             process: Process::Unseen,
             process_at: None,
@@ -387,8 +395,8 @@ impl SessionState {
         let mut out = self.advance(at);
         let before = out.len();
         self.clock = self.clock.max(at);
-        // A mark is the user's, and no sign of the session: lists keep their order.
-        if !is_mark(&event.payload) {
+        // Lists keep their order.
+        if !is_no_sign(&event.payload) {
             self.session.last_event_at = self.session.last_event_at.max(at);
         }
         if self.is_revived_by(event, at) {
@@ -404,6 +412,9 @@ impl SessionState {
             self.outdate(if was_open { happened_at(event, at) } else { event.created_at.min(at) });
         }
         self.conversation_at = self.conversation_at.max(last.0);
+        if self.conversation_at > last.0 {
+            self.asleep_ms = 0;
+        }
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
@@ -501,6 +512,7 @@ impl SessionState {
         StatusInputs {
             conversation: &self.conversation,
             conversation_at: self.conversation_at,
+            asleep_ms: self.asleep_ms,
             may_have_ended: self.likely_end_from.is_some(),
             claims: &self.claims,
             process: self.process,
@@ -609,9 +621,9 @@ fn is_restated(event: &Event) -> bool {
         && event.source != Source::Pty
 }
 
-/// Whether an event is a mark of the user's.
-fn is_mark(payload: &Payload) -> bool {
-    matches!(payload, Payload::Annotation(note) if note.topic == Topic::Mark)
+/// Whether an event is no sign of the session: a mark of its user, or that the machine slept.
+fn is_no_sign(payload: &Payload) -> bool {
+    matches!(payload, Payload::Annotation(note) if matches!(note.topic, Topic::Mark | Topic::Asleep))
 }
 
 /// Whether an event shows that somebody is at work in the session.

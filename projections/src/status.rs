@@ -90,6 +90,8 @@ pub struct StatusInputs<'a> {
     pub conversation: &'a Conversation,
     /// When its last event happened.
     pub conversation_at: Timestamp,
+    /// For how long nothing was observed since, ms: the machine slept.
+    pub asleep_ms: i64,
     /// The open turn has ended if nothing more follows.
     pub may_have_ended: bool,
     /// Other sources' claims.
@@ -431,11 +433,17 @@ fn is_stopped(case: &StatusInputs<'_>) -> bool {
     stopped && matches!(case.process, Process::Alive { .. })
 }
 
+/// When a silent turn counts as lost. While the machine sleeps, nobody can say anything.
+fn lost_at(case: &StatusInputs<'_>) -> Timestamp {
+    case.conversation_at.plus_ms(case.asleep_ms).plus_ms(case.rules.lost_after_ms)
+}
+
 /// What the conversation and its silence say.
 fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
     let (state, reason) = at_rest(case, case.conversation.verdict());
     let silent_ms = now.since_ms(case.conversation_at);
-    let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
+    let lost_at = lost_at(case);
+    let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && now >= lost_at;
     let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;
     let candidate = |state, reason, strength, basis| Candidate {
         source: Source::Transcript,
@@ -447,7 +455,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
         basis,
     };
     let nobody_knows = || Candidate {
-        at: case.conversation_at.plus_ms(case.rules.lost_after_ms),
+        at: lost_at,
         ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn)
     };
     let rest = |basis| Candidate {
@@ -508,7 +516,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
             Some(case.conversation_at.plus_ms(case.rules.idle_after_ms))
         }
         Phase::Open { .. } | Phase::Ended { .. } if alive => None,
-        Phase::Open { .. } | Phase::Ended { .. } => Some(case.conversation_at.plus_ms(case.rules.lost_after_ms)),
+        Phase::Open { .. } | Phase::Ended { .. } => Some(lost_at(case)),
     };
     let decided = matches!(status.state, State::Idle | State::Unknown | State::Exited);
     let silence = silence.filter(|at| *at > clock || !decided);

@@ -158,6 +158,7 @@ impl World {
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
             wall: Arc::new(|| Timestamp::from_millisecond(i64::MAX)),
+            uptime: Box::new(ingest::Uptime::default),
             onlooker: Box::new(ingest::NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use events::Timestamp;
+use ingest::Uptime;
 use retention::ClockReading;
 use rustix::{
     rand::{GetRandomFlags, getrandom},
@@ -70,6 +71,16 @@ pub fn reading() -> ClockReading {
         boot: BOOT.get_or_init(boot).clone(),
         since_boot_ms: since_boot.tv_sec * 1_000 + since_boot.tv_nsec / 1_000_000,
     }
+}
+
+/// How long the machine has been up, with the time it slept and without it.
+#[must_use]
+pub fn uptime() -> Uptime {
+    let read = |id| {
+        let time = clock_gettime(id);
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    };
+    Uptime { awake: read(ClockId::Monotonic), with_sleep: read(ClockId::Boottime) }
 }
 
 /// The random bits of an id that is minted: of a run, a delivery, a prompt.

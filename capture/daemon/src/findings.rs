@@ -12,7 +12,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
-use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
+use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, SleepWatch};
 use monitor::Monitor;
 use projections::Session;
 use server::Refusal;
@@ -45,8 +45,10 @@ const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 const NOTICED_MS: i64 = 60_000;
 /// Time until the next try after a failure to read.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The longest time between two looks at the clock.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// A wait that is longer than asked by so much is taken for sleep.
+const LATE: Duration = Duration::from_secs(3);
+/// Time in which ingest notes that the machine slept.
+const SLEEP_NOTED: Duration = Duration::from_secs(2);
 
 /// A handle on the thread; clones share it.
 #[derive(Clone)]
@@ -162,6 +164,9 @@ struct MonitorThread {
     /// Sessions the monitor knows, and the sequence up to which it knows their events.
     known: HashMap<SessionId, u64>,
     started_at: Timestamp,
+    sleep: SleepWatch,
+    /// No time passes for the monitor before this: the machine slept, which ingest is about to note.
+    holds_until: Option<Instant>,
     /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
     old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
 }
@@ -177,6 +182,8 @@ impl MonitorThread {
             touched: BTreeSet::new(),
             known: HashMap::new(),
             started_at,
+            sleep: SleepWatch::new(Box::new(clock::uptime)),
+            holds_until: None,
             old: BTreeMap::new(),
         }
     }
@@ -188,6 +195,7 @@ impl MonitorThread {
         let mut again = true;
         loop {
             let wait = if again { AGAIN } else { self.next_wait() };
+            let wait = self.sleep.begin(Some(wait));
             let result = select! {
                 recv(news) -> told => match told { Ok(()) => self.follow(), Err(_) => return },
                 recv(asks) -> asked => match asked {
@@ -206,6 +214,9 @@ impl MonitorThread {
                 default(wait) => self.follow_if(again),
             };
             again = result.map_err(complain).is_err();
+            if self.sleep.end() >= LATE {
+                self.holds_until = Some(Instant::now() + SLEEP_NOTED);
+            }
             self.advance();
         }
     }
@@ -243,7 +254,9 @@ impl MonitorThread {
         let due = due.map(|due| Duration::from_millis(due.since_ms(clock::now()).max(0).unsigned_abs()));
         let old = self.old.values().filter_map(|(due, _)| *due).min();
         let old = old.map(|due| due.saturating_duration_since(Instant::now()));
-        due.into_iter().chain(old).min().unwrap_or(LONGEST).min(LONGEST)
+        let held = self.holds_until.map(|until| until.saturating_duration_since(Instant::now()));
+        let due = due.map(|due| held.map_or(due, |held| due.max(held)));
+        due.into_iter().chain(old).min().unwrap_or(Duration::MAX)
     }
 
     fn follow_if(&mut self, again: bool) -> Result<(), ReadError> {
@@ -328,9 +341,11 @@ impl MonitorThread {
     }
 
     fn advance(&mut self) {
-        let found = self.monitor.advance(clock::now());
-        self.accept(found);
         let now = Instant::now();
+        if self.holds_until.take_if(|until| *until <= now).is_some() || self.holds_until.is_none() {
+            let found = self.monitor.advance(clock::now());
+            self.accept(found);
+        }
         while let Some(id) =
             self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
         {

@@ -296,6 +296,7 @@ impl RunningService {
             processes: Box::new(linker),
             clock,
             wall: Arc::new(clock::wall),
+            uptime: Box::new(clock::uptime),
             onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),

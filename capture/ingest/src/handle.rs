@@ -125,8 +125,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When nobody can send any more.
-    pub fn recv(&self, timeout: Option<Duration>) -> Result<Option<IngestInput>, flume::RecvError> {
-        let Some(timeout) = timeout else { return self.0.receiver.recv().map(taken).map(Some) };
+    pub fn recv(&self, timeout: Duration) -> Result<Option<IngestInput>, flume::RecvError> {
         match self.0.receiver.recv_timeout(timeout) {
             Ok(input) => Ok(Some(taken(input))),
             Err(RecvTimeoutError::Timeout) => Ok(None),

@@ -29,6 +29,7 @@ mod protocol;
 mod publisher;
 mod removal;
 mod sessions;
+mod sleep;
 mod start;
 pub mod store_health;
 mod telemetry;
@@ -64,6 +65,7 @@ pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, N
 use publisher::{Publisher, is_active, is_standing};
 pub use removal::{RemovalRequest, RemovalTicket};
 use sessions::Sessions;
+pub use sleep::{SleepWatch, Uptime, UptimeClock};
 pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
@@ -131,6 +133,7 @@ pub struct Ingest {
     processes: Box<dyn Processes>,
     clock: Clock,
     wall: Clock,
+    sleep: SleepWatch,
     /// Sessions that a daemon made claims of before they were known, until those are answered.
     unmatched: HashSet<Arc<str>>,
     /// Events of now were taken in that lists do not show yet.
@@ -184,6 +187,8 @@ pub struct IngestParts {
     pub clock: Clock,
     /// The wall clock, which may be set back.
     pub wall: Clock,
+    /// How long the machine has been up.
+    pub uptime: UptimeClock,
     /// Looks on.
     pub onlooker: Box<dyn CommitObserver>,
     /// Limits of the status rules.
@@ -209,6 +214,7 @@ impl Ingest {
             processes,
             clock,
             wall,
+            uptime,
             onlooker,
             rules,
             ignore,
@@ -228,6 +234,7 @@ impl Ingest {
             processes,
             clock,
             wall,
+            sleep: SleepWatch::new(uptime),
             unmatched: HashSet::new(),
             has_news: false,
             // A start reads much that is not needed later.
@@ -242,7 +249,11 @@ impl Ingest {
     /// Runs until told to stop, or until nobody can tell it anything any more.
     fn run(&mut self, inputs: &Inputs) {
         loop {
-            let Ok(input) = inputs.recv(self.next_wait()) else { break };
+            let wait = self.next_wait();
+            let wait = self.sleep.begin(wait);
+            let Ok(input) = inputs.recv(wait) else { break };
+            let slept = self.sleep.end();
+            self.note_sleep(slept);
             let lull = input.is_none() && self.transaction.is_open() && !self.transaction.is_live();
             match input {
                 Some(IngestInput::Stop) => break,

@@ -134,6 +134,7 @@ impl World {
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
             wall: Arc::new(move || Timestamp::from_millisecond(set_back_to.load(Ordering::Relaxed))),
+            uptime: Box::new(Uptime::default),
             onlooker: Box::new(self.hosted.clone()),
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],

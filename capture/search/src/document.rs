@@ -91,7 +91,8 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
             | Topic::Input
             | Topic::Trace
             | Topic::Label
-            | Topic::Mark => Vec::new(),
+            | Topic::Mark
+            | Topic::Asleep => Vec::new(),
         },
         Payload::ApprovalRequested(_) => vec![TextKind::Approval],
         // With an outcome alone it reports how the call ended, which its result says.

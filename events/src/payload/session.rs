@@ -179,6 +179,9 @@ names! {
         /// The user marked the session for their lists: the value is `pinned`, `archived` or `snoozed_until=TIME`, or
         /// the same with a `-` before it to take it off.
         Mark = "mark" / 18,
+        /// The machine slept, or capture was stopped, from this event on: the value is for how long (`28800 s`). What was
+        /// not observed is no silence of the agent.
+        Asleep = "asleep" / 19,
     }
 }
 
@@ -191,5 +194,20 @@ data! {
         topic: Topic,
         /// The new value.
         value: String,
+    }
+}
+
+impl Annotation {
+    /// That the machine slept for so long.
+    #[must_use]
+    pub fn asleep(ms: i64) -> Self {
+        Self { topic: Topic::Asleep, value: format!("{} s", ms / 1_000) }
+    }
+
+    /// For how long the machine slept, ms; nothing when it is about something else.
+    #[must_use]
+    pub fn asleep_ms(&self) -> Option<i64> {
+        let seconds = self.value.strip_suffix(" s").filter(|_| self.topic == Topic::Asleep)?;
+        seconds.parse::<i64>().ok().filter(|seconds| *seconds >= 0)?.checked_mul(1_000)
     }
 }

@@ -48,6 +48,20 @@ fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
 }
 
 #[test]
+fn sleep_is_no_silence() {
+    let mut s = at_work();
+    s.say("let me see");
+    s.wait(3);
+    s.put(Line::new(0, Annotation::asleep(28_800_000)).by(Source::Runtime));
+    check(&s, 28_800 + 590, &[]);
+    check(&s, 28_800 + 600, &[Stuck]);
+    s.wait(28_800);
+    s.say("still here");
+    check(&s, 599, &[]);
+    check(&s, 601, &[Stuck]);
+}
+
+#[test]
 fn a_command_a_sub_agent_and_a_question_may_take_their_time_another_tool_half_an_hour() {
     for tool in [ToolKind::Execute, ToolKind::Subagent, ToolKind::Question] {
         let mut s = at_work();

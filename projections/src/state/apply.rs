@@ -189,6 +189,7 @@ impl SessionState {
                 if note.topic == Topic::Cwd && event.source != Source::Hook && self.session.began_in.is_none() {
                     self.session.began_in = Some(note.value.clone());
                 }
+                self.asleep_ms += note.asleep_ms().unwrap_or(0);
                 self.annotate(note.topic, &note.value);
             }
             Payload::Signal(signal) => self.apply_signal(event, signal, at, out),
@@ -253,7 +254,8 @@ impl SessionState {
             | Topic::Screen
             | Topic::Trace
             | Topic::Label
-            | Topic::Mark => {}
+            | Topic::Mark
+            | Topic::Asleep => {}
         }
     }
 

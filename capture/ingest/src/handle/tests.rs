@@ -2,6 +2,9 @@ use super::*;
 use crate::ChangeReply;
 use events::{ApprovalId, SessionId};
 
+/// Longer than any machine takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// An input that holds a reply.
 fn label(reply: ChangeReply) -> IngestInput {
     IngestInput::Label(SessionId::from_bits(1), Vec::new(), reply)
@@ -39,13 +42,13 @@ fn senders_get_room_in_the_order_in_which_they_came() {
         let handle = handle.clone();
         move || handle.send(waits(3))
     });
-    let taken: Vec<u128> = (0..3).map(|_| number(&inputs.recv(None).unwrap().unwrap())).collect();
+    let taken: Vec<u128> = (0..3).map(|_| number(&inputs.recv(PATIENCE).unwrap().unwrap())).collect();
     assert_eq!(taken, [1, 2, 3]);
     runtime.block_on(task).unwrap();
     thread.join().unwrap().unwrap();
-    assert!(inputs.recv(Some(Duration::from_millis(1))).unwrap().is_none());
+    assert!(inputs.recv(Duration::from_millis(1)).unwrap().is_none());
     drop(handle);
-    assert!(inputs.recv(None).is_err());
+    assert!(inputs.recv(PATIENCE).is_err());
 }
 
 #[test]

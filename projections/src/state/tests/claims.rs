@@ -2,7 +2,7 @@
 
 use super::*;
 use PromptOrigin::Wakeup;
-use Source::{Hook, Process, Pty, Registry, Transcript};
+use Source::{Hook, Process, Pty, Registry, Runtime, Transcript};
 use State::{Running, Waiting, WaitingApproval};
 
 #[test]
@@ -39,6 +39,25 @@ fn long_silence_with_no_process_known_is_unknown() {
             "701 turn 1 completed",
             "701 waiting turn_complete",
         ],
+    );
+}
+
+#[test]
+fn sleep_is_no_silence() {
+    let asleep = |seconds: i64| said(Annotation::asleep(seconds * 1_000)).by(Runtime);
+    check(
+        // Eight hours from the third second on.
+        &[on(0.0, prompt("go")), on(3.0, asleep(28_800)), until(29_399.0)],
+        &["0 turn 1 by prompt", "0 running thinking"],
+    );
+    check(
+        &[on(0.0, prompt("go")), on(3.0, asleep(28_800)), until(29_401.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "29400 unknown lost"],
+    );
+    // What is said afterwards counts from there.
+    check(
+        &[on(0.0, prompt("go")), on(3.0, asleep(600)), on(700.0, message("m", "on", None)), until(1_301.0)],
+        &["0 turn 1 by prompt", "0 running thinking", "1300 unknown lost"],
     );
 }
 

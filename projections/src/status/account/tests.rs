@@ -36,6 +36,7 @@ fn told(conversation: &Conversation, held: &[StandingClaim], process: Process) -
     let case = StatusInputs {
         conversation,
         conversation_at: NOW.plus_ms(-5000),
+        asleep_ms: 0,
         may_have_ended: false,
         claims: held,
         process,
@@ -81,6 +82,7 @@ fn every_rule_is_named() {
     let case = StatusInputs {
         conversation: &talk,
         conversation_at: long_ago,
+        asleep_ms: 0,
         may_have_ended: false,
         claims: &[],
         process: Process::Unseen,
