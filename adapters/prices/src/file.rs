@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::{CallTokens, names::key};
+use crate::{
+    CallTokens,
+    names::{FAST, key},
+};
 
 /// Why a price table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +49,11 @@ pub(crate) struct PriceStep {
 }
 
 impl PriceStep {
+    fn times(&self, factor: f64) -> Self {
+        let above = self.above.map(|(limit, rates)| (limit, rates.times(factor)));
+        Self { from_day: self.from_day, base: self.base.times(factor), above }
+    }
+
     /// What a call costs, billionths of a US dollar.
     pub(crate) fn cost_nano_usd(&self, tokens: &CallTokens) -> u64 {
         let request = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);
@@ -68,6 +76,13 @@ struct Rates {
 }
 
 impl Rates {
+    fn times(self, factor: f64) -> Self {
+        let Self { input, output, cache_read, cache_write, cache_write_hour, thinking } = self;
+        let [input, output, cache_read, cache_write, cache_write_hour, thinking] =
+            [input, output, cache_read, cache_write, cache_write_hour, thinking].map(|rate| rate * factor);
+        Self { input, output, cache_read, cache_write, cache_write_hour, thinking }
+    }
+
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -108,6 +123,8 @@ struct ModelForm {
     _vendor: Option<String>,
     #[serde(default)]
     aliases: Vec<Spanned<String>>,
+    /// How many times as much fast processing costs.
+    fast: Option<Spanned<f64>>,
     #[serde(default)]
     price: Vec<StepForm>,
 }
@@ -198,6 +215,11 @@ impl PriceFile {
             }
             if steps.is_empty() {
                 return Err(PriceError { line, reason: format!("`{}` has no prices", model.name.get_ref()) });
+            }
+            if let Some(fast) = &model.fast {
+                let times = checked(fast, text)?;
+                let names = names.iter().map(|name| format!("{name}{FAST}")).collect();
+                models.push(PricedModel { names, steps: steps.iter().map(|step| step.times(times)).collect() });
             }
             models.push(PricedModel { names, steps });
         }

@@ -95,10 +95,10 @@ impl Prices {
     }
 }
 
-/// The name of a model by which differently written names of it are compared: without a date, a path or a variant.
+/// The name of a model by which differently written names of it are compared: without a date, a path, a variant or a speed.
 #[must_use]
 pub fn plain_name(model: &str) -> String {
-    names::candidates(model).last().unwrap_or_default()
+    names::shortest(model)
 }
 
 /// The prices of one model over time.

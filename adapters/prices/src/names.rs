@@ -8,6 +8,8 @@
 //! 3. A date at the end is dropped: `-20251101`, `-2025-12-11`.
 //! 4. `-latest` at the end is dropped.
 //!
+//! `-fast` at the end is fast processing, which has a price of its own; what stands before it is read by the same rules.
+//!
 //! Nothing else is guessed: a model that is new is unknown, though its name begins like an old one's.
 
 /// The vendors in names of Amazon Bedrock (its documentation of model ids, November 2026).
@@ -15,6 +17,9 @@ const VENDORS: [&str; 10] =
     ["amazon", "anthropic", "cohere", "deepseek", "meta", "minimax", "mistral", "moonshot", "openai", "qwen"];
 /// What says how hard a model was told to think.
 const EFFORTS: [&str; 6] = ["-thinking", "-minimal", "-low", "-medium", "-high", "-xhigh"];
+
+/// The end of the name of a model that is processed fast.
+pub(crate) const FAST: &str = "-fast";
 
 /// The form in which names are compared.
 pub(crate) fn key(name: &str) -> String {
@@ -32,12 +37,27 @@ fn model_part(name: &str) -> String {
 /// The names under which a model may stand in the table, the surest first.
 pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
     let whole = key(name);
+    let (names, end) = match whole.strip_suffix(FAST) {
+        Some(standard) => (plain(name, standard), FAST),
+        None => (plain(name, &whole), ""),
+    };
+    names.map(|name| format!("{name}{end}")).into_iter()
+}
+
+/// The name of a model in its shortest form, however it is processed.
+pub(crate) fn shortest(name: &str) -> String {
+    let whole = key(name);
+    let [.., shortest] = plain(name, whole.strip_suffix(FAST).unwrap_or(&whole));
+    shortest
+}
+
+fn plain(name: &str, whole: &str) -> [String; 5] {
     let is_bedrock = without_vendor(&model_part(name)).is_some();
-    let unversioned = if is_bedrock { without_version(&whole) } else { &whole };
+    let unversioned = if is_bedrock { without_version(whole) } else { whole };
     let plain = without_effort(unversioned);
     let undated = without_date(plain);
     let bare = undated.strip_suffix("-latest").unwrap_or(undated);
-    [whole.as_str(), without_date(&whole), plain, undated, bare].map(str::to_owned).into_iter()
+    [whole, without_date(whole), plain, undated, bare].map(str::to_owned)
 }
 
 /// A Bedrock name without the region and the vendor that stand before it, `eu.anthropic.` or `anthropic.`; `None` when it is

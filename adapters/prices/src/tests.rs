@@ -86,6 +86,26 @@ fn long_requests_and_later_days_have_prices_of_their_own() {
 }
 
 #[test]
+fn fast_processing_has_a_price_of_its_own() {
+    let prices = Prices::shipped().unwrap();
+    let tokens = million(CallTokens { input: 1, output: 1, ..CallTokens::default() });
+    for (name, cost) in [
+        ("claude-opus-4-7-fast", Some(180.0)),
+        ("claude-opus-4-6-20260205-fast", Some(180.0)),
+        ("anthropic/claude-opus-5-fast", Some(60.0)),
+        ("claude-opus-4-8-fast", Some(60.0)),
+        ("claude-haiku-4-5-fast", None),
+    ] {
+        assert_eq!(usd(&prices, name, 20_800, tokens), cost, "{name}");
+    }
+    assert_eq!(plain_name("claude-opus-5-fast"), plain_name("claude-opus-5"));
+    let own = "[[model]]\nname = \"house\"\nfast = 3\n[[model.price]]\ninput = 1\noutput = 2\n";
+    let prices = prices.with(own).unwrap();
+    assert_eq!(usd(&prices, "house-fast", 1, tokens), Some(9.0));
+    assert_eq!(usd(&prices, "house", 1, tokens), Some(3.0));
+}
+
+#[test]
 fn models_of_the_user_replace_those_of_the_table() {
     let own = "[[model]]\nname = \"claude-opus-5.5\"\n[[model.price]]\ninput = 1\noutput = 2\n\n\
                [[model]]\nname = \"house\"\naliases = [\"house-large\"]\n[[model.price]]\nfrom = \"2026-01-01\"\n\

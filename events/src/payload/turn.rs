@@ -179,7 +179,7 @@ data! {
         /// The provider's id of the message or response they were spent on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
-        /// Model.
+        /// Model, with `-fast` at the end where it was processed fast at a price of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// Input tokens that no cache served.

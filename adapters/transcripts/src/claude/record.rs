@@ -195,6 +195,9 @@ pub(super) struct ClaudeTokens<'a> {
     pub cache_creation_input_tokens: Option<u64>,
     pub cache_creation: Option<CacheCreation>,
     pub output_tokens_details: Option<OutputDetails>,
+    /// `fast` or `standard`.
+    #[serde(borrow)]
+    pub speed: Option<&'a RawValue>,
     /// The calls that the answer took. Those of another type than `message` are not in the sums above.
     #[serde(borrow)]
     pub iterations: Option<&'a RawValue>,
@@ -230,6 +233,12 @@ impl<'a> ClaudeTokens<'a> {
             is_further.then(|| Some((index, named, serde_json::from_str(call.get()).ok()?))).flatten()
         };
         calls.unwrap_or_default().into_iter().enumerate().filter_map(call).collect()
+    }
+
+    /// The name under which the tokens are counted: fast processing has a price of its own.
+    pub(super) fn counted_as(self, model: Option<String>) -> Option<String> {
+        let is_fast = self.speed.is_some_and(|speed| speed.get() == r#""fast""#);
+        model.map(|model| if is_fast { format!("{model}-fast") } else { model })
     }
 
     /// Input, output, cache read, cache write.

@@ -198,7 +198,7 @@ fn calls_that_an_answer_took_beside_its_own_are_counted() {
         call("message", "", 600),
     ];
     let line = format!(
-        r#"@assistant {{"message":{{"id":"m","model":"claude-sonnet-4-6","content":"ok","stop_reason":"end_turn","usage":{{"input_tokens":1000,"output_tokens":100,"iterations":[{}]}}}}}}"#,
+        r#"@assistant {{"message":{{"id":"m","model":"claude-opus-5","content":"ok","stop_reason":"end_turn","usage":{{"input_tokens":1000,"output_tokens":100,"speed":"fast","iterations":[{}]}}}}}}"#,
         calls.join(",")
     );
     let expected = [
@@ -212,7 +212,7 @@ fn calls_that_an_answer_took_beside_its_own_are_counted() {
         Payload::UsageReported(usage) => usage.model.clone(),
         _ => None,
     });
-    assert_eq!(models.collect::<Vec<_>>(), ["claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-4-6"]);
+    assert_eq!(models.collect::<Vec<_>>(), ["claude-opus-5-fast", "claude-opus-4-7", "claude-opus-5"]);
     check(&line, &expected);
 }
 

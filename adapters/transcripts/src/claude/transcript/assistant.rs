@@ -108,7 +108,7 @@ impl TranscriptDecoder {
             (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
             // Without an id of its own a message is its line.
             (Some(tokens), None) if !synthetic => {
-                let usage = reported(None, model, tokens.counts(), tokens.details(), line.cost_usd);
+                let usage = reported(None, tokens.counted_as(model), tokens.counts(), tokens.details(), line.cost_usd);
                 self.emit(&line, record, &owner, EXTRA + 2, usage, None, out);
             }
             (Some(_) | None, _) => {}
@@ -140,13 +140,13 @@ impl TranscriptDecoder {
             event.created_at = self.time_of(line);
             out.push(event);
         };
-        let usage = reported(Some(id.clone()), model.clone(), most, tokens.details(), line.cost_usd);
+        let usage = reported(Some(id.clone()), tokens.counted_as(model.clone()), most, tokens.details(), line.cost_usd);
         report(Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
         for (index, call, tokens) in tokens.further_calls() {
             let name = format!("{id}/{}/{index}", &*call.kind);
             let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
             let model = call.model.map(Text::into_string).or_else(|| model.clone());
-            report(identity, reported(Some(name), model, tokens.counts(), tokens.details(), None));
+            report(identity, reported(Some(name), tokens.counted_as(model), tokens.counts(), tokens.details(), None));
         }
         self.carried.counted = Some(id);
         self.carried.counted_tokens = Some(most);
