@@ -159,7 +159,8 @@ impl Writer {
                     hour,
                     thinking,
                     usage.cost_nano_usd.map(count),
-                    entry.is_first
+                    // What is billed beside tokens is no call of a model.
+                    entry.is_first && counts != [0; 6]
                 ])
             })
             .map_err(failed)?;

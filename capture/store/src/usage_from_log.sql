@@ -13,5 +13,7 @@ SELECT session, position, created_at, ifnull(data ->> '$.model', ''),
   CAST(min(max(ifnull(data ->> '$.thinking_tokens', 0), 0), 281474976710656) AS INTEGER),
   CAST(min(max(data ->> '$.cost_nano_usd', 0), 281474976710656) AS INTEGER),
   row_number() OVER (PARTITION BY session, ifnull(data ->> '$.message_id', position) ORDER BY position) = 1
+    AND ifnull(data ->> '$.input_tokens', 0) + ifnull(data ->> '$.output_tokens', 0)
+      + ifnull(data ->> '$.cache_read_tokens', 0) + ifnull(data ->> '$.cache_write_tokens', 0) > 0
 FROM reported
 WHERE json_array_length(data, '$.quotas') IS NULL AND data ->> '$.account' IS NULL;

@@ -198,10 +198,14 @@ pub(super) struct ClaudeTokens<'a> {
     /// `fast` or `standard`.
     #[serde(borrow)]
     pub speed: Option<&'a RawValue>,
+    pub server_tool_use: Option<ServerTools>,
     /// The calls that the answer took. Those of another type than `message` are not in the sums above.
     #[serde(borrow)]
     pub iterations: Option<&'a RawValue>,
 }
+
+/// What the API asks for a search of the web: 10 dollars for a thousand (Anthropic's pricing, 2026-11).
+const SEARCH_NANO_USD: u64 = 10_000_000;
 
 /// What names a call that an answer took.
 #[derive(Debug, Deserialize)]
@@ -216,6 +220,12 @@ pub(super) struct FurtherCall<'a> {
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct CacheCreation {
     pub ephemeral_1h_input_tokens: Option<u64>,
+}
+
+/// What the API did for the model and bills beside the tokens.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct ServerTools {
+    pub web_search_requests: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -233,6 +243,12 @@ impl<'a> ClaudeTokens<'a> {
             is_further.then(|| Some((index, named, serde_json::from_str(call.get()).ok()?))).flatten()
         };
         calls.unwrap_or_default().into_iter().enumerate().filter_map(call).collect()
+    }
+
+    /// What its searches of the web cost, if there were any.
+    pub(super) fn searches_nano_usd(self) -> Option<u64> {
+        let searches = self.server_tool_use?.web_search_requests.filter(|searches| *searches > 0)?;
+        Some(searches.saturating_mul(SEARCH_NANO_USD))
     }
 
     /// The name under which the tokens are counted: fast processing has a price of its own.

@@ -198,7 +198,7 @@ fn calls_that_an_answer_took_beside_its_own_are_counted() {
         call("message", "", 600),
     ];
     let line = format!(
-        r#"@assistant {{"message":{{"id":"m","model":"claude-opus-5","content":"ok","stop_reason":"end_turn","usage":{{"input_tokens":1000,"output_tokens":100,"speed":"fast","iterations":[{}]}}}}}}"#,
+        r#"@assistant {{"message":{{"id":"m","model":"claude-opus-5","content":"ok","stop_reason":"end_turn","usage":{{"input_tokens":1000,"output_tokens":100,"speed":"fast","server_tool_use":{{"web_search_requests":100}},"iterations":[{}]}}}}}}"#,
         calls.join(",")
     );
     let expected = [
@@ -206,13 +206,14 @@ fn calls_that_an_answer_took_beside_its_own_are_counted() {
         "usage.reported m 1000 100 0 0",
         "usage.reported m/advisor_message/1 150000 8 0 0",
         "usage.reported m/compaction/2 180000 8 0 0",
+        "usage.reported m/web_search 0 0 0 0",
     ];
     let out = decode(&transcript(OWN), whole_lines(&line).as_bytes());
     let models = out.events.iter().filter_map(|event| match &event.payload {
         Payload::UsageReported(usage) => usage.model.clone(),
         _ => None,
     });
-    assert_eq!(models.collect::<Vec<_>>(), ["claude-opus-5-fast", "claude-opus-4-7", "claude-opus-5"]);
+    assert_eq!(models.collect::<Vec<_>>(), ["claude-opus-5-fast", "claude-opus-4-7", "claude-opus-5", "claude-opus-5"]);
     check(&line, &expected);
 }
 

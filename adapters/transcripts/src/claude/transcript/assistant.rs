@@ -148,6 +148,12 @@ impl TranscriptDecoder {
             let model = call.model.map(Text::into_string).or_else(|| model.clone());
             report(identity, reported(Some(name), tokens.counted_as(model), tokens.counts(), tokens.details(), None));
         }
+        if let Some(cost) = tokens.searches_nano_usd() {
+            let name = format!("{id}/web_search");
+            let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
+            let usage = UsageReported { cost_nano_usd: Some(cost), ..reported(Some(name), model, [0; 4], [0; 2], None) };
+            report(identity, usage);
+        }
         self.carried.counted = Some(id);
         self.carried.counted_tokens = Some(most);
     }

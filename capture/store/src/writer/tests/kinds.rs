@@ -60,6 +60,7 @@ fn payloads() -> Vec<Payload> {
             url: text(),
             input: text(),
             cut: true,
+            masked: true,
             excerpt: None,
             cwd: text(),
             dialog: Some(Box::default()),
