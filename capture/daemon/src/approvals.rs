@@ -42,7 +42,7 @@ use crate::{runs::Runs, supervisor::Supervisor};
 
 use accepted_answers::{accepts_decisions, route_of};
 use blocking::BlockingPool;
-use decision::not_known_whole;
+use decision::why_not_allowed;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
 use pending::{KnownSince, PendingApprovals, PendingSummary};
@@ -189,8 +189,9 @@ impl ApprovalBroker {
     /// Why nothing was decided, or why the agent was not answered.
     pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
-        if decision.revision.as_ref().is_some_and(|shown| *shown != revision_of(&approval)) && is_pending(&approval) {
-            return Err(Refusal::Conflict("the request changed since it was shown; check it and decide again".into()));
+        let is_shown = |shown: &String| request_part(shown) == revision_of(&approval);
+        if !decision.revision.as_ref().is_none_or(is_shown) && is_pending(&approval) {
+            return Err(Refusal::Conflict(CHANGED.into()));
         }
         let rule = if decision.rule { Some(self.checked_rule(&approval).await?) } else { None };
         let decided = self.decide_one(&approval, decision).await;
@@ -387,8 +388,13 @@ impl ApprovalBroker {
     /// An approval as it is shown. A suggested rule has to be looked up.
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
+        let mut revision = revision_of(&approval);
         let (answer, unanswerable) = match self.route_now(&approval, &standing) {
-            Some(Ok(route)) => (Some(route), None),
+            Some(Ok(RouteNow::Waiting(via))) => (Some(via), None),
+            Some(Ok(RouteNow::Dialog(mark))) => {
+                revision = with_dialog(&revision, &mark);
+                (Some(DecidedVia::Keys), None)
+            }
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
@@ -396,9 +402,9 @@ impl ApprovalBroker {
         // Files that are not hashed yet may be any.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
-            revision: revision_of(&approval),
+            revision,
             same_as: Vec::new(),
-            cannot_allow: not_known_whole(&approval).filter(|_| answer.is_some()),
+            cannot_allow: why_not_allowed(&approval).filter(|_| answer.is_some()),
             answer,
             unanswerable,
             files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
@@ -411,15 +417,16 @@ impl ApprovalBroker {
     }
 
     /// How a decision made now would reach the agent, or why it would not; `None` for one that is closed.
-    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<Result<DecidedVia, String>> {
+    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<Result<RouteNow, String>> {
         if approval.state != ApprovalState::Pending {
             return None;
         }
         if standing.waits_for_person {
-            return accepts_decisions(approval).then(|| Ok(route_of(approval)));
+            return accepts_decisions(approval).then(|| Ok(RouteNow::Waiting(route_of(approval))));
         }
-        let by_keys = dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys);
-        Some(by_keys.map_err(|why| not_known_whole(approval).unwrap_or(why)))
+        let dialog = dialog_of(&self.shared.runs, approval, standing.is_alone);
+        let by_keys = dialog.map(|(_, mark)| RouteNow::Dialog(mark));
+        Some(by_keys.map_err(|why| why_not_allowed(approval).unwrap_or(why)))
     }
 }
 
@@ -435,6 +442,26 @@ pub(crate) fn risk_of(approval: &Approval) -> Option<&'static str> {
     let excerpt = excerpt.map(|excerpt| excerpt.joined());
     let (paths, url) = (&approval.paths, approval.url.as_deref());
     monitor::risk(&RiskRequest { command: approval.command.as_deref().or(excerpt.as_deref()).or(seen), paths, url })
+}
+
+/// How a decision would reach the agent.
+enum RouteNow {
+    /// By what waits for it.
+    Waiting(DecidedVia),
+    /// By keys that answer the dialog with this mark.
+    Dialog(String),
+}
+
+const CHANGED: &str = "the request changed since it was shown; check it and decide again";
+
+/// Names what a request says together with the dialog that keys would answer.
+fn with_dialog(revision: &str, mark: &str) -> String {
+    format!("{revision}.{mark}")
+}
+
+/// What of a revision names the request, whatever dialog stands for it.
+fn request_part(revision: &str) -> &str {
+    revision.split_once('.').map_or(revision, |(request, _)| request)
 }
 
 /// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.

@@ -20,12 +20,18 @@ use crate::{asked, display::show, markdown, safe, style, syntax::Painter};
 pub struct Question {
     /// Its words, by which it is answered.
     pub question: String,
+    /// What it is about, in a word.
+    #[serde(default)]
+    pub header: String,
     /// What can be chosen; empty for a free answer.
     #[serde(default)]
     pub options: Vec<QuestionOption>,
     /// Whether several can be chosen.
     #[serde(default, rename = "multiSelect")]
     pub is_multiple: bool,
+    /// What else it says.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// One of the answers to choose from.
@@ -36,6 +42,17 @@ pub struct QuestionOption {
     /// What it means; empty when the agent does not say.
     #[serde(default)]
     pub description: String,
+    /// What else it says.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// The option that is meant by its number, as it stands before it.
+#[must_use]
+pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let number = text.parse::<usize>().ok().filter(|_| is_number)?;
+    number.checked_sub(1).filter(|index| *index < options.len())
 }
 
 /// The questions of a request; empty when it asks for something else.
@@ -45,7 +62,9 @@ pub fn questions(approval: &Approval) -> Vec<Question> {
     struct QuestionsInput {
         questions: Vec<Question>,
     }
-    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
+    // Any tool may have a field of this name.
+    let input = approval.input.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Question));
+    let input = input.and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     input.map(|input| input.questions).unwrap_or_default()
 }
 
@@ -56,12 +75,15 @@ pub fn headline(approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
     let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
     let shown = subject.map_or(0, |subject| subject.chars().count());
+    // The arguments are the model's words.
+    let tool = approval.tool.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Mcp));
+    let tool = tool.map(|tool| format!("{} ", safe(tool))).unwrap_or_default();
     let more = match &approval.excerpt {
         Some(excerpt) => format!(" … ({} bytes in all)", excerpt.bytes),
         None if whole > shown => format!(" … ({} more characters)", whole - shown),
         None => String::new(),
     };
-    format!("{kind}: {}{more}{}", safe(subject.unwrap_or("?")), extras(approval))
+    format!("{kind}: {tool}{}{more}{}", safe(subject.unwrap_or("?")), extras(approval))
 }
 
 fn extras(approval: &Approval) -> String {
@@ -88,6 +110,21 @@ fn fields(approval: &Approval) -> Map<String, Value> {
     input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default()
 }
 
+/// Where and with what a request would be carried out, line by line: the tool, the directory, the address, the files, what
+/// confines it.
+#[must_use]
+pub fn surroundings(approval: &Approval) -> String {
+    let fields = [
+        ("tool", &approval.tool),
+        ("in", &approval.cwd),
+        ("url", &approval.url),
+        ("sandbox", &approval.sandbox),
+    ];
+    let paths = approval.paths.iter().map(|path| ("file", path.as_str()));
+    let fields = fields.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    fields.chain(paths).map(|(name, value)| format!("{name:>9}  {}\n", safe(value))).collect()
+}
+
 /// The exact request, or what is known of it, and what the agent says would come of it.
 #[must_use]
 pub fn exact(approval: &Approval) -> String {
@@ -107,10 +144,11 @@ fn requested(approval: &Approval) -> String {
         let asked: String = questions.iter().map(question).collect();
         return asked + &others(&fields, &["questions"]);
     }
-    if let Some(plan) = text(&fields, &["plan"]) {
+    if let Some(plan) = text(&fields, &["plan"]).filter(|_| approval.kind == Some(ApprovalKind::Plan)) {
         return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
     }
-    if let Some(edit) = edit(&fields, name, approval.cwd.as_deref()) {
+    let changes = matches!(approval.kind, Some(ApprovalKind::Edit | ApprovalKind::Write));
+    if let Some(edit) = edit(&fields, name, approval.cwd.as_deref()).filter(|_| changes) {
         return edit;
     }
     match (input, approval.excerpt.as_deref()) {
@@ -154,14 +192,16 @@ pub fn options_hint(approval: &Approval) -> String {
 /// A question with its options.
 fn question(question: &Question) -> String {
     let several = if question.is_multiple { " (several can be chosen)" } else { "" };
-    let mut text = format!("\nquestion{several}:\n{}", markdown::painted(&indented(&question.question)));
+    let header = if question.header.is_empty() { String::new() } else { format!(" about {}", safe(&question.header)) };
+    let mut text = format!("\nquestion{header}{several}:\n{}", markdown::painted(&indented(&question.question)));
     for (index, option) in question.options.iter().enumerate() {
         let label = style::painted(&safe(&option.label), style::CYAN);
         let description =
             if option.description.is_empty() { String::new() } else { format!("  {}", safe(&option.description)) };
         text += &format!("    {:>2}  {label}{description}\n", index + 1);
+        text += &others(&option.more, &[]);
     }
-    text
+    text + &others(&question.more, &[])
 }
 
 /// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write`, of

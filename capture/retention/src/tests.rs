@@ -56,6 +56,7 @@ impl Service {
             processes: Box::new(NoProcesses),
             clock: Arc::clone(&clock),
             wall: Arc::clone(&clock),
+            uptime: Box::new(ingest::Uptime::default),
             onlooker: Box::new(NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),

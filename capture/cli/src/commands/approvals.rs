@@ -23,7 +23,7 @@ use super::{
 };
 use crate::terminal::{
     self,
-    request::{block, exact, headline, options_hint, questions},
+    request::{block, exact, headline, options_hint, questions, surroundings},
     safe, wrapped,
 };
 use client::Client;
@@ -234,17 +234,8 @@ fn described(shown: &ApprovalView) -> String {
     if let Some(kind) = approval.kind {
         line("kind", kind.as_str());
     }
-    for (name, value) in [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url)] {
-        if let Some(value) = value {
-            line(name, &safe(value));
-        }
-    }
-    for path in &approval.paths {
-        line("file", &safe(path));
-    }
-    if let Some(sandbox) = &approval.sandbox {
-        line("sandbox", &safe(sandbox));
-    }
+    text += &surroundings(approval);
+    let mut line = |name: &str, value: &str| text += &format!("{name:>9}  {value}\n");
     if let Some(risk) = &shown.risk {
         line("risk", risk);
     }
@@ -328,7 +319,8 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let rule =
         (arguments.scope == GrantScope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
     let decision = Verdict::Allow;
-    let request = DecisionRequest { decision, message: None, scope, answers, revision: None, rule: false };
+    let revision = Some(shown.revision.clone());
+    let request = DecisionRequest { decision, message: None, scope, answers, revision, rule: false };
     decide(context, &client, &shown, &request)?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
@@ -361,7 +353,8 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     }
     let (decision, message) = (Verdict::Deny, arguments.message.clone());
     let (scope, answers) = (DecisionScope::Once, None);
-    let request = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
+    let revision = Some(shown.revision.clone());
+    let request = DecisionRequest { decision, message, scope, answers, revision, rule: false };
     decide(context, &client, &shown, &request)
 }
 

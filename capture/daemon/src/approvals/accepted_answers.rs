@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use agents::AgentAnswer;
 use api::approvals::Verdict;
-use events::{DecidedVia, Source};
+use events::{ApprovalKind, DecidedVia, Source};
 use hooks::delivery::answer::{accepts_allowance, can_express};
 use projections::Approval;
 use protocols as protocol;
+use serde::Deserialize;
 use server::Decision;
 
 /// How an answer reaches whoever waits for the decision on a request.
@@ -27,6 +28,47 @@ pub(super) fn is_expressible(approval: &Approval, answer: &AgentAnswer) -> bool 
         return protocol::can_express(approval.provider, tool, input, answer);
     }
     can_express(approval.provider, tool, input, answer)
+}
+
+/// Why a request's questions cannot be answered here, and what to do instead: an answer names its question by its words.
+pub(super) fn unanswerable_questions(approval: &Approval) -> Option<String> {
+    let questions = questions_of(approval);
+    let is_twice = |(index, question): (usize, &String)| questions[..index].contains(question);
+    questions.iter().enumerate().any(is_twice).then(|| {
+        "two of its questions have the same words, so an answer cannot tell them apart: answer in the agent itself, or \
+         deny it"
+            .into()
+    })
+}
+
+/// Why answers do not answer a request: they leave a question out, or are to another one.
+pub(super) fn wrong_answers(approval: &Approval, answers: &BTreeMap<String, String>) -> Option<String> {
+    let questions = questions_of(approval);
+    if questions.is_empty() {
+        return None;
+    }
+    let open = questions.iter().find(|question| !answers.contains_key(*question));
+    let foreign = answers.keys().find(|question| !questions.contains(question));
+    match (open, foreign) {
+        (Some(open), _) => Some(format!("the question `{open}` is not answered: answer every question")),
+        (None, Some(foreign)) => Some(format!("`{foreign}` is not among its questions")),
+        (None, None) => None,
+    }
+}
+
+/// The words of the questions of a request; empty when it asks for something else, or in another form.
+fn questions_of(approval: &Approval) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct QuestionsInput {
+        questions: Vec<OneQuestion>,
+    }
+    #[derive(Deserialize)]
+    struct OneQuestion {
+        question: String,
+    }
+    let input = approval.input.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Question));
+    let input = input.and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
+    input.into_iter().flat_map(|input| input.questions).map(|one| one.question).collect()
 }
 
 pub(super) const fn allowance(rewrite: Option<String>, answers: Option<BTreeMap<String, String>>) -> AgentAnswer {

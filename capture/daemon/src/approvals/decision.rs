@@ -14,12 +14,15 @@ use terminal::host::frame::DialogAnswer;
 use tokio::sync::{OnceCell, oneshot};
 
 use super::{
-    ApprovalBroker, FileView,
-    accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of},
+    ApprovalBroker, CHANGED, FileView,
+    accepted_answers::{
+        accepts_decisions, answer_of, is_expressible, route_of, unanswerable_questions, wrong_answers,
+    },
     dialog::{dialog_of, is_cut_off},
     files::FileMarks,
     grants::Grant,
     pending::PendingApproval,
+    revision_of, with_dialog,
 };
 
 /// A decision on an approval that is claimed for it.
@@ -232,7 +235,7 @@ impl ApprovalBroker {
         if self.shared.stopping.is_cancelled() {
             return Err(stopping());
         }
-        if let Some(why) = not_known_whole(approval).filter(|_| decision.verdict == Verdict::Allow) {
+        if let Some(why) = why_not_allowed(approval).filter(|_| decision.verdict == Verdict::Allow) {
             return conflict(why);
         }
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
@@ -250,6 +253,9 @@ impl ApprovalBroker {
         let is_question = approval.kind == Some(ApprovalKind::Question);
         if is_question && decision.verdict == Verdict::Allow && decision.answers.is_none() {
             return conflict("this request is a question: answer it with --answer");
+        }
+        if let Some(why) = decision.answers.as_ref().and_then(|answers| wrong_answers(approval, answers)) {
+            return conflict(why);
         }
         if decision.answers.is_some() && !is_question {
             return conflict("this request is not a question, so --answer does not apply");
@@ -282,6 +288,16 @@ impl ApprovalBroker {
             );
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
+        // The same words may be above another change.
+        let shown = with_dialog(&revision_of(approval), &mark);
+        if decision.verdict == Verdict::Allow && decision.revision.as_ref() != Some(&shown) {
+            return conflict(if decision.revision.is_some() {
+                CHANGED
+            } else {
+                "keys would answer this request: send the `revision` with which it was shown, so that no other dialog is \
+                 answered"
+            });
+        }
         let answer = match decision.verdict {
             Verdict::Allow => DialogAnswer::AllowOnce,
             Verdict::Deny => DialogAnswer::Deny,
@@ -331,9 +347,9 @@ pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
 }
 
-/// Why a request cannot be allowed here, and what to do instead, when not all of it is known: it is too long, its secrets
-/// were removed, or its dialog shows only its beginning.
-pub(super) fn not_known_whole(approval: &Approval) -> Option<String> {
+/// Why a request cannot be allowed here, and what to do instead: not all of it is known, because it is too long, its secrets
+/// were removed or its dialog shows only its beginning; or its questions cannot be told apart.
+pub(super) fn why_not_allowed(approval: &Approval) -> Option<String> {
     if let Some(excerpt) = &approval.excerpt {
         return Some(format!(
             "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent \
@@ -349,10 +365,12 @@ pub(super) fn not_known_whole(approval: &Approval) -> Option<String> {
                 .into(),
         );
     }
-    is_cut_off(approval).then(|| {
-        "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
-         answer there, or deny it"
-            .into()
+    unanswerable_questions(approval).or_else(|| {
+        is_cut_off(approval).then(|| {
+            "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
+             answer there, or deny it"
+                .into()
+        })
     })
 }
 

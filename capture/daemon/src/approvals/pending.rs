@@ -11,7 +11,7 @@ use tokio::sync::{OnceCell, oneshot};
 use super::{
     HookWait,
     accepted_answers::route_of,
-    decision::not_known_whole,
+    decision::why_not_allowed,
     files::FileMarks,
     grants::{Grant, Grants},
     judge::Judged,
@@ -228,7 +228,7 @@ impl PendingApprovals {
     /// decision that is under way. Nor for a request that cannot be allowed here, because its own dialog shows all of it.
     pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
         let is_claimed = self.get(&approval.id).is_some_and(|pending| pending.claimed);
-        let is_decidable = not_known_whole(approval).is_none() || route_of(approval) == DecidedVia::Protocol;
+        let is_decidable = why_not_allowed(approval).is_none() || route_of(approval) == DecidedVia::Protocol;
         let hook = approval.delivery.as_ref().and_then(|delivery| self.hooks.get_mut(delivery));
         hook.is_some_and(|hook| {
             hook.left_to_person = hook.people && is_decidable;

@@ -400,7 +400,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
 }
 
 #[test]
-fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied() {
+fn a_request_that_is_why_not_allowed_is_left_to_the_agent_and_can_only_be_denied() {
     for provider in [Provider::Claude, Provider::Codex, Provider::Qwen] {
         let mut around = BrokerFixture::new();
         let mut asked = approval(1, "ok ls", provider);
@@ -449,7 +449,7 @@ fn what_a_driver_asks_without_all_of_its_bytes_can_only_be_denied() {
 }
 
 #[test]
-fn a_dialog_that_says_it_shows_only_a_beginning_is_not_known_whole() {
+fn a_dialog_that_says_it_shows_only_a_beginning_is_why_not_allowed() {
     let seen = |subject: &str, command: Option<&str>| {
         let mut asked = approval(1, "", Provider::Claude);
         (asked.command, asked.input) = (command.map(str::to_owned), None);

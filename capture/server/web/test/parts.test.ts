@@ -93,6 +93,22 @@ test("nothing of an input is left out, whatever its shape", () => {
     for (const leaf of leaves(input)) for (const line of leaf.split("\n")) assert.ok(shown.includes(line), `${JSON.stringify(input)}: ${line}`);
   }
   assert.equal(readable(request(approval({ input: "not json" }))), "not json");
+  // A number that no page can hold, and one that is read as another.
+  for (const number of ["9007199254740993", "0.10000000000000000555", "1e400"]) {
+    const input = `{"to_account":${number}}`;
+    assert.ok(readable(request(approval({ kind: "mcp", input }))).includes(number), number);
+  }
+});
+
+test("what is only seen on a screen is shown with its subject", () => {
+  const { body } = request(approval({ kind: "command", input: null, exact: false, question: "Do you want to proceed?", subject: "mv src /mnt/share" }));
+  assert.deepEqual(body, { kind: "other", text: "Do you want to proceed?\nmv src /mnt/share", whole: false });
+});
+
+test("another tool is no edit and no plan, whatever its fields are called", () => {
+  for (const input of [{ file_path: "README.md", old_string: "teh", new_string: "the" }, { path: ".env", content: "A=1" }, { plan: "read" }]) {
+    assert.equal(request(approval({ kind: "mcp", input: JSON.stringify(input) })).body.kind, "other");
+  }
 });
 
 test("questions are answered by option, by several, or by a text", () => {

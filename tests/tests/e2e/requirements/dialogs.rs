@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::{eventually, program::Server};
 
 use super::RequirementsMachine;
@@ -18,6 +18,10 @@ exec sleep 8888"#;
 
 /// A machine whose policy allows `ls`, with a run of the program that asks for it.
 fn asking(version: &str) -> (RequirementsMachine, Server, Value) {
+    asking_by(ASKER, version)
+}
+
+fn asking_by(asker: &str, version: &str) -> (RequirementsMachine, Server, Value) {
     let here = RequirementsMachine::new();
     let rules = here.root().join("config/capture/screen-rules");
     fs::create_dir_all(&rules).unwrap();
@@ -25,7 +29,7 @@ fn asking(version: &str) -> (RequirementsMachine, Server, Value) {
     here.save_policy("version = 1\npreset = \"read-only\"\n");
     let server = here.machine.serve();
     let key = here.root().join("key.txt");
-    here.done(&["run", "--detach", "--name", "one", "--", "sh", "-c", ASKER, version, key.to_str().unwrap()]);
+    here.done(&["run", "--detach", "--name", "one", "--", "sh", "-c", asker, version, key.to_str().unwrap()]);
     let asked = eventually("the dialog is seen", || {
         let list = server.client.json("/api/v1/approvals")?;
         list["approvals"].as_array()?.iter().find(|a| a["subject"] == "ls").cloned()
@@ -61,6 +65,38 @@ fn what_is_known_from_a_screen_is_allowed_with_the_whole_screen_in_sight() {
     let said = String::from_utf8(allowed.stderr).unwrap();
     // The dialog begins below its first line.
     assert!(allowed.status.success() && said.contains("│asker v1.0.0\n") && said.contains("│Proceed?\n"), "{said}");
+    assert_eq!(eventually("a key", || key(&here)), "31");
+}
+
+/// Asks to change a file, and once the file `$1.other` is there for another change of the same file.
+const CHANGES: &str = r#"stty raw -echo
+ask() { printf '\033[2J\033[Hasker v%s\r\n+--\r\n$ ls\r\n+ %s\r\nProceed?\r\n> 1. Yes\r\n  2. No' "$1" "$2"; }
+ask "$0" one
+while [ ! -e "$1.other" ]; do sleep 0.05; done
+ask "$0" two
+dd bs=1 count=1 2>/dev/null | od -An -tx1 > "$1"
+printf '\033[2J\033[Hinput:'
+exec sleep 8888"#;
+
+#[test]
+fn keys_answer_the_dialog_that_was_shown_and_not_one_with_the_same_subject() {
+    let (here, server, asked) = asking_by(CHANGES, "1.0.0");
+    let id = asked["id"].as_str().unwrap();
+    let revision = |view: &Value| view["revision"].as_str().unwrap().to_owned();
+    let view = || server.client.json(&format!("/api/v1/approvals/{id}"));
+    let first = eventually("keys can answer", || view().filter(|view| view["answer"] == "keys"));
+    fs::write(here.root().join("key.txt.other"), "").unwrap();
+    eventually("another change is asked for", || {
+        view().filter(|now| now["answer"] == "keys" && revision(now) != revision(&first))
+    });
+    for (old, why) in [(json!(revision(&first)), "changed since it was shown"), (Value::Null, "send the `revision`")] {
+        let body = json!({"decision": "allow", "revision": old});
+        let path = format!("/api/v1/approvals/{id}/decision");
+        let answer = server.client.send("POST", &path, Some(&body.to_string()), tests::PATIENCE).unwrap();
+        assert!(answer.status == 409 && answer.text().contains(why), "{} {}", answer.status, answer.text());
+    }
+    assert_eq!(key(&here), None, "a key was pressed");
+    here.done(&["approve", id]);
     assert_eq!(eventually("a key", || key(&here)), "31");
 }
 

@@ -7,7 +7,7 @@ use projections::Approval;
 use crate::{
     commands::{Failed, flush_typed, typed},
     terminal::{
-        request::{Question, QuestionOption, questions},
+        request::{Question, QuestionOption, numbered, questions},
         safe,
     },
 };
@@ -57,7 +57,9 @@ pub(super) fn answers(
     }
     let mut answers: BTreeMap<String, String> = BTreeMap::new();
     for one in given {
-        let named = questions.iter().find_map(|q| Some((q, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
+        // The words of one question may begin like those of another.
+        let named = questions.iter().filter_map(|q| Some((q, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
+        let named = named.max_by_key(|(question, _)| question.question.len());
         let (question, text) = match (named, questions.as_slice()) {
             (Some(named), _) => named,
             (None, [only]) => (only, one.as_str()),
@@ -81,7 +83,7 @@ pub(super) fn answers(
 /// The label of the option that is meant: by its number from 1, as it is shown, or by its words.
 fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<String, String> {
     let text = text.trim();
-    let by_number = text.parse::<usize>().ok().and_then(|number| question.options.get(number.checked_sub(1)?));
+    let by_number = numbered(&question.options, text).and_then(|index| question.options.get(index));
     let by_words = || question.options.iter().find(|option| option.label.eq_ignore_ascii_case(text));
     match by_number.or_else(by_words) {
         Some(option) => Ok(option.label.clone()),
@@ -101,14 +103,18 @@ fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<S
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
 
     fn question(multiple: bool) -> Question {
-        let option = |label: &str| QuestionOption { label: label.into(), description: String::new() };
+        let option = |label: &str| QuestionOption { label: label.into(), description: String::new(), more: Map::new() };
         Question {
             question: "Which colour?".into(),
+            header: String::new(),
             options: vec![option("Red"), option("Blue")],
             is_multiple: multiple,
+            more: Map::new(),
         }
     }
 
@@ -124,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_not_an_option_is_refused_unless_that_is_meant() {
-        for wrong in ["Purple", "0", "3", ""] {
+        for wrong in ["Purple", "0", "3", "+1", "01", ""] {
             let error = option_of(&question(false), wrong, false).unwrap_err();
             assert!(error.contains("1 Red, 2 Blue"), "{error}");
         }

@@ -242,7 +242,7 @@ fn remark(what: &DriveOutput<'_>) -> Option<String> {
 /// Asks the user at the terminal; what is asked for stands there whole. Gives whether one key does not allow it: it is
 /// longer than the screen, or `replaces` a question whose answer the user may be typing.
 pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
-    let whole = request::exact(approval);
+    let whole = request::surroundings(approval) + &request::exact(approval);
     let note = terminal::asked::asks_for_word(&whole, terminal::error_size(), replaces);
     let choices = if note.is_some() { "yes/No" } else { "y/N" };
     ask(&format!("{whole}\n{}Allow it once? [{choices}] ", note.as_deref().unwrap_or_default()));

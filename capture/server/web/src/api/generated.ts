@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: f0b271be76950d912d2d066d243c4a60a7d6e171ef25c5bc9c575bdf523f65ad
+// SHA-256 of its paths and components: 2659a7fc4626b4216f241a75defa3e60df9216f10ea4fc5b4c63e0c09dca9c20
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -2533,7 +2533,7 @@ export type ToolWaits = {
 };
 
 /** What an annotation is about. */
-export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace" | "mark");
+export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace" | "mark" | "asleep");
 
 /** One file of a session. */
 export type TranscriptView = {
@@ -2742,7 +2742,7 @@ export type UsageReported = {
   input_tokens?: number;
   /** The provider's id of the message or response they were spent on. */
   message_id?: string | null;
-  /** Model. */
+  /** Model, with `-fast` at the end where it was processed fast at a price of its own. */
   model?: string | null;
   /** Output tokens, thinking included. */
   output_tokens?: number;

@@ -2,7 +2,7 @@
 // only once the server confirmed it, and it is bound to the revision that was shown.
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ApiFailure, call, words } from "../api/client";
 import type { ApprovalState, Decision, OpenApproval } from "../api/routes";
 import { approvals, closed, row } from "../live/store";
@@ -91,7 +91,11 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
   const parsed = useMemo(() => request(approval), [approval]);
   const risk = useRisk(approval);
-  const held = risk !== null || isLong(parsed) || hasFolded(parsed, unfolded.value);
+  // Of what was read off a screen there may be more: the screen stands beside it, as it is now.
+  const isReadOff = approval.answer === "keys" && !approval.exact;
+  const screen = useSignal<string[] | null>(null);
+  const below = useSignal(true);
+  const held = risk !== null || isReadOff || below.value || isLong(parsed) || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
@@ -101,6 +105,18 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const { revision } = approval;
   const { ready, shown } = useReady([id, revision, queue, done === null, detail.value === null]);
+  useEffect(() => {
+    if (!isReadOff || detail.value === null) return undefined;
+    let isCurrent = true;
+    screen.value = null;
+    call("GET /api/v1/runs/{id}/screen", { path: { id: approval.session_id } })
+      .then((now) => isCurrent && (screen.value = now.lines))
+      .catch((cause: unknown) => isCurrent && (failed.value = cause));
+    return () => {
+      isCurrent = false;
+    };
+  }, [isReadOff, revision, detail.value === null]);
+  useLayoutEffect(() => watchBelow(card.current, (is) => (below.value = is)), [done === null, screen.value, parsed]);
   const live = connection.value === "live";
   const unanswerable = approval.unanswerable ?? null;
   const questions = parsed.body.kind === "questions" ? parsed.body.questions : null;
@@ -111,7 +127,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     const timer = setInterval(read, 2_000);
     return () => clearInterval(timer);
   }, [unanswerable === null, done === null]);
-  const usable = shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
+  const usable = (!isReadOff || screen.value !== null) && shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
 
   const decide = async (decision: "allow" | "deny"): Promise<void> => {
     if (!ready() || !usable) return;
@@ -220,6 +236,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
           )}
           {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
           {questions !== null && <Rest rest={parsed.rest} />}
+          {screen.value !== null && <SeenOnScreen lines={screen.value} />}
           {approval.cannot_allow != null && approval.excerpt == null && (
             <p class="census census-warns">
               <Icon name="warning" size={14} />
@@ -277,6 +294,39 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
       )}
     </article>
   );
+}
+
+/** The screen that a request was read from. */
+function SeenOnScreen({ lines }: { lines: string[] }) {
+  const filled = lines.reduce((last, line, index) => (line.trim() === "" ? last : index + 1), 0);
+  return (
+    <figure class="seen-on-screen">
+      <figcaption class="muted small">This is the agent’s screen. A key answers its dialog.</figcaption>
+      <pre class="exact" tabIndex={0} aria-label="the agent’s screen">
+        <Shown text={lines.slice(0, filled).join("\n")} strictness="reading" />
+      </pre>
+    </figure>
+  );
+}
+
+/** Tells whether a part of a request is out of sight where it is answered: below the edge of its box, or of the window. */
+function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void): (() => void) | undefined {
+  const button = card?.querySelector<HTMLElement>(".decide .allow");
+  if (card == null || button == null) return undefined;
+  const boxes = [...card.querySelectorAll<HTMLElement>(".request-body, .request-body *, .seen-on-screen .exact")];
+  const measure = (): void => {
+    const begins = Math.min(...boxes.map((box) => box.getBoundingClientRect().top));
+    const isCut = boxes.some((box) => box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY !== "visible");
+    tell(isCut || button.getBoundingClientRect().bottom - begins > window.innerHeight);
+  };
+  const observer = new ResizeObserver(measure);
+  observer.observe(card);
+  window.addEventListener("resize", measure);
+  measure();
+  return () => {
+    observer.disconnect();
+    window.removeEventListener("resize", measure);
+  };
 }
 
 function label(approval: OpenApproval, scope: Scope, held: boolean, asks: boolean): string {

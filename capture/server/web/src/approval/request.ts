@@ -33,11 +33,19 @@ export function request(approval: Source): Request {
   const body = bodyOf(approval, fields ?? {}, used);
   const said = typeof fields?.["description"] === "string" ? fields["description"] : null;
   if (said !== null) used.add("description");
+  // A number that this page cannot show as it was written: then the input is shown as it came.
+  if (fields !== null && !isReadExactly(approval.input ?? "", fields)) return { body, rest: [["input", approval.input ?? ""]], said };
   const rest = Object.entries(fields ?? {})
     .filter(([name, value]) => !used.has(name) && value !== null && value !== undefined)
     .map(([name, value]): [string, string] => [name, shown(value)]);
   if (body.kind === "questions") rest.push(...besides(fields ?? {}));
   return { body, rest, said };
+}
+
+/** Whether every number of an input is written as it was read. */
+function isReadExactly(input: string, value: unknown): boolean {
+  if (typeof value === "number") return input.split(/[^\d.eE+-]+/).includes(String(value)) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  return typeof value !== "object" || value === null || Object.values(value).every((part) => isReadExactly(input, part));
 }
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
@@ -99,7 +107,8 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
     if (Array.isArray(fields["command"])) used.delete("command");
     return { kind: "command", text: approval.command, whole: approval.exact };
   }
-  const files = changes(approval, fields, text, used);
+  // The fields of another tool may look like those of an edit.
+  const files = approval.kind === "edit" || approval.kind === "write" ? changes(approval, fields, text, used) : [];
   if (files.length > 0) return { kind: "changes", files };
   if (approval.url != null) {
     if (fields["url"] === approval.url) used.add("url");
@@ -107,7 +116,10 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
   }
   const input = approval.input ?? null;
   if (input !== null && Object.keys(fields).length === 0) return { kind: "other", text: input, whole: true };
-  return { kind: "other", text: approval.question ?? approval.subject ?? "", whole: input !== null };
+  // All that is known of an input stands in its fields.
+  if (input !== null) return { kind: "other", text: "", whole: true };
+  const seen = [approval.question, approval.subject].filter((part): part is string => typeof part === "string" && part !== "");
+  return { kind: "other", text: seen.join("\n"), whole: false };
 }
 
 function changes(approval: Source, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
@@ -125,7 +137,7 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
     const of = path();
     return [{ path: of, lines: difference(text(...BEFORE) ?? "", text(...AFTER) ?? "") }];
   }
-  const content = approval.kind === "mcp" ? null : text("content", "new_source", "file_text");
+  const content = text("content", "new_source", "file_text");
   if (content !== null) return [{ path: path(), lines: difference("", content), replaces: true }];
   return [];
 }
@@ -170,8 +182,8 @@ function questionsOf(fields: Fields): Question[] | null {
 }
 
 /** All that a person reads of a request, as one text: what is counted for hidden characters. */
-export function readable({ body, rest }: Request): string {
-  const pieces = rest.flat();
+export function readable({ body, rest, said }: Request): string {
+  const pieces = [said ?? "", ...rest.flat()];
   switch (body.kind) {
     case "command":
     case "plan":
@@ -188,10 +200,10 @@ export function readable({ body, rest }: Request): string {
       for (const file of body.files) pieces.push(file.path, ...file.lines.map((line) => line.text));
       break;
     case "questions":
-      for (const { question, options } of body.questions) pieces.push(question, ...options.map(({ label }) => label));
+      for (const { question, header, options } of body.questions) pieces.push(header ?? "", question, ...options.flatMap(({ label, description }) => [label, description ?? ""]));
       break;
   }
-  return pieces.join("\n");
+  return pieces.filter((piece) => piece !== "").join("\n");
 }
 
 /** What makes two requests equal for one decision. */
