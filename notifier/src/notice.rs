@@ -59,8 +59,9 @@ pub struct AnswerButtons {
     pub url: String,
     /// The token that allows it once; `None` for a request that deserves more than a tap.
     pub allow: Option<String>,
-    /// What a message has to show to the end for that button: the command.
-    pub command: String,
+    /// What a message has to say for that button: its title ends with it, or it is a line of the body. What the model or
+    /// the repository named stands before it.
+    pub sentence: String,
     /// The token that denies it.
     pub deny: String,
 }

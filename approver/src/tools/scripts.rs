@@ -51,8 +51,10 @@ pub(super) enum ValueKind {
     Branch,
     /// A branch, and no path.
     BranchOnly,
-    /// The name of a remote repository, and no address.
+    /// A name, for instance of a remote repository: no address and no path.
     Remote,
+    /// Environments of a test runner, with commas between them, of which every one is a usual one.
+    Environments,
 }
 
 /// The words of which names of scripts and targets may be made.
@@ -177,6 +179,23 @@ fn is_script(name: &str) -> bool {
         })
 }
 
+/// Whether a name is that of a usual environment of a test runner: `py311`, `py312-django`, `lint`.
+fn is_environment(name: &str) -> bool {
+    let is_python = |part: &str| {
+        let version = part.strip_prefix("pypy").or_else(|| part.strip_prefix("py"));
+        version.is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    };
+    let (python, rest): (Vec<&str>, Vec<&str>) = name.split('-').partition(|part| is_python(part));
+    is_script(&rest.join("-")) || rest.is_empty() && !python.is_empty()
+}
+
+/// Whether a value is an address, or a package that is fetched by its name.
+fn is_address(value: &str) -> bool {
+    const FETCHED: &[&str] = &["npm:", "jsr:", "git+", "git@", "github:", "gitlab:", "file:", "http:", "https:"];
+    let lower = value.to_ascii_lowercase();
+    lower.contains("://") || FETCHED.iter().any(|prefix| lower.starts_with(prefix))
+}
+
 /// Whether what is handed on to a program names nothing outside of the workspace and no secret.
 fn is_argument(value: &str) -> bool {
     let parts = value.split(['=', ',', ':']).filter(|part| !part.is_empty());
@@ -188,7 +207,7 @@ fn is_argument(value: &str) -> bool {
         crate::names::is_secret(std::path::Path::new(part))
             || crate::names::is_secret_directory(std::path::Path::new(part))
     };
-    parts.clone().all(|part| !outside(part) && !secret(part)) && !secret(value)
+    parts.clone().all(|part| !outside(part) && !secret(part)) && !secret(value) && !is_address(value)
 }
 
 pub(super) fn is_branch(value: &str) -> bool {
@@ -223,7 +242,8 @@ impl ValueKind {
             "argument" => Self::Argument,
             "branch" => Self::Branch,
             "branch only" => Self::BranchOnly,
-            "remote" => Self::Remote,
+            "remote" | "name" => Self::Remote,
+            "environments" => Self::Environments,
             words => Self::OneOf(words.strip_prefix("one of ")?.split(' ').map(str::to_owned).collect()),
         })
     }
@@ -236,7 +256,7 @@ impl ValueKind {
     pub(super) fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Text => true,
-            Self::Word => !value.is_empty() && value.chars().all(is_word),
+            Self::Word => !value.is_empty() && value.chars().all(is_word) && !is_address(value),
             Self::Number => is_number(value),
             Self::Count => value.len() < 8 && value.parse::<u32>().is_ok_and(|count| count <= 1_000_000),
             Self::Seconds => {
@@ -247,6 +267,7 @@ impl ValueKind {
             Self::Path | Self::Rev | Self::Lines => false,
             Self::Source | Self::Edit | Self::Made | Self::Removed | Self::BranchOnly => false,
             Self::Script => is_script(value),
+            Self::Environments => value.split(',').all(is_environment),
             Self::Argument => is_argument(value),
             Self::Branch => is_branch(value),
             Self::Remote => {

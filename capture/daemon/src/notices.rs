@@ -425,10 +425,12 @@ impl NoticeMaker {
         // The message names the directory in which the session began, and no other.
         let began_in = session.as_ref().and_then(|session| session.began_in.as_deref().or(session.cwd.as_deref()));
         let is_there = approval.cwd.is_some() && approval.cwd.as_deref() == began_in;
-        let is_plain = risk_of(&approval).is_none() && is_there && is_shown_whole(&approval, notice);
+        let sentence = sentence_of(&approval, notice);
+        let is_plain = risk_of(&approval).is_none() && is_there && sentence.is_some();
         let allow = is_plain.then_some(allow);
+        let sentence = sentence.unwrap_or_default();
         let url = format!("{page}{}", OperationId::PressButton.route().path);
-        Some(AnswerButtons { url, allow, command: approval.command.unwrap_or_default(), deny })
+        Some(AnswerButtons { url, allow, sentence, deny })
     }
 
     /// The outcome of a message is an event of each session that it mentioned.
@@ -468,14 +470,16 @@ impl NoticeMaker {
     }
 }
 
-/// Whether the message shows everything that the request asks for: a command of visible ASCII characters, and no more.
-fn is_shown_whole(approval: &Approval, notice: &Notice) -> bool {
+/// The words of a notice that say everything a request asks for: a command of visible ASCII characters, and no more.
+fn sentence_of(approval: &Approval, notice: &Notice) -> Option<String> {
     let is_only_a_command =
         approval.exact && approval.kind == Some(ApprovalKind::Command) && is_only_for_its_command(approval);
-    approval.command.as_deref().filter(|_| is_only_a_command).is_some_and(|command| {
-        let is_readable = command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-        is_readable && (notice.title.contains(command) || notice.body.contains(command))
-    })
+    let is_readable = |command: &&str| command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let command = approval.command.as_deref().filter(|_| is_only_a_command).filter(is_readable)?;
+    if notice.title.strip_suffix(command).is_some_and(|before| before.ends_with(' ')) {
+        return Some(notice.title.clone());
+    }
+    notice.body.lines().any(|line| line == command).then(|| command.to_owned())
 }
 
 /// A session's title as a message can show it: what an agent or a prompt says must not be taken for our own words, which

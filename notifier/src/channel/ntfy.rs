@@ -103,9 +103,9 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage, has_buttons: bool) 
         _ => None,
     };
     let actions = buttons.map_or_else(Vec::new, |buttons| {
-        let AnswerButtons { url, allow, command, deny } = buttons;
+        let AnswerButtons { url, allow, sentence, deny } = buttons;
         // Its title or body may have been shortened since the token was made.
-        let is_whole = [&message.title, &message.body].iter().any(|text| text.contains(command.as_str()));
+        let is_whole = message.title.ends_with(sentence.as_str()) || message.body.lines().any(|line| line == sentence);
         let allow = allow.as_ref().filter(|_| is_whole).map(|token| NtfyAction::new("Allow once", url, token));
         allow.into_iter().chain([NtfyAction::new("Deny", url, deny)]).collect()
     });
@@ -136,7 +136,7 @@ mod tests {
         let (url, allow, deny) =
             ("https://box.example/api/v1/answers".to_owned(), Some("aaa".to_owned()), "ddd".to_owned());
         let mut one = notice("a", "approval");
-        one.buttons = Some(AnswerButtons { url: url.clone(), allow, command: "cargo test a".into(), deny });
+        one.buttons = Some(AnswerButtons { url: url.clone(), allow, sentence: "Bash: cargo test a".into(), deny });
         let of = |notices| OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, notices, Timestamp::MIN);
         let message = of(vec![one.clone()]);
         let value = serde_json::to_value(publish("t", &message, true)).unwrap();
@@ -155,7 +155,13 @@ mod tests {
         let mut long = one.clone();
         long.title = format!("asks permission for cargo test {}; ./drop", "-v ".repeat(30));
         long.body = "the agent waits".into();
-        long.buttons.as_mut().unwrap().command = long.title.replace("asks permission for ", "");
+        long.buttons.as_mut().unwrap().sentence.clone_from(&long.title);
+        let value = serde_json::to_value(publish("t", &of(vec![long.clone()]), true)).unwrap();
+        assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
+        // Nor one that only what the model named before it contains.
+        long.title = format!("asks permission for {}./drop", "x".repeat(60));
+        long.session_label = "asks permission for ./drop".into();
+        long.buttons.as_mut().unwrap().sentence = "asks permission for ./drop".into();
         let value = serde_json::to_value(publish("t", &of(vec![long]), true)).unwrap();
         assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
         for (message, has_buttons) in [(of(vec![one.clone()]), false), (of(vec![one.clone(), one.clone()]), true)] {

@@ -105,6 +105,14 @@ struct Details {
     urls: Vec<String>,
 }
 
+impl Details {
+    /// The address that is fetched, if it is one.
+    fn only_url(&self) -> Option<String> {
+        let [url] = self.urls.as_slice() else { return None };
+        Some(url.clone())
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Task {
@@ -386,7 +394,7 @@ impl HookPayloadFields {
             tool: self.tool_name.clone().or_else(|| self.details.tool_name.clone()),
             command,
             paths: self.paths(),
-            url: self.tool_input.url.clone().or_else(|| self.details.urls.first().cloned()),
+            url: self.tool_input.url.clone().or_else(|| self.details.only_url()),
             subject: self.subject(),
             ..PermissionDetails::default()
         }
@@ -435,7 +443,8 @@ impl HookPayloadFields {
         let named = command
             .or_else(|| details.command.clone())
             .or_else(|| input.file_path.clone().or_else(|| details.file_path.clone()).or_else(|| input.path.clone()))
-            .or_else(|| input.url.clone().or_else(|| details.urls.first().cloned()))
+            .or_else(|| input.url.clone())
+            .or_else(|| Some(details.urls.join(" ")).filter(|urls| !urls.is_empty()))
             .or(question)
             .or_else(|| input.plan.clone())
             .or(mcp)
