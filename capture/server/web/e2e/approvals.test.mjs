@@ -64,8 +64,20 @@ test("a request of any length is shown whole, or says how much of it is missing 
 });
 
 test("a command whose end may be out of sight has to be held", async () => {
-  for (const command of [`cargo test\n${"\n".repeat(60)}touch end`, `echo ${"x".repeat(600)}; touch end`]) {
-    const told = agent.ask("Bash", { command });
+  const narrow = { width: 390, height: 480 };
+  const asked = [
+    ["Bash", { command: `cargo test\n${"\n".repeat(60)}touch end` }],
+    ["Bash", { command: `echo ${"x".repeat(600)}; touch end` }],
+    // What the agent says pushes the command away from the button.
+    ["Bash", { command: "touch end", description: "As you asked. ".repeat(700) }],
+    // Few lines and characters, and more rows than a phone shows.
+    ["Bash", { command: `cargo test\n${"echo one two three four five six\n".repeat(10)}touch end` }, narrow],
+    ["Write", { file_path: "a.mjs", content: `${`// ${"long words ".repeat(9)}\n`.repeat(17)}import('./end.mjs')` }, narrow],
+  ];
+  const size = visitor.page.viewportSize();
+  for (const [tool, input, viewport] of asked) {
+    await visitor.page.setViewportSize(viewport ?? size);
+    const told = agent.ask(tool, input);
     const card = cardOf(visitor.page, await agent.pending());
     await ready(allow(card));
     assert.match(await allow(card).innerText(), /^Hold/);
@@ -74,6 +86,7 @@ test("a command whose end may be out of sight has to be held", async () => {
     await deny(card).click();
     assert.equal(decision(await told).behavior, "deny");
   }
+  await visitor.page.setViewportSize(size);
 });
 
 test("a denial carries its reason", async () => {
