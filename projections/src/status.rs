@@ -454,10 +454,8 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
         said_at: case.conversation_at,
         basis,
     };
-    let nobody_knows = || Candidate {
-        at: lost_at,
-        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn)
-    };
+    let nobody_knows =
+        || Candidate { at: lost_at, ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn) };
     let rest = |basis| Candidate {
         at: case.conversation_at.plus_ms(case.rules.idle_after_ms),
         ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, basis)

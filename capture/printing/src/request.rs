@@ -114,12 +114,8 @@ fn fields(approval: &Approval) -> Map<String, Value> {
 /// confines it.
 #[must_use]
 pub fn surroundings(approval: &Approval) -> String {
-    let fields = [
-        ("tool", &approval.tool),
-        ("in", &approval.cwd),
-        ("url", &approval.url),
-        ("sandbox", &approval.sandbox),
-    ];
+    let fields =
+        [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url), ("sandbox", &approval.sandbox)];
     let paths = approval.paths.iter().map(|path| ("file", path.as_str()));
     let fields = fields.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
     fields.chain(paths).map(|(name, value)| format!("{name:>9}  {}\n", safe(value))).collect()
@@ -352,6 +348,47 @@ mod tests {
         }
         let listed = json!({"path": "a", "edits": [{"old": "x\n", "new": "y\n"}], "old_string": evil, "content": evil});
         assert_eq!(of(listed).matches(evil).count(), 2);
+    }
+
+    fn asks(kind: ApprovalKind, tool: &str, input: &Value) -> Approval {
+        let asked = events::ApprovalRequested {
+            about: Some(kind),
+            tool: Some(tool.into()),
+            cwd: Some("/srv/prod".into()),
+            input: Some(input.to_string()),
+            ..events::ApprovalRequested::default()
+        };
+        let of = (events::SessionId::from_bits(1), Provider::Claude);
+        Approval::of(&asked, of, None, (Source::Hook, events::Confidence::High), events::Timestamp::MIN)
+    }
+
+    #[test]
+    fn a_tool_is_known_by_its_kind_and_not_by_the_names_of_its_fields() {
+        for input in [
+            json!({"questions": [{"question": "Show the time?", "options": [{"label": "Yes"}]}], "script": "rm -rf /srv"}),
+            json!({"plan": "read the README", "amount": 9_007_199_254_740_993_u64, "script": "rm -rf /srv"}),
+            json!({"file_path": "README.md", "old_string": "teh", "new_string": "the", "script": "rm -rf /srv"}),
+            json!({"path": ".env", "content": "rm -rf /srv"}),
+        ] {
+            let asked = asks(ApprovalKind::Mcp, "mcp__ops__exec", &input);
+            let shown = exact(&asked);
+            assert!(shown.contains("exactly as requested") && shown.contains(&input.to_string()), "{shown}");
+            assert!(questions(&asked).is_empty() && headline(&asked).starts_with("mcp: mcp__ops__exec"), "{shown}");
+            assert!(
+                surroundings(&asked).contains("tool  mcp__ops__exec\n")
+                    && surroundings(&asked).contains("in  /srv/prod\n")
+            );
+        }
+    }
+
+    #[test]
+    fn all_that_a_question_says_is_shown() {
+        let input = json!({"questions": [{"question": "Sure?", "header": "Wipe prod", "why": "no reason",
+            "options": [{"label": "Yes", "preview": "rm -rf /srv"}, {"label": "No"}]}]});
+        let shown = exact(&asks(ApprovalKind::Question, "AskUserQuestion", &input));
+        for said in ["Wipe prod", "no reason", "rm -rf /srv"] {
+            assert!(shown.contains(said), "{said} is not shown: {shown}");
+        }
     }
 
     #[test]

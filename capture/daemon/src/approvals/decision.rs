@@ -15,9 +15,7 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{
     ApprovalBroker, CHANGED, FileView,
-    accepted_answers::{
-        accepts_decisions, answer_of, is_expressible, route_of, unanswerable_questions, wrong_answers,
-    },
+    accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of, unanswerable_questions, wrong_answers},
     dialog::{dialog_of, is_cut_off},
     files::FileMarks,
     grants::Grant,

@@ -17,6 +17,8 @@ use store::Writer;
 use tokio::task::JoinHandle;
 
 use super::{
+    accepted_answers::wrong_answers,
+    decision::why_not_allowed,
     dialog::{is_cut_off, is_same, mark_of},
     grants::Grant,
     *,
@@ -490,6 +492,26 @@ fn a_dialog_is_answered_only_when_it_asks_the_same() {
     same(None, &["/p/src/a.rs"], "src/a.rs", true);
     same(None, &["/p/src/a.rs"], "b.rs", false);
     same(None, &["/p/src/a.rs"], "", false);
+}
+
+#[test]
+fn every_question_has_its_own_answer() {
+    let asks = |questions: &[&str]| {
+        let questions: Vec<_> = questions.iter().map(|question| json!({ "question": question })).collect();
+        let mut asked = approval(1, "", Provider::Claude);
+        (asked.kind, asked.command) = (Some(ApprovalKind::Question), None);
+        asked.input = Some(json!({ "questions": questions }).to_string());
+        asked
+    };
+    assert!(why_not_allowed(&asks(&["Sure?", "Sure?"])).unwrap().contains("the same words"));
+    let two = asks(&["Wipe?", "List?"]);
+    assert_eq!(why_not_allowed(&two), None);
+    let wrong = |given: &[&str]| {
+        wrong_answers(&two, &given.iter().map(|question| ((*question).to_owned(), "Yes".to_owned())).collect())
+    };
+    assert_eq!(wrong(&["Wipe?", "List?"]), None);
+    assert!(wrong(&["Wipe?"]).unwrap().contains("`List?` is not answered"));
+    assert!(wrong(&["Wipe?", "List?", "Other?"]).unwrap().contains("`Other?` is not among"));
 }
 
 #[test]

@@ -151,7 +151,8 @@ impl TranscriptDecoder {
         if let Some(cost) = tokens.searches_nano_usd() {
             let name = format!("{id}/web_search");
             let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
-            let usage = UsageReported { cost_nano_usd: Some(cost), ..reported(Some(name), model, [0; 4], [0; 2], None) };
+            let usage =
+                UsageReported { cost_nano_usd: Some(cost), ..reported(Some(name), model, [0; 4], [0; 2], None) };
             report(identity, usage);
         }
         self.carried.counted = Some(id);

@@ -138,6 +138,26 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_to_the_question_it_names_and_not_to_one_that_begins_like_it() {
+        let input = serde_json::json!({"questions": [
+            {"question": "Delete?", "multiSelect": true, "options": [{"label": "cache"}, {"label": "Also logs?=1"}]},
+            {"question": "Delete?=Also logs?", "options": [{"label": "No"}, {"label": "Yes"}]},
+        ]});
+        let asked = events::ApprovalRequested {
+            about: Some(events::ApprovalKind::Question),
+            input: Some(input.to_string()),
+            ..events::ApprovalRequested::default()
+        };
+        let of = (events::SessionId::from_bits(1), events::Provider::Claude);
+        let told = (events::Source::Hook, events::Confidence::High);
+        let approval = Approval::of(&asked, of, None, told, events::Timestamp::MIN);
+        let given = ["Delete?=1".to_owned(), "Delete?=Also logs?=1".to_owned()];
+        let answers = answers(&approval, &given, false).unwrap().unwrap();
+        assert_eq!(answers["Delete?"], "cache");
+        assert_eq!(answers["Delete?=Also logs?"], "No");
+    }
+
+    #[test]
     fn a_free_question_takes_any_answer() {
         let free = Question { options: Vec::new(), ..question(false) };
         assert_eq!(option_of(&free, "as you like", false), Ok("as you like".into()));
