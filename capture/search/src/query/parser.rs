@@ -30,9 +30,32 @@ pub(super) fn parse(text: &str, clock: &Clock) -> Result<Node, QueryError> {
         return Err(error("unexpected `)`", parser.at, QUOTE));
     }
     match (node, parser.dropped) {
+        (Some(node), _) if only_excludes(&node) => {
+            // Most likely the text itself is meant: an option such as `-DNDEBUG`.
+            Err(error("the query only says what to leave out", 0, QUOTE))
+        }
         (Some(node), _) => Ok(node),
         (None, Some(at)) => Err(error("expected letters or digits to search for", at, "")),
         (None, None) => Ok(Node::All),
+    }
+}
+
+/// Whether a query names only words that a text must not have.
+fn only_excludes(node: &Node) -> bool {
+    match node {
+        Node::Not(inner) => is_of_words(inner),
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().all(only_excludes),
+        Node::All | Node::Leaf(..) => false,
+    }
+}
+
+/// Whether a part of a query is about words alone.
+fn is_of_words(node: &Node) -> bool {
+    match node {
+        Node::Leaf(field, _) => *field == Field::Text,
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().all(is_of_words),
+        Node::Not(inner) => is_of_words(inner),
+        Node::All => false,
     }
 }
 

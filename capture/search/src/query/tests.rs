@@ -55,8 +55,9 @@ fn what_people_type() {
         ("foo OR bar baz", "(foo | (bar & baz))"),
         ("(foo OR bar) baz", "((foo | bar) & baz)"),
         ("foo -bar", "(foo & -bar)"),
-        ("NOT foo", "-foo"),
-        ("-(a OR b)", "-(a | b)"),
+        ("NOT kind:error", "-Kind:`error`"),
+        ("kind:output -foo", "(Kind:`output` & -foo)"),
+        ("foo -(a OR b)", "(foo & -(a | b))"),
         ("or and not", "(or & and & not)"),
         ("ORDER", "order"),
         ("\"connection refused\"", "connection+refused"),
@@ -136,6 +137,14 @@ fn errors_name_the_column() {
         ("foo OR", "expected something to search for after `OR` at column 7"),
         ("AND foo", "expected something to search for before `AND` at column 1"),
         ("foo AND", "expected something to search for after `AND` at column 8"),
+        (
+            "-DNDEBUG",
+            "the query only says what to leave out at column 1; put it in double quotes to search for it as text",
+        ),
+        (
+            "NOT foo -(a OR b)",
+            "the query only says what to leave out at column 1; put it in double quotes to search for it as text",
+        ),
         ("foo NOT", "expected something to search for after `NOT` at column 8"),
         (
             "x agent:clade",
