@@ -1,8 +1,17 @@
 //! Connects to a Unix socket of our own user, and identifies the process that listens there.
 
-use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
+use std::{
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rustix::{
+    fs::{CWD, Mode, OFlags, openat},
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt},
     process::geteuid,
 };
@@ -16,6 +25,40 @@ pub struct Listener {
     pub pid: u32,
 }
 
+/// Longest path that an address of a socket holds everywhere, bytes.
+const ADDRESS_BYTES: usize = 100;
+
+/// A path by which a socket can be named in an address, as long as this lives.
+#[derive(Debug)]
+pub struct AddressPath {
+    path: PathBuf,
+    _directory: Option<OwnedFd>,
+}
+
+impl AddressPath {
+    /// The path as it is, or, when it is too long for an address, by way of a descriptor of its directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(Self { path: path.to_owned(), _directory: None });
+        };
+        if path.as_os_str().len() <= ADDRESS_BYTES {
+            return Ok(Self { path: path.to_owned(), _directory: None });
+        }
+        let directory = openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        Ok(Self { path, _directory: Some(directory) })
+    }
+}
+
+impl AsRef<Path> for AddressPath {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// Connects to the socket at `path` and checks that the process listening there runs as our own
 /// user. `within` bounds the connect and every later write.
 ///
@@ -25,7 +68,7 @@ pub struct Listener {
 pub fn connect(path: &Path, within: Duration) -> io::Result<(UnixStream, Listener)> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(AddressPath::of(path)?.as_ref())?)?;
     let peer = sockopt::socket_peercred(&socket)?;
     let listener =
         Listener { uid: peer.uid.as_raw(), pid: u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or_default() };
@@ -46,10 +89,16 @@ mod tests {
     #[test]
     fn names_the_process_that_listens() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("s");
-        assert_eq!(connect(&path, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let _listening = UnixListener::bind(&path).unwrap();
-        let (_, listener) = connect(&path, Duration::from_secs(5)).unwrap();
-        assert_eq!(listener, Listener { uid: geteuid().as_raw(), pid: std::process::id() });
+        // An address holds 108 bytes.
+        for directory in ["short".to_owned(), "d".repeat(120)] {
+            let directory = dir.path().join(directory);
+            std::fs::create_dir(&directory).unwrap();
+            let path = directory.join("s");
+            assert_eq!(connect(&path, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::NotFound);
+            let _listening = UnixListener::bind(AddressPath::of(&path).unwrap().as_ref()).unwrap();
+            assert!(path.exists());
+            let (_, listener) = connect(&path, Duration::from_secs(5)).unwrap();
+            assert_eq!(listener, Listener { uid: geteuid().as_raw(), pid: std::process::id() });
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use processes::local_socket::AddressPath;
 use tokio::net::UnixListener;
 
 /// Why the socket cannot be opened.
@@ -78,7 +79,7 @@ impl Socket {
             Ok(found) if !found.file_type().is_socket() => {
                 return Err(SocketError::NoSocket { path: path.to_owned() });
             }
-            Ok(_) => match Probe::connect(path) {
+            Ok(_) => match AddressPath::of(path).and_then(|address| Probe::connect(address.as_ref())) {
                 Ok(_) => {
                     return Err(SocketError::InUse { path: path.to_owned() });
                 }
@@ -88,7 +89,8 @@ impl Socket {
             Err(error) => return Err(failed("cannot inspect")(error)),
         }
         // Between bind and chmod the directory keeps others out.
-        let listener = UnixListener::bind(path).map_err(failed("cannot listen on"))?;
+        let bind = |address: AddressPath| UnixListener::bind(address.as_ref());
+        let listener = AddressPath::of(path).and_then(bind).map_err(failed("cannot listen on"))?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("cannot restrict"))?;
         let inode = fs::symlink_metadata(path).map_err(failed("cannot inspect"))?.ino();
         Ok(Self { listener, file: File { path: path.to_owned(), inode } })

@@ -125,7 +125,7 @@ pub fn attach(
     raw: Option<RawMode>,
     on_watch: fn(),
 ) -> io::Result<LaunchOutcome> {
-    let control = LauncherSocket::new(UnixStream::connect(socket)?);
+    let control = LauncherSocket::new(UnixStream::connect(processes::local_socket::AddressPath::of(socket)?.as_ref())?);
     // Whom the host refuses it hangs up on; why stands in what it said before.
     control.send_with(&ToHost::Attach(attach), &terminal).ok();
     Follow { control, raw, launcher: false, background: false, on_watch }.run()

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::screen::Size;
 use agents::RUN_VARIABLE;
-use processes::wake;
+use processes::{local_socket::AddressPath, wake};
 
 /// Most requests of the server that are queued.
 const REQUESTS: usize = 64;
@@ -236,7 +236,7 @@ fn claim_name(spec: &Spec) -> io::Result<Option<NameClaim>> {
 fn listen(spec: &Spec) -> Option<UnixListener> {
     let path = runs::socket(&spec.data, spec.run);
     let made = runs::make_dir(&spec.data).and_then(|_| {
-        let listener = UnixListener::bind(&path)?;
+        let listener = UnixListener::bind(AddressPath::of(&path)?.as_ref())?;
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         Ok(listener)
