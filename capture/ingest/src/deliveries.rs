@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
+use events::{Annotation, Claim, Confidence, Payload, Signal, Source, Timestamp, Topic};
 use hooks::{
     delivery::{
         Agent, Delivery,
@@ -33,6 +33,13 @@ impl HookInput {
     }
 }
 
+/// Whether all that a delivery says is that something is over.
+fn says_only_that_it_ends(decoded: &DecodedDelivery) -> bool {
+    let ends =
+        |payload: &Payload| matches!(payload, Payload::Signal(signal) if matches!(signal.claim, Claim::Withdrawn));
+    !decoded.events.is_empty() && decoded.events.iter().all(|new| ends(&new.payload))
+}
+
 impl Ingest {
     /// The delivery is committed.
     pub(super) fn delivered(&self, told: HookInput) {
@@ -50,6 +57,8 @@ impl Ingest {
         let known = self.sessions.find_by_provider(delivery.provider, &decoded.session);
         let slot = match known {
             Some(slot) => slot,
+            // `claude mcp list` has no session, and calls the hook of its end.
+            None if says_only_that_it_ends(decoded) => return Ok(()),
             None => {
                 let session = Arc::clone(&decoded.session);
                 self.resolve(delivery.provider, &session, delivery.at.min(now))?

@@ -206,6 +206,10 @@ impl World {
         self.read().find(session).unwrap().unwrap_or_else(|| panic!("no session {session}"))
     }
 
+    fn knows(&self, session: &str) -> bool {
+        self.read().find(session).unwrap().is_some()
+    }
+
     fn session(&self, session: &str) -> Session {
         self.read().session(self.id(session)).unwrap().unwrap()
     }

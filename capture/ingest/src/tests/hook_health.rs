@@ -39,6 +39,20 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
     assert_eq!((heard.deliveries, heard.last_delivery), (1, Some(at(150.0))));
 }
 
+#[test]
+fn the_end_of_what_nobody_knows_is_no_session() {
+    let payload = |name: &str| format!(r#"{{"hook_event_name":"{name}","session_id":"s","cwd":"/p","reason":"other"}}"#);
+    let mut world = World::new();
+    world.take(delivery(1.0, &payload("SessionEnd")));
+    world.until(2.0);
+    assert!(!world.knows("s"));
+    world.take(delivery(3.0, &payload("SessionStart")));
+    world.take(delivery(4.0, &payload("SessionEnd")));
+    world.until(5.0);
+    assert!(world.knows("s"));
+    world.assert_sound();
+}
+
 /// Claude Code before 2.0 calls no hook when it asks for permission.
 #[test]
 fn a_tool_may_wait_for_a_dialog_where_no_hook_reports_dialogs() {
