@@ -179,13 +179,21 @@ fn add(table: &mut Table, shape: &RowShape<'_>, session: &Session, needs: &Needs
             let status = &session.status;
             // The turn is over, and no person has looked at its result yet.
             let is_unseen = status.state == State::Idle && need == Some(Need::Prompt);
+            // Nobody prompts a sub-agent: its parent has the result.
+            let is_over = session.parent_session_id.is_some()
+                && (status.state, status.reason) == (State::Waiting, Some(Reason::TurnComplete));
             let words = match is_unseen {
+                _ if is_over => "○ done".to_owned(),
                 true => "◆ done".to_owned(),
                 false if is_short => style::short_state(status),
                 false => style::state(status, false),
             };
             let doubt = if is_doubtful(session) { " ?" } else { "" };
-            let state = if is_unseen { State::Waiting } else { status.state };
+            let state = match status.state {
+                _ if is_over => State::Idle,
+                _ if is_unseen => State::Waiting,
+                state => state,
+            };
             in_colour(Cell::new(format!("{indent}{words}{doubt}")), state, doubt.is_empty())
         }
         Column::For => Cell::new(style::age(session.status.since, now)),

@@ -147,6 +147,26 @@ STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
 }
 
 #[test]
+fn a_sub_agent_that_is_done_waits_for_nobody() {
+    let parent = session(5, json!({"title": "Rename the crate", "cwd": "/srv/app", "now": "waiting for it"}));
+    let helper = |id: u32, state: &str, reason: &str| {
+        let mut helper = session(id, json!({"state": state, "reason": reason, "title": "look", "cwd": "/srv/app"}));
+        helper.parent_session_id = Some(parent.id);
+        helper
+    };
+    let done = helper(6, "waiting", "turn_complete");
+    let asks = helper(7, "waiting_approval", "tool");
+    let text = table(
+        &[parent.clone(), done, asks],
+        &Needs::default(),
+        moment(),
+        Paper { width: Some(120), colour: false },
+    );
+    let states: Vec<&str> = text.lines().skip(1).map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(states, ["● running", "└ ○ done", "└ ▲ waiting_approval tool"], "{text}");
+}
+
+#[test]
 fn a_pipe_gets_everything() {
     let text = drawn(None);
     assert!(text.contains("Migrate the database to the new schema without losing a row"), "{text}");
