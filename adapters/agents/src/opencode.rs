@@ -39,7 +39,7 @@ pub static OPENCODE: Agent = Agent {
     // For commands of its shell; `AGENT`, which it sets too, is not its own.
     descent_variables: &["OPENCODE", "OPENCODE_PID"],
     home: Home { variable: "XDG_DATA_HOME", below_variable: "opencode", usual: &[".local/share/opencode"] },
-    transcripts: Transcripts { directories: &[""], path: TranscriptPath::EndsWith("opencode.db") },
+    transcripts: Transcripts { directories: &[""], path: TranscriptPath::EndsWith(".db") },
     resume: Some("opencode -s"),
     resume_model: None,
     resume_harm: None,

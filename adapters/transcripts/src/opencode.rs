@@ -1,6 +1,6 @@
 //! opencode: decodes the event log in its database, as of 1.18.
 //!
-//! All sessions of a user are in one SQLite database, `opencode.db`, whose table `event` is appended to with each
+//! All sessions of a user are in one SQLite database, `opencode.db` (`opencode-CHANNEL.db` of other channels), whose table `event` is appended to with each
 //! change of a session, a message or a part of a message. [`tailer`] reads its rows; here a row is a record. The
 //! tables that hold the sessions as they are now are not read, nor the JSON files of versions before the database.
 //!
@@ -21,10 +21,13 @@ pub use transcript::OpencodeDecoder;
 pub static EVENTS: RowTable =
     RowTable { name: "event", id: "id", columns: &["id", "aggregate_id", "seq", "type", "data"] };
 
-/// Whether a path, relative to the agent's home, is its database.
+/// Whether a path, relative to the agent's home, is a database of its: of the release, or of another channel
+/// (`opencode-local.db`).
 #[must_use]
 pub fn recognize(relative: &Path) -> bool {
-    relative == Path::new("opencode.db")
+    let name = relative.to_str().and_then(|path| path.strip_prefix("opencode")?.strip_suffix(".db"));
+    let is_channel = |channel: &str| channel.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    name.is_some_and(|name| name.is_empty() || name.strip_prefix('-').is_some_and(is_channel))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl OpencodeRecordWriter<'_, '_> {
         self.at = change.time.map(Timestamp::from_millisecond);
         let kind = row.kind.rsplit_once('.').map_or(&*row.kind, |(kind, _)| kind);
         match kind {
-            "session.created" => self.created(&shape(change.info)),
+            "session.created" => self.created(&shape(change.info), carried),
             "session.updated" => self.title(&shape(change.info)),
             "message.updated" => self.message(&shape(change.info), carried),
             "message.part.updated" => match change.part.map(|part| serde_json::from_str::<Part<'_>>(part.get())) {
@@ -38,8 +38,11 @@ impl OpencodeRecordWriter<'_, '_> {
         }
     }
 
-    fn created(&mut self, info: &SessionInfo<'_>) {
+    fn created(&mut self, info: &SessionInfo<'_>, carried: &mut OpencodeState) {
         self.at = info.time.created.map(Timestamp::from_millisecond);
+        if let Some(at) = info.time.created {
+            carried.began(self.session, at);
+        }
         let started = SessionStarted {
             how: if info.parent.is_some() { StartKind::Subagent } else { StartKind::New },
             cwd: words(info.directory.as_ref()),
@@ -65,7 +68,9 @@ impl OpencodeRecordWriter<'_, '_> {
     fn message(&mut self, info: &MessageInfo<'_>, carried: &mut OpencodeState) {
         let Some(id) = info.id.as_deref() else { return self.unrecognized("message without an id") };
         self.at = info.time.completed.or(info.time.created).map(Timestamp::from_millisecond);
+        let copied = carried.is_copied(self.session, info.time.created);
         let known = carried.message(id);
+        known.copied = copied;
         known.user = info.role.as_deref() == Some("user");
         if known.user {
             return;
@@ -85,7 +90,10 @@ impl OpencodeRecordWriter<'_, '_> {
             if info.summary.is_some_and(|summary| summary.get() == "true") {
                 self.emit(id, END, ContextCompacted::default(), None);
             }
-            carried.close(id);
+            // The parts of a copy come behind it.
+            if !copied {
+                carried.close(id);
+            }
         }
     }
 
@@ -148,7 +156,9 @@ impl OpencodeRecordWriter<'_, '_> {
             }
             "tool" => self.tool(id, message, part, carried),
             "step-finish" => {
-                let tokens = part.tokens.as_ref().map(|tokens| usage(tokens, part.cost, message, carried));
+                // What a fork took over was counted where it was used.
+                let tokens = part.tokens.as_ref().filter(|_| !carried.message(message).copied);
+                let tokens = tokens.map(|tokens| usage(tokens, part.cost, message, carried));
                 if let Some(tokens) = tokens {
                     self.emit(id, USAGE, tokens, None);
                 }

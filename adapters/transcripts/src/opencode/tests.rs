@@ -71,8 +71,19 @@ fn short(event: &events::NewEvent) -> String {
 
 #[test]
 fn the_database_by_its_path() {
-    assert!(recognize(Path::new("opencode.db")));
-    for other in ["opencode.db-wal", "opencode.db-shm", "storage/opencode.db", "auth.json", "../opencode.db"] {
+    for ours in ["opencode.db", "opencode-local.db", "opencode-dev.2.db"] {
+        assert!(recognize(Path::new(ours)), "{ours}");
+    }
+    for other in [
+        "opencode.db-wal",
+        "opencode.db-shm",
+        "opencode-local.db-wal",
+        "storage/opencode.db",
+        "opencode-a/b.db",
+        "opencodes.db",
+        "auth.json",
+        "../opencode.db",
+    ] {
         assert!(!recognize(Path::new(other)), "{other}");
     }
 }
@@ -102,6 +113,32 @@ fn a_command_approved_and_one_refused() {
             "signal TurnEnded { outcome: Denied, pending_subagents: 0 }",
         ]
     );
+}
+
+#[test]
+fn what_a_fork_takes_over_is_not_counted_again() {
+    let lines = recorded("S03-shell-approve");
+    let fork: String = lines
+        .lines()
+        .map(|line| {
+            // Everything gets an id of its own, and keeps its time.
+            let line = line.replace("ses_", "ses_f").replace("msg_", "msg_f").replace("prt_", "prt_f");
+            let mut row: serde_json::Value = serde_json::from_str(&line.replace("evt_", "evt_f")).unwrap();
+            if row["type"].as_str().unwrap().starts_with("session.created") {
+                let mut data: serde_json::Value = serde_json::from_str(row["data"].as_str().unwrap()).unwrap();
+                data["info"]["time"]["created"] = 4_000_000_000_000_i64.into();
+                row["data"] = data.to_string().into();
+            }
+            format!("{row}\n")
+        })
+        .collect();
+    let count = |lines: &str, kind: &str| {
+        decode(lines).events.iter().filter(|event| event.payload.kind().as_str() == kind).count()
+    };
+    let both = format!("{lines}{fork}");
+    assert!(count(&lines, "usage.reported") > 0);
+    assert_eq!(count(&both, "usage.reported"), count(&lines, "usage.reported"));
+    assert_eq!(count(&both, "user.prompt"), 2 * count(&lines, "user.prompt"));
 }
 
 #[test]

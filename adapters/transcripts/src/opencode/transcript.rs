@@ -11,6 +11,8 @@ use tailer::decode::{Decoded, Decoder, Malformed, Record};
 const PROVIDER: Provider = Provider::Opencode;
 /// Messages of all sessions whose parts may still come.
 const OPEN_MESSAGES: usize = 64;
+/// Sessions whose beginning is remembered: a fork copies its messages when it begins.
+const BEGUN_SESSIONS: usize = 64;
 
 /// Decodes the log. It has records of all sessions.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub struct OpencodeDecoder {
 #[serde(default)]
 pub(super) struct OpencodeState {
     messages: VecDeque<OpenMessage>,
+    /// When the last sessions began, ms since 1970, by their ids.
+    begun: VecDeque<(String, i64)>,
 }
 
 /// A message of which more may be told.
@@ -35,6 +39,8 @@ pub(super) struct OpenMessage {
     pub(super) model: Option<String>,
     /// A tool of it was refused, with nothing said to the model: the turn ends with the message.
     pub(super) denied: bool,
+    /// A fork took it over: it is older than its session.
+    pub(super) copied: bool,
 }
 
 /// One record, and where what it says goes.
@@ -66,6 +72,20 @@ impl OpencodeState {
             self.messages.len() - 1
         });
         &mut self.messages[at]
+    }
+
+    /// Notes when a session began.
+    pub(super) fn began(&mut self, session: &str, at: i64) {
+        if self.begun.len() == BEGUN_SESSIONS {
+            self.begun.pop_front();
+        }
+        self.begun.push_back((session.to_owned(), at));
+    }
+
+    /// Whether something is older than its session, as far as the last sessions tell.
+    pub(super) fn is_copied(&self, session: &str, at: Option<i64>) -> bool {
+        let begun = self.begun.iter().rev().find(|(id, _)| id == session);
+        begun.zip(at).is_some_and(|((_, begun), at)| at < *begun)
     }
 
     /// Forgets a message that is over.

@@ -41,7 +41,8 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
 
 #[test]
 fn the_end_of_what_nobody_knows_is_no_session() {
-    let payload = |name: &str| format!(r#"{{"hook_event_name":"{name}","session_id":"s","cwd":"/p","reason":"other"}}"#);
+    let payload =
+        |name: &str| format!(r#"{{"hook_event_name":"{name}","session_id":"s","cwd":"/p","reason":"other"}}"#);
     let mut world = World::new();
     world.take(delivery(1.0, &payload("SessionEnd")));
     world.until(2.0);

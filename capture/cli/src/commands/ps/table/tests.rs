@@ -156,12 +156,8 @@ fn a_sub_agent_that_is_done_waits_for_nobody() {
     };
     let done = helper(6, "waiting", "turn_complete");
     let asks = helper(7, "waiting_approval", "tool");
-    let text = table(
-        &[parent.clone(), done, asks],
-        &Needs::default(),
-        moment(),
-        Paper { width: Some(120), colour: false },
-    );
+    let text =
+        table(&[parent.clone(), done, asks], &Needs::default(), moment(), Paper { width: Some(120), colour: false });
     let states: Vec<&str> = text.lines().skip(1).map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(states, ["● running", "└ ○ done", "└ ▲ waiting_approval tool"], "{text}");
 }
