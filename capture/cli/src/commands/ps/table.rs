@@ -189,11 +189,8 @@ fn add(table: &mut Table, shape: &RowShape<'_>, session: &Session, needs: &Needs
                 false => style::state(status, false),
             };
             let doubt = if is_doubtful(session) { " ?" } else { "" };
-            let state = match status.state {
-                _ if is_over => State::Idle,
-                _ if is_unseen => State::Waiting,
-                state => state,
-            };
+            let seen_as = is_over.then_some(State::Idle).or(is_unseen.then_some(State::Waiting));
+            let state = seen_as.unwrap_or(status.state);
             in_colour(Cell::new(format!("{indent}{words}{doubt}")), state, doubt.is_empty())
         }
         Column::For => Cell::new(style::age(session.status.since, now)),
