@@ -53,6 +53,8 @@ struct AppServerParams<'a> {
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(borrow)]
+    changes: Option<&'a RawValue>,
+    #[serde(borrow)]
     turn: Option<&'a RawValue>,
     #[serde(borrow)]
     thread: Option<&'a RawValue>,
@@ -199,6 +201,15 @@ impl AppServer {
                     }
                     _ => Vec::new(),
                 }
+            }
+            // What is asked for later is the patch as it is then.
+            "item/fileChange/patchUpdated" => {
+                let item = told.item_id.map(Text::into_string).unwrap_or_default();
+                match told.changes.and_then(with_changes) {
+                    Some(whole) => self.items.insert(item, whole),
+                    None => self.items.forget(&item),
+                }
+                Vec::new()
             }
             "item/agentMessage/delta" if own => {
                 self.parts.insert(told.item_id.map(Text::into_string).unwrap_or_default(), ());
@@ -360,6 +371,23 @@ pub(super) fn parse_request(line: &RawValue) -> Option<AppServerRequest<'_>> {
     let params = message.params.filter(|_| matches!(&*method, COMMAND | FILES))?;
     let asked: AppServerRequest<'_> = serde_json::from_str(params.get()).ok()?;
     Some(AppServerRequest { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
+}
+
+/// A change of files that makes these changes.
+fn with_changes(changes: &RawValue) -> Option<Box<RawValue>> {
+    let item = BTreeMap::from([("changes", changes)]);
+    serde_json::value::to_raw_value(&item).ok()
+}
+
+/// What a request for a change of files asks for: what its item would change, and what the request says beside it, such as
+/// the directory that it wants for longer.
+pub(super) fn changes_and(item: &str, request: &str) -> Option<String> {
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&nameless(item)?).ok()?;
+    let beside: BTreeMap<String, Box<RawValue>> = serde_json::from_str(request).ok()?;
+    for (name, value) in beside.into_iter().filter(|(_, value)| value.get() != "null") {
+        fields.entry(name).or_insert(value);
+    }
+    serde_json::to_string(&fields).ok()
 }
 
 /// The fields of an object without those that only identify it.

@@ -257,7 +257,7 @@ fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -
     let asked = match drive.protocol {
         Protocol::StreamJson => stream_json_details(provider, asks)?,
         Protocol::AppServer => app_server_details(asks)?,
-        Protocol::Acp => acp_details(asks, cwd, drive.names_edits)?,
+        Protocol::Acp => acp_details(provider, asks, cwd, drive.names_edits)?,
     };
     Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
@@ -281,7 +281,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
             // Without its item it is not known what would change; a root would be granted for longer.
             cut: asks.item.is_none() || asked.grant_root.is_some(),
             paths,
-            input: asks.item.as_deref().and_then(|item| app_server::nameless(item.get())),
+            input: asks.item.as_deref().and_then(|item| app_server::changes_and(item.get(), &asked.input)),
             ..PermissionDetails::default()
         });
     }
@@ -301,9 +301,15 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
     })
 }
 
-fn acp_details(asks: &PermissionPayload, cwd: &str, names_edits: bool) -> Option<PermissionDetails> {
+fn acp_details(
+    provider: Provider,
+    asks: &PermissionPayload,
+    cwd: &str,
+    names_edits: bool,
+) -> Option<PermissionDetails> {
     let asked = acp::parse_request(&asks.request)?;
-    let shell = asked.is_shell_in(cwd);
+    // Of another agent the same words may be the model's.
+    let shell = provider == Provider::Gemini && asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
     let about = match asked.kind.as_str() {
         "execute" => Some(ApprovalKind::Command),

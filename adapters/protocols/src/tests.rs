@@ -321,6 +321,22 @@ fn a_turn_is_stopped_once_it_has_a_name() {
 }
 
 #[test]
+fn a_patch_is_asked_about_as_it_is_by_then() {
+    let change = |path: &str| json!([{"path": path, "kind": {"type": "add"}, "diff": "x\n"}]);
+    let mut codec = app_server::AppServer::new("/p");
+    let mut told =
+        |method: &str, params: Value| codec.decode_line(&json!({"method": method, "params": params}).to_string());
+    told("thread/started", json!({"thread": {"id": "t"}}));
+    told("item/started", json!({"item": {"id": "i", "type": "fileChange", "changes": change("README.md")}}));
+    told("item/fileChange/patchUpdated", json!({"threadId": "t", "itemId": "i", "changes": change(".git/hooks/x")}));
+    let asked =
+        json!({"id": 7, "method": "item/fileChange/requestApproval", "params": {"threadId": "t", "itemId": "i"}});
+    let [Meaning::Asks(asked)] = &codec.decode_line(&asked.to_string())[..] else { panic!("nothing is asked") };
+    let item = asked.item.as_deref().unwrap();
+    assert_eq!(app_server::changed(item), Some(vec![".git/hooks/x".to_owned()]));
+}
+
+#[test]
 fn lines_are_cut_and_long_ones_skipped() {
     let mut lines = LineSplitter::default();
     assert_eq!(lines.push(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);

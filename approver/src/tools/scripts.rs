@@ -193,7 +193,9 @@ fn is_environment(name: &str) -> bool {
 fn is_address(value: &str) -> bool {
     const FETCHED: &[&str] = &["npm:", "jsr:", "git+", "git@", "github:", "gitlab:", "file:", "http:", "https:"];
     let lower = value.to_ascii_lowercase();
-    lower.contains("://") || FETCHED.iter().any(|prefix| lower.starts_with(prefix))
+    // `MODULE@VERSION` of Go.
+    let is_module = lower.split_once('@').is_some_and(|(name, _)| name.contains('/') && name.contains('.'));
+    is_module || lower.contains("://") || FETCHED.iter().any(|prefix| lower.starts_with(prefix))
 }
 
 /// Whether what is handed on to a program names nothing outside of the workspace and no secret.

@@ -165,7 +165,7 @@ impl ApprovalBroker {
         let mut view = self.view(approval);
         // A rule would not be bound to the content of a file.
         let files = self.pending().get(&view.approval.id).and_then(|pending| pending.files.get().cloned());
-        let shows_rule = files.is_some_and(|files| files.is_empty());
+        let shows_rule = files.is_some_and(|files| files.is_empty() && !has_more_files(&view.approval, &files));
         if shows_rule {
             view.suggested_rule = self.rule_for(&view.approval).await?;
         }
@@ -225,7 +225,8 @@ impl ApprovalBroker {
     async fn checked_rule(&self, approval: &Approval) -> Result<String, Refusal> {
         // A rule would not be bound to the content of a file.
         let files = self.mark_files(approval).await?;
-        let rule = if files.is_empty() { self.rule_for(approval).await? } else { None };
+        let is_bare = files.is_empty() && !has_more_files(approval, &files);
+        let rule = if is_bare { self.rule_for(approval).await? } else { None };
         let rule = rule.ok_or_else(|| Refusal::Conflict("no rule can be made for just this request".into()))?;
         let (shared, checked) = (Arc::clone(&self.shared), rule.clone());
         let valid = self.shared.judging.run(move || shared.judge.check_rule(&checked)).await?;

@@ -81,6 +81,14 @@ fn what_is_asked_for() {
     let changes = r#"{"changes":[{"path": "/var/home/devoutside.md", "kind": {"type": "add"}, "diff": "hello\n"}],"type":"fileChange"}"#;
     let files = r#"edit apply_patch "" ["/var/home/devoutside.md"] in ? whole"#;
     check(Provider::Codex, &codex[2], files, changes);
+    // What it wants beside the change is shown with it.
+    let wider = with(&codex[2], |line| {
+        line["params"]["grantRoot"] = json!("/");
+        line["params"]["reason"] = json!("retry without sandbox?");
+    });
+    let beside = r#""grantRoot":"/","reason":"retry without sandbox?","type":"fileChange""#;
+    let changes = changes.replace(r#""type":"fileChange""#, beside);
+    check(Provider::Codex, &wider, &files.replace("whole", "cut"), &changes);
 
     let gemini = requests("gemini");
     let shell = &approval(Provider::Gemini, &gemini[0]);
@@ -137,6 +145,7 @@ fn what_is_not_told_for_certain_is_not_whole() {
     let words =
         |text: &str| with(shell, |line| line["params"]["toolCall"]["content"][0]["content"]["text"] = json!(text));
     assert!(whole(Provider::Gemini, &words("[current working directory /home/dev/proj]")));
+    assert!(!whole(Provider::Opencode, &words("[current working directory /home/dev/proj]")), "the model's words");
     for text in [
         "[in /etc] (x)",
         "[current working directory /home/dev/proj/sub]",

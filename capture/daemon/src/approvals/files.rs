@@ -47,11 +47,11 @@ impl From<&FileMark> for FileView {
 #[must_use]
 pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
     let Some(cwd) = approval.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) else { return Vec::new() };
-    // Any word of a command may be a file it runs. Words are split roughly: too many files do no harm.
-    let words = approval.command.as_deref().unwrap_or_default();
-    let words = words.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,".contains(c)).filter(|w| !w.is_empty());
-    let bases = bases(cwd, approval.command.as_deref().unwrap_or_default());
-    let named = words.flat_map(|word| bases.iter().map(move |base| (base.join(word), false)));
+    // Any word of a command may be a file it runs, or a part of it. Too many files do no harm.
+    let command = approval.command.as_deref().unwrap_or_default();
+    let words = named_by(command);
+    let bases = bases(cwd, command);
+    let named = words.iter().flat_map(|word| bases.iter().map(move |base| (base.join(word), false)));
     let wanted = approval.paths.iter().map(|path| (cwd.join(path), true));
     let mut marks: Vec<FileMark> = Vec::new();
     for (path, always) in wanted.chain(named) {
@@ -98,32 +98,91 @@ pub(super) fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
 fn bases(cwd: &Path, command: &str) -> Vec<PathBuf> {
     let mut bases = vec![cwd.to_owned()];
     for to in moves(command).into_iter().flatten().take(MOVES) {
-        let further: Vec<_> = bases.iter().map(|base| base.join(to)).filter(|dir| dir.is_dir()).collect();
+        let further: Vec<_> = bases.iter().map(|base| base.join(&to)).filter(|dir| dir.is_dir()).collect();
         bases.extend(further);
     }
     bases
 }
 
 /// The directories a command changes to, in order; `None` for one that it does not name.
-fn moves(command: &str) -> Vec<Option<&str>> {
-    const ENDS: [char; 7] = [';', '|', '&', '(', ')', '\n', '`'];
+fn moves(command: &str) -> Vec<Option<String>> {
     let mut moves = Vec::new();
-    for part in command.split(ENDS) {
-        let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['\'', '"'])).collect();
-        for (at, word) in words.iter().enumerate() {
-            let next = words.get(at + 1).copied();
-            match *word {
-                "cd" | "chdir" => moves.push(next.filter(|next| !next.starts_with('-'))),
-                "pushd" | "popd" => moves.push(None),
-                "-C" | "--directory" | "--chdir" | "--cwd" | "--prefix" | "--cd" => moves.extend(next.map(Some)),
-                _ => {
-                    let attached = ["--directory=", "--chdir=", "--cwd=", "--prefix=", "--cd=", "-C"];
-                    moves.extend(attached.iter().find_map(|option| word.strip_prefix(option)).map(Some));
-                }
+    let pieces = pieces(command, 0);
+    for (at, piece) in pieces.iter().enumerate() {
+        let Some(word) = piece else { continue };
+        let next = pieces.get(at + 1).cloned().flatten();
+        match word.as_str() {
+            "cd" | "chdir" => moves.push(next.filter(|next| !next.starts_with('-'))),
+            "pushd" | "popd" => moves.push(None),
+            "-C" | "--directory" | "--chdir" | "--cwd" | "--prefix" | "--cd" => moves.extend(next.map(Some)),
+            word => {
+                let attached = ["--directory=", "--chdir=", "--cwd=", "--prefix=", "--cd=", "-C"];
+                let to = attached.iter().find_map(|option| word.strip_prefix(option));
+                moves.extend(to.map(|to| Some(to.to_owned())));
             }
         }
     }
     moves
+}
+
+/// What a command may name a file by: its words as a shell reads them, what is attached to an option, and what stands between
+/// marks that programs split at.
+fn named_by(command: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for word in pieces(command, 0).into_iter().flatten() {
+        add(&word);
+        if let Some((at, _)) = word.char_indices().nth(2).filter(|_| word.starts_with('-')) {
+            add(&word[at..]);
+        }
+        for marks in [&['='][..], &['=', ','], &['=', ',', ':', '@', '+']] {
+            word.split(marks).for_each(&mut add);
+        }
+    }
+    // Where quotes are not closed, a shell would not run it, and a program may read it otherwise.
+    command.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,".contains(c)).for_each(add);
+    names
+}
+
+/// Deepest command within a word of another one that is looked into.
+const DEPTH: usize = 3;
+
+/// The words of a command without their quotes, as far as nothing is expanded; `None` where a command ends. The words
+/// within a word that has several, such as that behind `sh -c`, follow it.
+fn pieces(command: &str, depth: usize) -> Vec<Option<String>> {
+    let mut pieces = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    let end = |word: &mut Option<String>, pieces: &mut Vec<Option<String>>| {
+        let Some(word) = word.take() else { return };
+        let inner = if depth < DEPTH && word.contains(char::is_whitespace) {
+            self::pieces(&word, depth + 1)
+        } else {
+            Vec::new()
+        };
+        pieces.push(Some(word));
+        pieces.extend(inner);
+    };
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, ';' | '|' | '&' | '(' | ')' | '`' | '\n') => {
+                end(&mut word, &mut pieces);
+                pieces.push(None);
+            }
+            (None, c) if c.is_whitespace() || matches!(c, '<' | '>') => end(&mut word, &mut pieces),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    end(&mut word, &mut pieces);
+    pieces
 }
 
 /// Whether a shell makes other words of the command than stand there, so that the files it runs are not

@@ -72,6 +72,8 @@ test("a command whose end may be out of sight has to be held", async () => {
     ["Bash", { command: "touch end", description: "As you asked. ".repeat(700) }],
     // Few lines and characters, and more rows than a phone shows.
     ["Bash", { command: `cargo test\n${"echo one two three four five six\n".repeat(10)}touch end` }, narrow],
+    // Columns beside the box.
+    ["ExitPlanMode", { plan: `1. read\n\n| ${"a long head of a column ".repeat(9)} | do |\n|---|---|\n| x | touch end |` }, narrow],
     ["Write", { file_path: "a.mjs", content: `${`// ${"long words ".repeat(9)}\n`.repeat(17)}import('./end.mjs')` }, narrow],
   ];
   const size = visitor.page.viewportSize();
@@ -86,6 +88,21 @@ test("a command whose end may be out of sight has to be held", async () => {
     await deny(card).click();
     assert.equal(decision(await told).behavior, "deny");
   }
+  await visitor.page.setViewportSize(size);
+});
+
+test("the words of a question are on the screen, whatever its header, and widen nothing", async () => {
+  const size = visitor.page.viewportSize();
+  await visitor.page.setViewportSize({ width: 390, height: 844 });
+  const header = "Shall I list the files of the project, so that you can see them? Please choose".repeat(3);
+  const told = agent.ask("AskUserQuestion", { questions: [{ question: "Delete the production database now?", header, options: [{ label: "Yes" }, { label: "No" }] }] });
+  const card = cardOf(visitor.page, await agent.pending());
+  const question = await card.getByText("Delete the production database now?").boundingBox();
+  assert.ok(question.x >= 0 && question.x + question.width <= 390 && question.width > 150, JSON.stringify(question));
+  assert.ok(await visitor.page.evaluate(() => document.documentElement.scrollWidth <= 390));
+  await ready(deny(card));
+  await deny(card).click();
+  await told;
   await visitor.page.setViewportSize(size);
 });
 

@@ -35,12 +35,41 @@ fn what_is_no_file_is_not_waited_for() {
 }
 
 #[test]
+fn a_file_is_marked_however_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("my dir")).unwrap();
+    for (command, name) in [
+        ("sh \"run all.sh\"", "run all.sh"),
+        ("bash -c 'sh \"run all.sh\"'", "run all.sh"),
+        ("sh a,b.sh", "a,b.sh"),
+        ("sh k=v.sh", "k=v.sh"),
+        ("sh g''.sh", "g.sh"),
+        ("make -fx.mk", "x.mk"),
+        ("frob @g.sh", "g.sh"),
+        ("frob g.sh:main", "g.sh"),
+        ("frob --with=g.sh,other", "g.sh"),
+        ("cd \"my dir\" && sh x.sh", "my dir/x.sh"),
+        ("env -C \"my dir\" sh x.sh", "my dir/x.sh"),
+        ("make -C'my dir' -f x.sh", "my dir/x.sh"),
+        ("cat <in.txt>out.txt", "in.txt"),
+    ] {
+        let file = dir.path().join(name);
+        std::fs::write(&file, "one").unwrap();
+        let marked = marks(&approval(dir.path(), command, &[]));
+        assert!(marked.iter().any(|mark| mark.path == file), "{command}: {marked:?}");
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
 fn files_are_looked_for_where_the_command_goes() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
     let script = dir.path().join("a/b/x.sh");
     std::fs::write(&script, "one").unwrap();
     let commands = [
+        "cd \"a/b\" && sh 'x.sh'",
+        "sh -c 'cd a/b && sh x.sh'",
         "cd a/b && sh x.sh",
         "cd a && cd b; sh x.sh",
         "cd 'a' && (cd \"b\" && sh x.sh)",

@@ -95,7 +95,9 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const isReadOff = approval.answer === "keys" && !approval.exact;
   const screen = useSignal<string[] | null>(null);
   const below = useSignal(true);
-  const held = risk !== null || isReadOff || below.value || isLong(parsed) || hasFolded(parsed, unfolded.value);
+  // Questions are answered one by one, each below its words.
+  const isHidden = below.value && parsed.body.kind !== "questions";
+  const held = risk !== null || isReadOff || isHidden || isLong(parsed) || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
@@ -309,6 +311,9 @@ function SeenOnScreen({ lines }: { lines: string[] }) {
   );
 }
 
+/** Height of the bars above and below the page, px. */
+const BARS = 110;
+
 /** Tells whether a part of a request is out of sight where it is answered: below the edge of its box, or of the window. */
 function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void): (() => void) | undefined {
   const button = card?.querySelector<HTMLElement>(".decide .allow");
@@ -316,8 +321,14 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
   const boxes = [...card.querySelectorAll<HTMLElement>(".request-body, .request-body *, .seen-on-screen .exact")];
   const measure = (): void => {
     const begins = Math.min(...boxes.map((box) => box.getBoundingClientRect().top));
-    const isCut = boxes.some((box) => box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY !== "visible");
-    tell(isCut || button.getBoundingClientRect().bottom - begins > window.innerHeight);
+    const isCut = boxes.some((box) => {
+      const { overflowX, overflowY } = getComputedStyle(box);
+      return (overflowY !== "visible" && box.scrollHeight > box.clientHeight + 1) || (overflowX !== "visible" && box.scrollWidth > box.clientWidth + 1);
+    });
+    // A page that is wider than the window is shown smaller on a phone, and the window counts as larger.
+    const { clientWidth, clientHeight } = document.documentElement;
+    const height = Math.min(window.innerHeight, clientHeight, window.screen.height) * Math.min(1, window.screen.width / clientWidth);
+    tell(isCut || button.getBoundingClientRect().bottom - begins > height - BARS);
   };
   const observer = new ResizeObserver(measure);
   observer.observe(card);

@@ -31,7 +31,8 @@ export function request(approval: Source): Request {
   const fields = parsed(approval.input ?? null);
   const used = new Set<string>();
   const body = bodyOf(approval, fields ?? {}, used);
-  const said = typeof fields?.["description"] === "string" ? fields["description"] : null;
+  // Of another tool it is an argument like the others.
+  const said = approval.kind === "command" && typeof fields?.["description"] === "string" ? fields["description"] : null;
   if (said !== null) used.add("description");
   // A number that this page cannot show as it was written: then the input is shown as it came.
   if (fields !== null && !isReadExactly(approval.input ?? "", fields)) return { body, rest: [["input", approval.input ?? ""]], said };
@@ -61,7 +62,7 @@ function besides(fields: Fields): [string, string][] {
     const options = Array.isArray(question["options"]) ? question["options"] : [];
     return [
       ...more(question, of, ["question", "header", "options", "multiSelect"]),
-      ...options.flatMap((option, index) => more(option, `${of}, option ${index + 1}`, ["label", "description"])),
+      ...options.flatMap((option, index) => more(option, `${of}, option ${index + 1}`, typeof (option as Fields | null)?.["description"] === "string" ? ["label", "description"] : ["label"])),
     ];
   });
 }
