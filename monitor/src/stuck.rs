@@ -59,7 +59,7 @@ impl StuckDetector {
         findings.resolve(SILENT, at, "it is active again");
     }
 
-    /// Nothing was observed for so long: that is no silence.
+    /// Nothing was observed during this time, so it does not count as silence.
     pub(crate) fn slept(&mut self, ms: i64) {
         self.progress_at = self.progress_at.plus_ms(ms);
         self.since = self.since.map(|since| since.plus_ms(ms));

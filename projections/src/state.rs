@@ -621,7 +621,7 @@ fn is_restated(event: &Event) -> bool {
         && event.source != Source::Pty
 }
 
-/// Whether an event is no sign of the session: a mark of its user, or that the machine slept.
+/// Whether an event tells nothing of the session itself: a mark of its user, or that the machine slept.
 fn is_no_sign(payload: &Payload) -> bool {
     matches!(payload, Payload::Annotation(note) if matches!(note.topic, Topic::Mark | Topic::Asleep))
 }

@@ -44,6 +44,7 @@ pub static CLAUDE: Agent = Agent {
             "stdio",
         ],
         names_edits: true,
+        names_directory: true,
     }),
     hooks: Some(Hooks {
         settings_file: "settings.json",

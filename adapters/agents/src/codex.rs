@@ -31,7 +31,12 @@ pub static CODEX: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[">=0.169.0, <1.0.0"],
-    drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"], names_edits: true }),
+    drive: Some(Drive {
+        protocol: Protocol::AppServer,
+        command: &["codex", "app-server"],
+        names_edits: true,
+        names_directory: true,
+    }),
     hooks: Some(Hooks {
         settings_file: "hooks.json",
         // It reads with a parser of the standard, and ignores the whole file otherwise.

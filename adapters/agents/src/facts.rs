@@ -117,6 +117,9 @@ pub struct Drive {
     pub command: &'static [&'static str],
     /// Whether a request for an edit names every file it changes, so that rules may decide about it.
     pub names_edits: bool,
+    /// Whether a request for a command tells in the agent's own words in which directory it runs, so that rules may decide
+    /// about it.
+    pub names_directory: bool,
 }
 
 /// The protocols by which agents are driven.

@@ -31,7 +31,12 @@ pub static GEMINI: Agent = Agent {
     ),
     interrupt_key: b"\x1b",
     tested_dialogs: &[">=0.38.2, <1.0.0"],
-    drive: Some(Drive { protocol: Protocol::Acp, command: &["gemini", "--acp"], names_edits: true }),
+    drive: Some(Drive {
+        protocol: Protocol::Acp,
+        command: &["gemini", "--acp"],
+        names_edits: true,
+        names_directory: true,
+    }),
     hooks: Some(Hooks {
         settings_file: "settings.json",
         comments: true,

@@ -48,7 +48,12 @@ pub static OPENCODE: Agent = Agent {
     // Its dialog does not name the key that refuses, so a version with others would look the same.
     tested_dialogs: &[">=1.18.33, <1.19.0"],
     // Of edits, only `write` was seen.
-    drive: Some(Drive { protocol: Protocol::Acp, command: &["opencode", "acp"], names_edits: false }),
+    drive: Some(Drive {
+        protocol: Protocol::Acp,
+        command: &["opencode", "acp"],
+        names_edits: false,
+        names_directory: false,
+    }),
     hooks: None,
     gen_ai_provider: None,
     telemetry: None,

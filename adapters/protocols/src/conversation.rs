@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{acp, app_server, drive, is_own, runtime, stream_json};
 use crate::codec::PermissionRequest;
-use agents::agent::Protocol;
+use agents::agent::{Drive, Protocol};
 use hooks::delivery::{
     Delivery,
     decode::{DecodedDelivery, details_of_tool, events_of},
@@ -257,7 +257,7 @@ fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -
     let asked = match drive.protocol {
         Protocol::StreamJson => stream_json_details(provider, asks)?,
         Protocol::AppServer => app_server_details(asks)?,
-        Protocol::Acp => acp_details(provider, asks, cwd, drive.names_edits)?,
+        Protocol::Acp => acp_details(drive, asks, cwd)?,
     };
     Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
@@ -301,15 +301,10 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
     })
 }
 
-fn acp_details(
-    provider: Provider,
-    asks: &PermissionPayload,
-    cwd: &str,
-    names_edits: bool,
-) -> Option<PermissionDetails> {
+fn acp_details(drive: &Drive, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = acp::parse_request(&asks.request)?;
     // Of another agent the same words may be the model's.
-    let shell = provider == Provider::Gemini && asked.is_shell_in(cwd);
+    let shell = drive.names_directory && asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
     let about = match asked.kind.as_str() {
         "execute" => Some(ApprovalKind::Command),
@@ -323,7 +318,7 @@ fn acp_details(
         tool: Some(asked.kind.clone()),
         command: (asked.kind == "execute").then(|| asked.title.clone()),
         subject: if edits { asked.paths.first().cloned() } else { Some(asked.title.clone()) },
-        cut: !(shell || edits && names_edits),
+        cut: !(shell || edits && drive.names_edits),
         cwd: (shell || edits).then(|| cwd.to_owned()),
         paths: Some(asked.paths),
         input: Some(asked.input),

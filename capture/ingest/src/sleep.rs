@@ -60,7 +60,7 @@ impl SleepWatch {
 }
 
 impl Ingest {
-    /// Notes in every open turn that nothing was observed for so long.
+    /// Notes in every open turn for how long nothing was observed.
     pub(super) fn note_sleep(&mut self, slept: Duration) {
         if slept < SHORTEST_SLEEP {
             return;

@@ -47,7 +47,7 @@ pub struct QuestionOption {
     pub more: Map<String, Value>,
 }
 
-/// The option that is meant by its number, as it stands before it.
+/// The place of the option that has this number before it.
 #[must_use]
 pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
@@ -208,22 +208,23 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
     const NEW: &[&str] = &["new_string", "new"];
     // What is not shown above the rest stands below it, whatever else the tool's fields look like.
     let (path_field, path) = PATH.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))?;
-    let (diff, shown): (String, &[&str]) =
-        if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
-            (diff(path, old, new), &["old_string", "new_string"])
-        } else if let Some(Value::Array(edits)) = fields.get("edits") {
-            let one = |edit: &Value| {
-                let edit = edit.as_object()?;
-                let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
-                // Whether it replaces every match, for instance.
-                Some(diff + &others(edit, &[OLD, NEW].concat()))
-            };
-            (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
-        } else {
-            // A path may be written relative to the directory the agent works in.
-            let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
-            (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
+    let (diff, shown): (String, &[&str]) = if let Some(Value::Array(edits)) =
+        fields.get("edits").filter(|edits| !edits.as_array().is_some_and(Vec::is_empty))
+    {
+        let one = |edit: &Value| {
+            let edit = edit.as_object()?;
+            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+            // Whether it replaces every match, for instance.
+            Some(diff + &others(edit, &[OLD, NEW].concat()))
         };
+        (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
+    } else if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
+        (diff(path, old, new), &["old_string", "new_string"])
+    } else {
+        // A path may be written relative to the directory the agent works in.
+        let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
+        (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
+    };
     Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, &[&[path_field], shown].concat()))
 }
 

@@ -159,7 +159,7 @@ impl Writer {
                     hour,
                     thinking,
                     usage.cost_nano_usd.map(count),
-                    // What is billed beside tokens is no call of a model.
+                    // Only tokens make a call of a model.
                     entry.is_first && counts != [0; 6]
                 ])
             })

@@ -179,8 +179,8 @@ names! {
         /// The user marked the session for their lists: the value is `pinned`, `archived` or `snoozed_until=TIME`, or
         /// the same with a `-` before it to take it off.
         Mark = "mark" / 18,
-        /// The machine slept, or capture was stopped, from this event on: the value is for how long (`28800 s`). What was
-        /// not observed is no silence of the agent.
+        /// The machine slept, or capture was stopped, from this event on: the value is for how long (`28800 s`). An agent
+        /// that nobody observed is not silent.
         Asleep = "asleep" / 19,
     }
 }
@@ -198,7 +198,7 @@ data! {
 }
 
 impl Annotation {
-    /// That the machine slept for so long.
+    /// The note that the machine slept for this long.
     #[must_use]
     pub fn asleep(ms: i64) -> Self {
         Self { topic: Topic::Asleep, value: format!("{} s", ms / 1_000) }

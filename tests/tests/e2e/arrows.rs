@@ -90,7 +90,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "capture/otlp_export",
         &["agents", "atomic_file", "events", "export", "notifier", "projections", "redaction", "store"],
     ),
-    ("server", "capture/server", &["api", "devices", "events", "projections", "store", "usage"]),
+    ("server", "capture/server", &["api", "devices", "events", "processes", "projections", "store", "usage"]),
     (
         "ingest",
         "capture/ingest",

@@ -402,7 +402,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
 }
 
 #[test]
-fn a_request_that_is_why_not_allowed_is_left_to_the_agent_and_can_only_be_denied() {
+fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied() {
     for provider in [Provider::Claude, Provider::Codex, Provider::Qwen] {
         let mut around = BrokerFixture::new();
         let mut asked = approval(1, "ok ls", provider);

@@ -105,6 +105,15 @@ test("what is only seen on a screen is shown with its subject", () => {
   assert.deepEqual(body, { kind: "other", text: "Do you want to proceed?\nmv src /mnt/share", whole: false });
 });
 
+test("a list of edits is never hidden behind a single one", () => {
+  const input = { file_path: "a", edits: [{ old_string: "x", new_string: "y", replace_all: true }], old_string: "teh", new_string: "the" };
+  assert.equal(request(approval({ kind: "edit", input: JSON.stringify(input) })).body.kind, "other");
+  const cell = { notebook_path: "a.ipynb", cell_id: "1", new_source: "print(1)", edit_mode: "delete" };
+  const { body, rest } = request(approval({ kind: "edit", input: JSON.stringify(cell) }));
+  assert.ok(body.kind === "changes" && body.files[0]?.replaces === undefined);
+  assert.ok(rest.some(([name, value]) => name === "edit_mode" && value === "delete"));
+});
+
 test("another tool is no edit and no plan, whatever its fields are called", () => {
   for (const input of [{ file_path: "README.md", old_string: "teh", new_string: "the" }, { path: ".env", content: "A=1" }, { plan: "read" }]) {
     assert.equal(request(approval({ kind: "mcp", input: JSON.stringify(input) })).body.kind, "other");

@@ -129,7 +129,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     const timer = setInterval(read, 2_000);
     return () => clearInterval(timer);
   }, [unanswerable === null, done === null]);
-  const usable = (!isReadOff || screen.value !== null) && shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
+  const usable = shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
 
   const decide = async (decision: "allow" | "deny"): Promise<void> => {
     if (!ready() || !usable) return;
@@ -286,7 +286,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (!isReadOff || screen.value !== null) && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
                   {busy.value === "allow" ? "Sending…" : label(approval, scope.value, held, questions !== null)}
                 </DecideButton>
               </div>

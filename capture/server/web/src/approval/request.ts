@@ -134,12 +134,17 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
     const of = path();
     return pairs.map(([before, after]) => ({ path: of, lines: difference(before, after) }));
   }
+  // A list that is not understood is shown as it came, whatever else looks like an edit.
+  if (Array.isArray(edits) && edits.length > 0) return [];
   if (one(fields, BEFORE) !== null && one(fields, AFTER) !== null) {
     const of = path();
     return [{ path: of, lines: difference(text(...BEFORE) ?? "", text(...AFTER) ?? "") }];
   }
-  const content = text("content", "new_source", "file_text");
+  const content = text("content", "file_text");
   if (content !== null) return [{ path: path(), lines: difference("", content), replaces: true }];
+  // A cell of a notebook: what happens to it stands in the other fields.
+  const cell = text("new_source");
+  if (cell !== null) return [{ path: path(), lines: difference("", cell) }];
   return [];
 }
 
