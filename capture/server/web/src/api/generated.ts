@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 2659a7fc4626b4216f241a75defa3e60df9216f10ea4fc5b4c63e0c09dca9c20
+// SHA-256 of its paths and components: 90661e7f1414edcfc56d2eba069bddd9c62a78de338ba942a53dd948a9a22af8
 
 /** What was weighed, and which rule decided. */
 export type Account = {
