@@ -144,7 +144,7 @@ fn requested(approval: &Approval) -> String {
         return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
     }
     let changes = matches!(approval.kind, Some(ApprovalKind::Edit | ApprovalKind::Write));
-    if let Some(edit) = edit(&fields, name, approval.cwd.as_deref()).filter(|_| changes) {
+    if changes && let Some(edit) = edit(&fields, name, approval.cwd.as_deref()) {
         return edit;
     }
     match (input, approval.excerpt.as_deref()) {
@@ -208,8 +208,8 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
     const NEW: &[&str] = &["new_string", "new"];
     // What is not shown above the rest stands below it, whatever else the tool's fields look like.
     let (path_field, path) = PATH.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))?;
-    let (diff, shown): (String, &[&str]) = if let Some(Value::Array(edits)) =
-        fields.get("edits").filter(|edits| !edits.as_array().is_some_and(Vec::is_empty))
+    let (diff, shown): (String, &[&str]) = if let Some(Value::Array(edits)) = fields.get("edits")
+        && !edits.is_empty()
     {
         let one = |edit: &Value| {
             let edit = edit.as_object()?;
