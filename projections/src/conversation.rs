@@ -66,8 +66,8 @@ pub struct OpenCall {
     /// The files of an edit that is about several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// It asked for more rights.
-    pub escalated: bool,
+    /// A person may be asked before it runs.
+    pub may_ask: bool,
     /// When it was called.
     pub at: Timestamp,
 }
@@ -115,7 +115,7 @@ impl Conversation {
     pub fn likely_asker(&self) -> Option<&OpenCall> {
         self.calls
             .iter()
-            .find(|c| c.escalated)
+            .find(|c| c.may_ask)
             .or_else(|| self.calls.iter().find(|c| !matches!(c.tool, ToolKind::Read | ToolKind::Subagent)))
             .or_else(|| self.calls.first())
     }

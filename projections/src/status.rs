@@ -171,9 +171,9 @@ impl Candidate {
         match self.basis {
             Basis::Claim(index) => case.claims.get(index).map(|h| h.words.clone()).unwrap_or_default(),
             Basis::NoPrompt => "no prompt yet".into(),
-            Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.escalated)) {
+            Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.may_ask)) {
                 (Some(call), true) => {
-                    format!("a call that needs more rights has no result, so a dialog may be open: {call}")
+                    format!("a call that the agent may ask about has no result, so a dialog may be open: {call}")
                 }
                 (Some(call), false) => format!("open call: {call}"),
                 (None, _) => "open turn".into(),
@@ -468,14 +468,14 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
             candidate(state, reason, Confidence::High, Basis::OpenQuestion)
         }
         Phase::Open { .. } => {
-            let strength =
-                match (case.conversation.calls.iter().any(|c| c.escalated), case.conversation.calls.is_empty()) {
-                    (true, _) => Confidence::Low,
-                    (false, true) if case.may_have_ended => Confidence::Low,
-                    (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
-                    (false, false) if may_ask_unseen(case) => Confidence::Low,
-                    (false, _) => Confidence::Medium,
-                };
+            let strength = match (case.conversation.calls.iter().any(|c| c.may_ask), case.conversation.calls.is_empty())
+            {
+                (true, _) => Confidence::Low,
+                (false, true) if case.may_have_ended => Confidence::Low,
+                (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
+                (false, false) if may_ask_unseen(case) => Confidence::Low,
+                (false, _) => Confidence::Medium,
+            };
             // Nothing was told since it was doubted.
             let doubted = case.conversation.doubted_at.is_some_and(|at| at >= case.conversation_at);
             candidate(state, reason, if doubted { Confidence::Low } else { strength }, Basis::OpenTurn)

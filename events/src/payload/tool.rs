@@ -34,6 +34,17 @@ names! {
 
 by_default!(ToolKind::Other);
 
+impl ToolKind {
+    /// Whether agents ask a person before they run such a call, unless a rule or a mode allows it.
+    #[must_use]
+    pub const fn is_asked_for(self) -> bool {
+        match self {
+            Self::Execute | Self::Edit | Self::Fetch | Self::Mcp | Self::Plan | Self::Other => true,
+            Self::Read | Self::Question | Self::Subagent => false,
+        }
+    }
+}
+
 data! {
     /// The agent called a tool. The input, as the agent wrote it, is the event's text.
     ToolCall {
@@ -49,9 +60,9 @@ data! {
         /// The files of an edit that is about several; at most 64, each up to 1,024 bytes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
-        /// The agent asked for more rights than it has, so a dialog is likely.
+        /// The agent may ask a person before it runs this call, and its records do not tell whether it does.
         #[serde(default, skip_serializing_if = "is_false")]
-        escalated: bool,
+        may_ask: bool,
         /// The call goes on after its turn (a background command).
         #[serde(default, skip_serializing_if = "is_false")]
         background: bool,

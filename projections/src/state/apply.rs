@@ -84,7 +84,7 @@ impl SessionState {
                         title: call.title.as_deref().map(|t| verbatim_line(t, CALL_CHARS)),
                         shown: shown.map(|t| t.one_line(CALL_CHARS)),
                         files: call.files.clone(),
-                        escalated: call.escalated,
+                        may_ask: call.may_ask,
                         at,
                     });
                 }

@@ -113,7 +113,7 @@ fn show(event: &NewEvent) -> String {
             call.tool,
             call.title.as_deref().map_or("-".into(), |title| format!("[{title}]")),
             if call.files.is_empty() { String::new() } else { format!(" of {}", call.files.join("|")) },
-            if call.escalated { " escalated" } else { "" }
+            if call.may_ask { " may ask" } else { "" }
         ),
         Payload::ToolResult(result) => format!(
             "{} {}{}{}",

@@ -53,7 +53,7 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut
         tool: said.tool,
         title: said.title,
         files: said.files,
-        escalated: said.escalated,
+        may_ask: said.escalated,
         ..ToolCall::default()
     };
     let mut event = w.event("call", Some(&id), data);

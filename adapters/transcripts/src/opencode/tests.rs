@@ -52,7 +52,10 @@ fn short(event: &events::NewEvent) -> String {
             format!("{} {}{parent}", s.how.as_str(), s.cli_version.as_deref().unwrap_or("-"))
         }
         Payload::AssistantMessage(m) => m.stop.map_or("", |stop| stop.as_str()).to_owned(),
-        Payload::ToolCall(c) => format!("{} {} {}", c.tool.as_str(), c.name, c.title.as_deref().unwrap_or("-")),
+        Payload::ToolCall(c) => {
+            let may_ask = if c.may_ask { " may ask" } else { "" };
+            format!("{} {} {}{may_ask}", c.tool.as_str(), c.name, c.title.as_deref().unwrap_or("-"))
+        }
         Payload::ToolResult(r) => format!("{} {:?}", r.outcome.as_str(), r.exit_code),
         Payload::QuestionAsked(q) => format!("{:?}", q.options),
         Payload::UsageReported(u) => {
@@ -96,7 +99,7 @@ fn a_command_approved_and_one_refused() {
             "session.started new 1.18.33",
             "user.prompt \"Run it\"",
             "title: Scripted title",
-            "tool.call execute bash sleep 4; echo ok > out.txt",
+            "tool.call execute bash sleep 4; echo ok > out.txt may ask",
             "assistant.message \"I run it.\"",
             "tool.result ok Some(0) \"(no output)\"",
             "usage.reported 200+40 of scripted",
@@ -105,7 +108,7 @@ fn a_command_approved_and_one_refused() {
             "usage.reported 200+40 of scripted",
             "assistant.message end_turn",
             "user.prompt \"Remove it\"",
-            "tool.call execute bash rm -rf build",
+            "tool.call execute bash rm -rf build may ask",
             "assistant.message \"Another.\"",
             "tool.result denied None \"The user rejected permission to use this specific tool call.\"",
             "usage.reported 200+40 of scripted",
@@ -194,8 +197,8 @@ fn edits_name_their_file() {
     assert_eq!(
         calls,
         [
-            "tool.call edit write /home/dev/works/S15-edit/work/project/b.txt",
-            "tool.call edit edit /home/dev/works/S15-edit/work/project/b.txt",
+            "tool.call edit write /home/dev/works/S15-edit/work/project/b.txt may ask",
+            "tool.call edit edit /home/dev/works/S15-edit/work/project/b.txt may ask",
             "tool.call read read /etc/hostname",
         ]
     );

@@ -97,6 +97,7 @@ impl OpencodeRecordWriter<'_, '_> {
             name: name.to_owned(),
             tool,
             title: title(tool, &input),
+            may_ask: tool.is_asked_for(),
             ..ToolCall::default()
         };
         self.emit(id, CALL, call, raw.map(|raw| raw.get().to_owned()));

@@ -82,6 +82,7 @@ impl QwenRecordWriter<'_, '_> {
                 name: call.name.to_string(),
                 tool,
                 title: about.title,
+                may_ask: tool.is_asked_for(),
                 background: tool == ToolKind::Execute && about.background,
                 ..ToolCall::default()
             };

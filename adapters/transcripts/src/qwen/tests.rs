@@ -24,7 +24,10 @@ fn short(event: &NewEvent) -> String {
             let stop = m.stop.map_or("-", events::Stop::as_str);
             format!("{kind} {} stop={stop} calls={} thinking={}", or_none(&m.model), m.tool_calls, or_none(&m.thinking))
         }
-        Payload::ToolCall(c) => format!("{kind} {} {} {} `{}`", c.call_id, c.name, c.tool, or_none(&c.title)),
+        Payload::ToolCall(c) => {
+            let may_ask = if c.may_ask { " may ask" } else { "" };
+            format!("{kind} {} {} {} `{}`{may_ask}", c.call_id, c.name, c.tool, or_none(&c.title))
+        }
         Payload::ToolResult(r) => format!("{kind} {} {} {:?}", r.call_id, r.outcome, r.exit_code),
         Payload::UsageReported(u) => {
             format!("{kind} {}+{}>{}", u.input_tokens, u.cache_read_tokens, u.output_tokens)
@@ -143,7 +146,7 @@ fn calls_and_their_results() {
         &[record("a", "assistant", call)],
         &[
             "assistant.message m stop=tool_use calls=1 thinking=-",
-            r#"tool.call c1 run_shell_command execute `ls` | {"command":"ls"}"#,
+            r#"tool.call c1 run_shell_command execute `ls` may ask | {"command":"ls"}"#,
         ],
     );
     let result = |result: &str, response: &str| {
@@ -227,7 +230,7 @@ fn what_the_recordings_come_to() {
             &format!("{model} stop=end_turn calls=0 thinking=Thinking of it. | Fine. "),
             "user.prompt human +0 | RUN it",
             &format!("{model} stop=tool_use calls=1 thinking=Thinking of it. | I will run it. "),
-            "tool.call call_4 run_shell_command execute `echo hello > made.txt && cat made.txt` | \
+            "tool.call call_4 run_shell_command execute `echo hello > made.txt && cat made.txt` may ask | \
              {\"command\":\"echo hello > made.txt && cat made.txt\",\"description\":\"Write and show a file\",\
              \"is_background\":false}",
             &format!(
@@ -241,7 +244,7 @@ fn what_the_recordings_come_to() {
             ),
             "user.prompt human +0 | FAIL now",
             &format!("{model} stop=tool_use calls=1 thinking=Thinking of it."),
-            "tool.call call_8 run_shell_command execute `exit 3` | \
+            "tool.call call_8 run_shell_command execute `exit 3` may ask | \
              {\"command\":\"exit 3\",\"description\":\"Fail\",\"is_background\":false}",
             "tool.result call_8 denied None | [Operation Cancelled] Reason: User did not allow tool call",
             "signal ended denied medium",

@@ -18,6 +18,21 @@ fn silence_in_an_open_turn_is_still_work() {
 }
 
 #[test]
+fn a_call_the_agent_may_ask_about_is_believed_less_until_somebody_else_sees_it_run() {
+    let call = || ToolCall { may_ask: true, ..tool_call("c", ToolKind::Execute, "sleep 500") };
+    let believed = |seen: Option<Confidence>| {
+        let mut steps = vec![on(0.0, prompt("go")), on(1.0, said(call()))];
+        let works = Claim::State { state: Running, reason: Some(Reason::Tool) };
+        steps.extend(seen.map(|strength| on(2.0, signal(Pty, strength, works))));
+        steps.push(until(9.0));
+        stands(&steps, "running tool [sleep 500]").state.view().status.confidence
+    };
+    assert_eq!(believed(None), Confidence::Low);
+    assert_eq!(believed(Some(Confidence::Medium)), Confidence::Medium);
+    assert_eq!(believed(Some(Confidence::High)), Confidence::High);
+}
+
+#[test]
 fn long_silence_with_no_process_known_is_unknown() {
     let tape = check(
         &[on(0.0, prompt("go")), until(700.0)],

@@ -26,7 +26,7 @@ fn any_payload() -> impl Strategy<Value = Payload> {
         4 => (any_id(), stop()).prop_map(|(id, stop)| AssistantMessage { message_id: Some(id), stop, ..AssistantMessage::default() }.into()),
         2 => (any_id(), stop(), select(Block::ALL)).prop_map(|(id, stop, block)| AssistantDelta { message_id: Some(id), block, stop, blocks: 1 }.into()),
         4 => (any_id(), select(ToolKind::ALL), any::<bool>(), any::<bool>())
-            .prop_map(|(id, tool, escalated, background)| ToolCall { escalated, background, ..tool_call(&id, tool, "do it") }.into()),
+            .prop_map(|(id, tool, may_ask, background)| ToolCall { may_ask, background, ..tool_call(&id, tool, "do it") }.into()),
         4 => (any_id(), select(ToolOutcome::ALL), any::<bool>()).prop_map(|(call_id, outcome, detail)| ToolResult { call_id, outcome, detail, ..ToolResult::default() }.into()),
         2 => any_id().prop_map(|id| QuestionAsked { call_id: Some(id), options: Vec::new() }.into()),
         1 => any_id().prop_map(|id| QuestionAnswered { call_id: Some(id) }.into()),

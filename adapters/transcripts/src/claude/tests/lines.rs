@@ -25,6 +25,37 @@ fn a_prompt() {
 }
 
 #[test]
+fn a_call_may_ask_unless_its_kind_or_the_mode_never_does() {
+    let asked = |tool: &str, more: &str| {
+        let mode = format!(r#"@user {{{more}"message":{{"role":"user","content":"go"}}}}"#);
+        let call = r#"{"type":"tool_use","id":"t","name":"TOOL","input":{}}"#.replace("TOOL", tool);
+        let call = format!(r#"@assistant {{{more}"message":{{"id":"m","role":"assistant","content":[{call}]}}}}"#);
+        let out = decode(&transcript(OWN), whole_lines(&format!("{mode}\n{call}")).as_bytes());
+        let mut calls = out.events.iter().filter_map(|event| match &event.payload {
+            Payload::ToolCall(call) => Some(call.may_ask),
+            _ => None,
+        });
+        calls.next().unwrap()
+    };
+    for (tool, may_ask) in [("Bash", true), ("Write", true), ("WebFetch", true), ("mcp__a__b", true), ("Skill", true)]
+        .into_iter()
+        .chain([("Read", false), ("Grep", false), ("Task", false), ("AskUserQuestion", false)])
+    {
+        assert_eq!(asked(tool, ""), may_ask, "{tool}");
+    }
+    for (mode, bash, write) in [
+        ("default", true, true),
+        ("acceptEdits", true, false),
+        ("bypassPermissions", false, false),
+        ("dontAsk", false, false),
+    ] {
+        let mode = format!(r#""permissionMode":"{mode}","#);
+        assert_eq!((asked("Bash", &mode), asked("Write", &mode)), (bash, write), "{mode}");
+    }
+    assert!(!asked("Bash", r#""entrypoint":"sdk-cli","#), "a program runs it: there is no dialog");
+}
+
+#[test]
 fn what_machines_write_as_the_user() {
     let said = |extra: &str, text: &str| format!(r#"@user {{"message":{{"role":"user","content":"{text}"}}{extra}}}"#);
     for machine in [

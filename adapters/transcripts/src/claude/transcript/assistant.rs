@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    AssistantDelta, AssistantMessage, Confidence, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic,
+    AssistantDelta, AssistantMessage, Confidence, Identity, QuestionAsked, Severity, Stop, ToolCall, ToolKind, Topic,
     UsageReported,
 };
 use tailer::decode::{Decoded, Record};
@@ -159,6 +159,16 @@ impl TranscriptDecoder {
         self.carried.counted_tokens = Some(most);
     }
 
+    /// Whether Claude Code may show a dialog before it runs such a tool, in the permission mode it is in.
+    fn may_ask(&self, tool: ToolKind) -> bool {
+        let answered = match self.carried.mode.as_deref() {
+            Some("bypassPermissions" | "dontAsk") => true,
+            Some("acceptEdits") => tool == ToolKind::Edit,
+            _ => false,
+        };
+        tool.is_asked_for() && !answered && self.carried.headless != Some(true)
+    }
+
     #[expect(clippy::too_many_arguments, reason = "the parts of one block")]
     fn call(
         &mut self,
@@ -184,7 +194,9 @@ impl TranscriptDecoder {
                 name.starts_with("mcp__").then(|| name.trim_start_matches("mcp__").replacen("__", ": ", 1))
             });
         let background = parsed.run_in_background == Some(true);
-        let payload = ToolCall { call_id: call_id.clone(), name, tool, title, background, ..ToolCall::default() };
+        let may_ask = self.may_ask(tool);
+        let payload =
+            ToolCall { call_id: call_id.clone(), name, tool, title, background, may_ask, ..ToolCall::default() };
         self.emit(line, record, owner, CALL + index, payload, input.map(str::to_owned), out);
         if let Some(question) = question {
             let options = question.options.into_iter().map(|c| c.label.into_string()).collect();

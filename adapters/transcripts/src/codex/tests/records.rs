@@ -332,11 +332,11 @@ fn calls_and_their_titles() {
         ),
         (
             r#""name":"exec_command","arguments":"{\"cmd\":\"touch x\",\"sandbox_permissions\":\"require_escalated\"}""#,
-            "exec_command execute [touch x] escalated",
+            "exec_command execute [touch x] may ask",
         ),
         (
             r#""name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"ls\"],\"with_escalated_permissions\":true}""#,
-            "shell execute [ls] escalated",
+            "shell execute [ls] may ask",
         ),
         (r#""name":"shell","arguments":"{\"command\":[\"git\",\"status\"]}""#, "shell execute [git status]"),
         (r#""name":"write_stdin","arguments":"{\"session_id\":1,\"chars\":\"y\"}""#, "write_stdin execute [y]"),

@@ -109,7 +109,7 @@ fn an_approved_command_looks_like_any_other() {
             "signal running thinking",
             "user.prompt human \"touch the file\"",
             "assistant.message \"Running it outside the sandbox.\"",
-            "tool.call exec execute [echo hi-from-escalated; touch /home/devxxx-x] escalated \"const r = await tools.exec_command({\\\"cmd\\\": \\\"echo hi-from-escalated; touch /home/devxxx-x\\\", \\\"prefix_rule\\\": [\\\"touch\\\"], \\\"sandbox_permissions\\\": \\\"require_escalated\\\", \\\"justification\\\": \\\"Do you want to allow touching a file outside the workspace?\\\"});\\ntext(r.output);\\n\"",
+            "tool.call exec execute [echo hi-from-escalated; touch /home/devxxx-x] may ask \"const r = await tools.exec_command({\\\"cmd\\\": \\\"echo hi-from-escalated; touch /home/devxxx-x\\\", \\\"prefix_rule\\\": [\\\"touch\\\"], \\\"sandbox_permissions\\\": \\\"require_escalated\\\", \\\"justification\\\": \\\"Do you want to allow touching a file outside the workspace?\\\"});\\ntext(r.output);\\n\"",
             "tool.result call_lab000011 ok exit 0 detail",
             "tool.result call_lab000011 ok exit 0 \"Script completed\\nWall time 6.3 seconds\\nOutput:\\nhi-from-escalated\\n\"",
             "assistant.message \"Done: the file exists.\"",
@@ -219,7 +219,7 @@ fn edits_and_mcp_calls_in_scripts_are_told_apart() {
     assert!(
         story("S17-parallel-tools", 0)
             .iter()
-            .any(|line| line.starts_with("tool.call exec execute [touch /home/devxxx-p] escalated"))
+            .any(|line| line.starts_with("tool.call exec execute [touch /home/devxxx-p] may ask"))
     );
 }
 

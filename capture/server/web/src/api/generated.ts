@@ -2488,8 +2488,8 @@ export type ToolCall = {
   background?: boolean;
   /** The provider's id of the call. */
   call_id: string;
-  /** The agent asked for more rights than it has, so a dialog is likely. */
-  escalated?: boolean;
+  /** The agent may ask a person before it runs this call, and its records do not tell whether it does. */
+  may_ask?: boolean;
   /** The files of an edit that is about several; at most 64, each up to 1,024 bytes. */
   files?: string[];
   /** The provider's name of the tool. */

@@ -38,7 +38,7 @@ fn payloads() -> Vec<Payload> {
             tool: ToolKind::Execute,
             title: text(),
             files: vec!["a.rs".into(), "b.rs".into()],
-            escalated: true,
+            may_ask: true,
             background: true,
         }
         .into(),
