@@ -17,7 +17,8 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWr
     let trigger = attribution.and_then(|said| said.turn_trigger.name());
     let starter = match (trigger.as_deref(), &attribution) {
         (_, Some(said)) if said.initiating_agent_path.name().is_some() => Starter::Agent,
-        (Some("user"), _) => Starter::User,
+        // `exec`: the prompt was an argument of `codex exec` (0.171.0).
+        (Some("user" | "exec"), _) => Starter::User,
         (Some(_), _) => Starter::Itself,
         (None, _) if memory.attributed => Starter::Command,
         (None, _) => Starter::Unsaid,

@@ -136,6 +136,7 @@ fn who_is_behind_a_prompt() {
     for (trigger, origin) in [
         (r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":null}"#, "human"),
         (r#","turn_attribution":{"turn_trigger":"user","initiating_agent_path":"/root"}"#, "agent"),
+        (r#","turn_attribution":{"turn_trigger":"exec","initiating_agent_path":null}"#, "human"),
         (r#","turn_attribution":{"turn_trigger":"schedule"}"#, "wakeup"),
         ("", "human"),
     ] {
