@@ -32,6 +32,8 @@ use crate::{
 
 /// What a process wrote last may be read this long after its end was noticed, ms.
 const LAST_WORDS_MS: i64 = 1_500;
+/// How long after the end of a process in the middle of a turn the last lines of its file may still be unread, ms.
+const LAST_LINES_MS: i64 = 400;
 
 /// A record that was read as it was written, and is dated longer ago than this, has the time of another clock, ms.
 const OTHER_CLOCK_MS: i64 = 3_600_000;
@@ -94,6 +96,9 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process_at: Option<Timestamp>,
     goodbye_at: Option<Timestamp>,
+    /// Its process ended in the middle of a turn whose last lines may not have been read yet.
+    #[serde(default)]
+    parting: Option<Parting>,
     ready_at: Option<Timestamp>,
     /// A likely end of the turn; dropped at the next activity.
     likely_end: Option<(Timestamp, TurnOutcome)>,
@@ -139,6 +144,14 @@ pub struct SessionState {
     /// The last turn, whose end was told better after it was concluded.
     #[serde(skip)]
     corrected: Option<Turn>,
+}
+
+/// A process that ended in the middle of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Parting {
+    at: Timestamp,
+    /// How, when somebody said so.
+    how: Option<Reason>,
 }
 
 /// The tokens counted for one response of the model.
@@ -211,6 +224,7 @@ impl SessionState {
             process: Process::Unseen,
             process_at: None,
             goodbye_at: None,
+            parting: None,
             ready_at: None,
             likely_end: None,
             likely_end_from: None,
@@ -313,7 +327,10 @@ impl SessionState {
             (Some(_), _) => false,
             // A prompt has a turn of its own also when it is read after the end of the process.
             (None, Payload::UserPrompt(_)) => true,
-            (None, payload) => self.opens_turn(payload).is_some() && (!self.is_gone() || self.is_revived_by(event, at)),
+            (None, payload) => {
+                let over = self.gone_by(at).is_some();
+                self.opens_turn(payload).is_some() && (!over || self.is_revived_by(event, at))
+            }
         };
         if opens { Some(event.id.into()) } else { open }
     }
@@ -323,6 +340,7 @@ impl SessionState {
         self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
             || self.likely_end_due().is_some_and(|due| due <= at)
             || self.last_words_due().is_some_and(|due| due <= at)
+            || self.parting_due().is_some_and(|due| due <= at)
     }
 
     /// When a likely end of the turn counts unless something follows.
@@ -337,6 +355,11 @@ impl SessionState {
         self.turn.as_ref().map(|_| self.conversation_at.max(at).plus_ms(LAST_WORDS_MS))
     }
 
+    /// When the end of a process in the middle of a turn counts.
+    fn parting_due(&self) -> Option<Timestamp> {
+        self.parting.map(|parting| parting.at.plus_ms(LAST_LINES_MS))
+    }
+
     /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
     fn end_as_likely(&mut self, out: &mut Vec<Conclusion>) {
         if self.likely_end_from.take().is_some()
@@ -349,6 +372,14 @@ impl SessionState {
         }
     }
 
+    /// When the process was gone, if it is by then.
+    fn gone_by(&self, at: Timestamp) -> Option<Timestamp> {
+        match self.process {
+            Process::Gone { at, .. } => Some(at),
+            Process::Unseen | Process::Alive { .. } => self.parting_due().filter(|due| *due <= at),
+        }
+    }
+
     fn is_gone(&self) -> bool {
         matches!(self.process, Process::Gone { .. })
     }
@@ -356,7 +387,7 @@ impl SessionState {
     /// Whether an event shows that a session whose process is gone is at work again: not what the
     /// process wrote last and was read only after its end.
     fn is_revived_by(&self, event: &Event, at: Timestamp) -> bool {
-        let Process::Gone { at: gone_at, .. } = self.process else { return false };
+        let Some(gone_at) = self.gone_by(at) else { return false };
         // Telemetry comes late, and the last of it when the process ends.
         let late = event.source == Source::Telemetry || at.since_ms(gone_at) < LAST_WORDS_MS;
         let last_words = late && !matches!(event.payload, Payload::UserPrompt(_));
@@ -455,6 +486,9 @@ impl SessionState {
                 }
                 self.outdate(due);
             }
+            if self.parting_due().is_some_and(|last| last <= due) {
+                self.conclude_parting(due, &mut out);
+            }
             if self.last_words_due().is_some_and(|last| last <= due) {
                 self.end_turn(TurnOutcome::Exited, None, 0, true, due, &mut out);
             }
@@ -489,6 +523,7 @@ impl SessionState {
             .chain(ready)
             .chain(likely)
             .chain(self.last_words_due())
+            .chain(self.parting_due())
             .chain(self.named_from)
             .chain(self.approvals_due())
             .chain(status::next_change(&case, &self.session.status, self.clock))

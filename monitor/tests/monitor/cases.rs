@@ -323,6 +323,33 @@ fn a_session_that_ends_in_the_middle_leaves_work() {
 }
 
 #[test]
+fn a_row_from_before_the_end_of_a_turn_opens_no_turn() {
+    let mut s = at_work();
+    s.answer("done");
+    s.wait(60);
+    s.leave();
+    let log = check(&s, 5, &[]).log;
+    let first = &log[0];
+    let rules = projections::StatusRules::default();
+    let mut state = projections::SessionState::new(first.session_id, first.provider, None, first.observed_at, rules);
+    let mut monitor = Monitor::new(DetectorLimits::default());
+    let mut told = Vec::new();
+    let mut stale = None;
+    for event in &log {
+        told.extend(monitor.apply(event));
+        state.fold(event);
+        if stale.is_none() && state.view().turn.is_some() {
+            stale = Some(state.view().clone());
+        }
+        // The row of a session is stored some time after its events.
+        if matches!(event.payload, events::Payload::TurnCompleted(_)) {
+            told.extend(monitor.check(stale.as_ref().unwrap(), event.observed_at));
+        }
+    }
+    assert!(told.iter().all(|finding| finding.kind != OpenWork), "{told:?}");
+}
+
+#[test]
 fn a_merge_with_conflicts() {
     let mut s = at_work();
     s.run("git merge feature", 1, End::Failed(1), "CONFLICT (content): Merge conflict in a.txt\nAutomatic merge failed; fix conflicts and then commit the result.");

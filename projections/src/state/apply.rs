@@ -7,7 +7,7 @@ use events::{
 };
 
 use super::{
-    Conclusion, CountedResponse, GROWING_RESPONSES, OPEN_TEXT_BYTES, PROMPT_CHARS, RECENT_TURNS, SessionState,
+    Conclusion, CountedResponse, GROWING_RESPONSES, OPEN_TEXT_BYTES, PROMPT_CHARS, Parting, RECENT_TURNS, SessionState,
     TURN_TEXT_BYTES, happened_at, is_restated, speaks,
 };
 use crate::{
@@ -42,7 +42,7 @@ impl SessionState {
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
             Payload::SessionExited(exited) => {
-                self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
+                self.part(Some(exited.reason.unwrap_or(Reason::Clean)), at, out);
             }
             Payload::UserPrompt(_) if is_restated(event) => {}
             // What was seen to be typed says nothing of what the agent does.
@@ -593,7 +593,26 @@ impl SessionState {
         outcomes.into_iter().find(|(reason, _)| claim.reason == Some(*reason)).map(|(_, outcome)| outcome)
     }
 
-    pub(super) fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
+    /// The process is gone; `how` is told by whether a turn is open when nobody says it. An end that is not known to have
+    /// cut off the open turn counts when the last lines of the file were read.
+    pub(super) fn part(&mut self, how: Option<Reason>, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let is_cut_off = matches!(how, Some(Reason::Killed | Reason::Failed));
+        let at = self.parting.map_or(at, |parting| parting.at);
+        self.parting = Some(Parting { at, how });
+        let asks = self.approvals.iter().any(crate::Approval::is_pending);
+        if self.turn.is_none() || is_cut_off || asks || self.end_said_by_itself().is_some() {
+            self.conclude_parting(at, out);
+        }
+    }
+
+    /// The end of the process counts now, if it ended.
+    pub(super) fn conclude_parting(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let Some(parting) = self.parting.take() else { return };
+        let told = if self.turn.is_some() { Reason::Killed } else { Reason::Clean };
+        self.leave(parting.how.unwrap_or(told), at, out);
+    }
+
+    fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
         let said = self.end_said_by_itself();
         self.process = Process::Gone { at, how };
         self.session.pid = None;

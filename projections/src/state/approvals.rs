@@ -56,7 +56,7 @@ fn is_answered_unseen(via: Option<DecidedVia>) -> bool {
 }
 
 impl Approval {
-    fn is_pending(&self) -> bool {
+    pub(super) fn is_pending(&self) -> bool {
         self.state == ApprovalState::Pending
     }
 

@@ -137,6 +137,7 @@ impl SessionState {
             Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
                 // A process that was found otherwise does not outweigh a registry.
+                self.conclude_parting(at, out);
                 self.process_at = (event.source == Source::Registry).then_some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
                 self.session.pid = Some(*pid);
@@ -149,8 +150,12 @@ impl SessionState {
                     // An agent that has a way to say goodbye and did not was killed; of one that has
                     // none, it is told by whether it went in the middle of its work.
                     let registered = self.claims.iter().any(|h| h.source == Source::Registry);
-                    let clean = *clean || self.goodbye_at.is_some() || !registered && self.turn.is_none();
-                    self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
+                    let how = if *clean || self.goodbye_at.is_some() {
+                        Some(Reason::Clean)
+                    } else {
+                        registered.then_some(Reason::Killed)
+                    };
+                    self.part(how, at, out);
                 }
             }
             Claim::Withdrawn if event.source == Source::Registry && self.process().is_some() => {

@@ -81,7 +81,7 @@ fn a_helper_ends_with_the_process_it_runs_in() {
     world.live("other", vec![prompt("other", "go on", 1.6)]);
     world.until(2.1);
     world.take(ended());
-    world.commit();
+    world.until(2.6);
     assert_eq!((world.status("s").as_str(), world.status("helper").as_str()), ("exited killed", "exited killed"));
     assert_eq!(world.status("other"), "running thinking");
     world.assert_sound();
@@ -140,7 +140,7 @@ fn an_agent_is_found_by_the_transcript_it_has_open() {
     // It goes on to another session.
     world.until(3.0);
     world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("t")])]));
-    world.commit();
+    world.until(3.5);
     assert_eq!((world.session("s").pid, world.session("t").pid), (None, Some(NAME.0)));
     assert_eq!(world.status("s"), "exited clean");
     world.assert_sound();
@@ -592,11 +592,11 @@ fn an_agent_goes_on_when_the_program_that_started_it_ends() {
         assert_eq!(world.session("s").pid, Some(NAME.0));
         world.asked.alive.lock().unwrap().extend(alive.then_some(900));
         world.take(ended());
-        world.commit();
+        world.until(2.0);
         if goes_on {
             assert_eq!((world.session("s").pid, world.status("s").as_str()), (Some(900), "running thinking"));
             world.take(IngestInput::Ended(EndedProcess { pid: 900, start_ticks }));
-            world.commit();
+            world.until(3.0);
         }
         assert_eq!(world.status("s"), "exited killed", "{start_ticks} {alive}");
         world.assert_sound();

@@ -388,13 +388,36 @@ fn a_process_that_ends() {
         last(vec![on(0.0, found.clone()), on(1.0, prompt("go")), on(2.0, answer("ok")), on(3.0, gone())]),
         "3 exited clean"
     );
-    assert_eq!(last(vec![on(0.0, found), on(1.0, prompt("go")), on(3.0, gone())]), "3 exited killed");
+    assert_eq!(last(vec![on(0.0, found), on(1.0, prompt("go")), on(3.0, gone()), until(3.5)]), "3.4 exited killed");
     // Another process is not this one's end.
     let other = signal(Process, Confidence::High, Claim::ProcessGone { pid: PID + 1, clean: false });
     assert_eq!(last(alive_and(&[on(5.0, other)])), "0 waiting new_session");
     // The agent itself says that it ends.
     let exit = said(SessionExited { reason: Some(Reason::Failed), code: Some(1) });
     assert_eq!(last(vec![on(0.0, prompt("go")), on(1.0, exit)]), "1 exited failed");
+}
+
+#[test]
+fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
+    let found = || signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
+    let exits = |reason| said(SessionExited { reason: Some(reason), code: Some(0) });
+    // Seen to end, or with an exit code: how it ended is told when the file was read.
+    for end in [gone(), exits(Reason::Clean)] {
+        let begun = [on(0.0, found()), on(1.0, prompt("go")), on(3.0, end)];
+        let then = |steps: &[Step]| Tape::played(&[&begun[..], steps].concat()).transitions()[2..].join(", ");
+        assert_eq!(
+            then(&[on(3.1, answer("done").dated(2.9)), until(9.0)]),
+            "1 running thinking, 3.1 turn 1 completed, 3.1 waiting turn_complete, 3.4 exit clean, 3.4 exited clean"
+        );
+    }
+    let begun = [on(0.0, found()), on(1.0, prompt("go"))];
+    let then = |steps: &[Step]| Tape::played(&[&begun[..], steps].concat()).transitions()[3..].join(", ");
+    assert_eq!(then(&[on(3.0, gone()), until(9.0)]), "3.4 turn 1 exited, 3.4 exit killed, 3.4 exited killed");
+    // A new process takes the session up before that.
+    let other = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID + 1, start_ticks: 9 });
+    assert!(then(&[on(3.0, gone()), on(3.1, other), until(9.0)]).starts_with("3.1 turn 1 exited, 3.1 exit killed"));
+    // Nothing is waited for when it is known to be cut off.
+    assert_eq!(then(&[on(3.0, exits(Reason::Killed))]), "3 turn 1 exited, 3 exit killed, 3 exited killed");
 }
 
 #[test]

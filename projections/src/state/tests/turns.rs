@@ -221,7 +221,8 @@ fn the_turn_an_event_belongs_to() {
     assert_eq!(turn_of(&likely, 1.2, call("c", ToolKind::Execute, "ls")), "open");
     assert_eq!(turn_of(&likely, 9.0, call("c", ToolKind::Execute, "ls")), "new");
     let exited = [on(0.0, alive()), on(0.0, prompt("go")), on(1.0, gone())];
-    assert_eq!(turn_of(&exited, 1.1, call("c", ToolKind::Execute, "ls")), "none");
+    assert_eq!(turn_of(&exited, 1.1, call("c", ToolKind::Execute, "ls")), "open");
+    assert_eq!(turn_of(&exited, 1.5, call("c", ToolKind::Execute, "ls")), "none");
     assert_eq!(turn_of(&exited, 9.0, call("c", ToolKind::Execute, "ls")), "new");
 }
 
