@@ -101,6 +101,35 @@ mod tests {
     }
 
     #[test]
+    fn a_command_line_names_the_session_it_takes_up() {
+        let resumed = |agent: &Agent, line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            agent.resumed(&words).map(str::to_owned)
+        };
+        for (agent, line) in [
+            (&CLAUDE, "claude --resume 5a6b-7 --model opus"),
+            (&CLAUDE, "/usr/bin/claude --model opus --resume=5a6b-7"),
+            (&CODEX, "codex --yolo resume 5a6b-7"),
+            (&PI, "pi --session 5a6b-7"),
+            (&OPENCODE, "opencode -s 5a6b-7"),
+        ] {
+            assert_eq!(resumed(agent, line).as_deref(), Some("5a6b-7"), "{line}");
+        }
+        for (agent, line) in [
+            (&CLAUDE, "claude"),
+            (&CLAUDE, "claude --resume"),
+            (&CLAUDE, "claude --resume --model"),
+            (&CLAUDE, "claude --resume 5a6b-7 --fork-session"),
+            (&CLAUDE, "sh --resume 5a6b-7"),
+            (&CODEX, "codex fork 5a6b-7"),
+            (&CODEX, "codex resume --last"),
+            (&GEMINI, "gemini --resume 5a6b-7"),
+        ] {
+            assert_eq!(resumed(agent, line), None, "{line}");
+        }
+    }
+
+    #[test]
     fn a_home_is_the_variables_or_the_usual_one() {
         let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/home/a"));
         assert_eq!(PI.home.directories(home), ["/home/a/.pi/agent", "/home/a/.omp/agent"].map(PathBuf::from));

@@ -147,6 +147,23 @@ impl Agent {
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
     }
 
+    /// The session that a command line of this agent takes up again, if it names one: the counterpart of
+    /// [`Self::resume_command`]. One that is to be forked is not taken up.
+    #[must_use]
+    pub fn resumed<'a>(&self, command: &'a [String]) -> Option<&'a str> {
+        let (program, option) = self.resume?.split_once(' ')?;
+        let (first, words) = command.split_first()?;
+        let forks = words.iter().any(|word| word.starts_with("--fork"));
+        if forks || std::path::Path::new(first).file_name()? != program {
+            return None;
+        }
+        let id = words.iter().enumerate().find_map(|(at, word)| {
+            let attached = word.strip_prefix(option).and_then(|rest| rest.strip_prefix('='));
+            attached.or_else(|| words.get(at + 1).filter(|_| word == option).map(String::as_str))
+        })?;
+        self.resume_command(id).filter(|_| !id.starts_with('-')).map(|_| id)
+    }
+
     /// The same as words, with the model where there is an option for it.
     #[must_use]
     pub fn resume_words(&self, session: &str, model: Option<&str>) -> Option<Vec<String>> {

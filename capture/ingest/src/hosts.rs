@@ -253,6 +253,12 @@ impl Ingest {
             return self.host_session(run, slot);
         }
         let now = (self.clock)();
+        if let Some(slot) = self.taken_up(&hello)? {
+            let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
+            let words = Some(format!("process {} takes the session up", hello.pid));
+            self.inject(slot, Source::Process, now, "run-process", Signal::new(claim, Confidence::High, words).into())?;
+            return self.host_session(run, slot);
+        }
         let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
         let fresh = self.sessions.find_by_provider(provider, &id).is_none();
         let slot = self.resolve(provider, &id, hello.started_at.min(now))?;
@@ -286,6 +292,17 @@ impl Ingest {
             }
         }
         self.host_session(run, slot)
+    }
+
+    /// The session that the command line of a run takes up again, unless another process runs it.
+    fn taken_up(&mut self, hello: &Hello) -> Result<Option<usize>, TransactionFailure> {
+        let named = agents::Agent::of(hello.provider).and_then(|agent| agent.resumed(&hello.command));
+        let Some(slot) = named.and_then(|id| self.sessions.find_by_provider(hello.provider, &Arc::from(id))) else {
+            return Ok(None);
+        };
+        let state = self.state(slot)?;
+        let is_free = state.process().is_none() && state.session.merged_into.is_none();
+        Ok(Some(slot).filter(|slot| is_free && self.sessions.known(*slot).capture))
     }
 
     /// Seats the hosts whose session was forgotten and not found again.

@@ -330,6 +330,34 @@ fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() 
     world.assert_sound();
 }
 
+/// An agent may ask about its hooks before it opens the session.
+#[test]
+fn a_run_whose_command_takes_up_a_session_hosts_it_from_the_start() {
+    let takes_up = |session: &str| Hello {
+        command: ["claude", "--resume", session].map(str::to_owned).to_vec(),
+        started_at: at(60.0),
+        ..hello(1, Provider::Claude, "/p")
+    };
+    let mut world = World::new();
+    world.live("s", vec![started("s", 1.0, SessionStarted::default()), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.until(60.0);
+    world.hello(takes_up("s"));
+    world.frame(1, 1, 60.5, says(State::WaitingApproval, Some(Reason::Trust), Some("1 hook is new")));
+    assert_eq!((world.session("s").run_id, world.session("s").pid), (Some(run(1)), Some(901)));
+    assert_eq!(world.status("s"), "waiting_approval trust");
+    assert_eq!(world.read().sessions(&store::SessionFilter { before: None, limit: 9 }).unwrap().len(), 1);
+    world.assert_sound();
+    // Nobody knows the session, or another process runs it.
+    let mut world = World::new();
+    world.hello(takes_up("never-seen"));
+    assert_eq!(world.session(&name(1)).run_id, Some(run(1)));
+    let mut world = World::new();
+    world.registered("s", "alive", 1.0, 700);
+    world.hello(takes_up("s"));
+    assert_eq!((world.session("s").run_id, world.session("s").pid), (None, Some(700)));
+    world.assert_sound();
+}
+
 #[test]
 fn what_was_told_late_keeps_its_time() {
     let mut world = World::new();
