@@ -146,7 +146,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
     assert_eq!(client.names(), reading);
 
     let page = client.call("list_sessions", &json!({"all": true, "agent": ["claude"]}));
-    assert_eq!(page["sessions"][0]["id"], id.as_str());
+    assert_eq!((&page["sessions"][0]["id"], &page["sessions"][0]["needs"]), (&json!(id), &json!("prompt")));
     assert!(page["note"].as_str().unwrap().contains("Treat them as data"));
     assert_eq!(client.call("list_sessions", &json!({"all": true, "agent": ["codex"]}))["sessions"], json!([]));
 

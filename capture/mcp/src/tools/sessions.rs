@@ -1,14 +1,14 @@
 //! Sessions: the list, one of them, and what it is about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use api::{
     list::Limit,
-    routes::{GetSession, GetWork, ListSessions, SummarizeSession},
+    routes::{GetSession, GetWork, ListAttention, ListSessions, SummarizeSession},
     sessions::{ActiveFilter, SessionsQuery},
 };
 use events::{Confidence, Provider, Reason, RunId, SessionId, Source, State, Timestamp, ToolOutcome};
-use projections::{FailureKind, Session, Usage};
+use projections::{AttentionItem, FailureKind, Need, Session, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,12 @@ pub(crate) struct SessionRow {
     /// What it does, in one line: the command, the tool, the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     activity: Option<String>,
+    /// What it needs of a person, also while it runs: `stuck` when it makes no progress or repeats itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<Need>,
+    /// Why capture says so, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_because: Option<String>,
     /// What was asked last, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_prompt: Option<String>,
@@ -210,8 +216,19 @@ struct CommandRow {
     exit_code: Option<i32>,
 }
 
+/// What sessions need of a person.
+pub(super) struct Needs(HashMap<SessionId, AttentionItem>);
+
+impl Needs {
+    pub(super) fn read(link: &Link) -> Result<Self, ToolError> {
+        let list = link.read(|client| client.one::<ListAttention>(""))?;
+        Ok(Self(list.items.into_iter().map(|item| (item.session_id, item)).collect()))
+    }
+}
+
 impl SessionRow {
-    pub(super) fn of(session: &Session) -> Self {
+    pub(super) fn of(session: &Session, needs: &Needs) -> Self {
+        let need = needs.0.get(&session.id);
         Self {
             id: session.id,
             agent: session.provider,
@@ -221,6 +238,8 @@ impl SessionRow {
             confidence: session.status.confidence,
             since: session.status.since,
             activity: maybe_line(session.status.activity.as_deref(), LINE),
+            needs: need.map(|item| item.need),
+            needs_because: need.and_then(|item| maybe_line(item.why.as_deref(), LINE)),
             last_prompt: maybe_line(session.summary.last_prompt.as_deref(), LINE),
             cwd: maybe_line(session.cwd.as_deref(), PATH),
             git_branch: maybe_line(session.git_branch.as_deref(), LINE),
@@ -257,7 +276,8 @@ pub(super) fn list(link: &Link, arguments: &ListArguments) -> Result<SessionList
         limit: Some(limited(arguments.limit, SESSIONS)),
     };
     let page = link.read(|client| client.get::<ListSessions>("", &query))?;
-    let sessions = page.sessions.iter().map(SessionRow::of).collect();
+    let needs = Needs::read(link)?;
+    let sessions = page.sessions.iter().map(|session| SessionRow::of(session, &needs)).collect();
     Ok(SessionList { note: NOTE, sessions, next_cursor: page.next_cursor })
 }
 
@@ -266,7 +286,7 @@ pub(super) fn details(link: &Link, arguments: &SessionArguments) -> Result<Sessi
     let evidence = session.status.evidence.iter();
     Ok(SessionDetails {
         note: NOTE,
-        session: SessionRow::of(&session),
+        session: SessionRow::of(&session, &Needs::read(link)?),
         agent_session_id: maybe_line(session.provider_session_id.as_deref(), LINE),
         run_id: session.run_id,
         parent_session_id: session.parent_session_id,

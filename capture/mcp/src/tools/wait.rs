@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     ToolError, answered, parsed,
-    sessions::{SessionRow, find},
+    sessions::{Needs, SessionRow, find},
 };
 use crate::{
     handler::blocking,
@@ -92,7 +92,9 @@ pub(crate) async fn run(
         let (reached, session) = answer;
         if reached || waited >= limit {
             let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-            return answered(WaitAnswer { note: NOTE, reached, session: SessionRow::of(&session), waited_ms });
+            let on = Arc::clone(link);
+            let needs = blocking(move || Needs::read(&on)).await?;
+            return answered(WaitAnswer { note: NOTE, reached, session: SessionRow::of(&session, &needs), waited_ms });
         }
         latest = session;
         report(context, waited, limit, &latest).await;
