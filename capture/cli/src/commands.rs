@@ -41,6 +41,7 @@ mod run;
 mod runs;
 mod screen;
 mod search;
+mod seen;
 mod send;
 mod serve;
 mod service;

@@ -26,7 +26,7 @@ use std::{
 use events::visible::shows;
 
 pub use self::{
-    pager::{Pager, is_seen},
+    pager::{Pager, is_seen, is_with_a_person},
     wrap::wrapped,
 };
 

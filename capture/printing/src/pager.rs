@@ -24,6 +24,11 @@ pub fn is_seen() -> bool {
     io::stdout().is_terminal() || PAGED.load(Ordering::Relaxed)
 }
 
+/// Whether a person is there who can be asked.
+pub fn is_with_a_person() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// A pager at work. Dropping it waits until the user has left it.
 #[derive(Debug)]
 pub struct Pager {

@@ -67,6 +67,28 @@ fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
 }
 
 #[test]
+fn a_turn_that_is_over_is_seen_by_whoever_looks_at_the_session_in_a_terminal() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let id = waiting_session(&machine, &server);
+    let completions = |state: &str| {
+        let page = server.client.json(&format!("/api/v1/findings?kind=completion&state={state}"))?;
+        page["findings"].as_array().map(Vec::len)
+    };
+    eventually("the end of the turn is told", || completions("open").filter(|open| *open == 1));
+    // Programs and lists look at nothing, and neither does a dry run.
+    for command in [&["show", &id][..], &["ps"], &["show", &id, "--json"], &["jump", &id, "--dry-run"]] {
+        run(&machine, command);
+    }
+    let mut user = User::start(&machine, &format!("$PROGRAM ps; $PROGRAM show {id} --json"));
+    assert_eq!(user.end().1, 0);
+    assert_eq!(completions("open"), Some(1));
+    let mut user = User::start(&machine, &format!("$PROGRAM show {id}"));
+    assert_eq!(user.end().1, 0);
+    assert_eq!((completions("open"), completions("acknowledged")), (Some(0), Some(1)));
+}
+
+#[test]
 fn a_status_line_counts_and_starts_nothing() {
     let machine = Machine::new(PROGRAM);
     assert_eq!(run(&machine, &["statusline"]), (Some(0), String::new(), String::new()));

@@ -22,7 +22,7 @@ use super::{
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::terminal::{
-    self,
+    self, is_with_a_person,
     request::{block, exact, headline, options_hint, questions, surroundings},
     safe, wrapped,
 };
@@ -338,11 +338,6 @@ fn screen_of(client: &Client, approval: &Approval) -> anyhow::Result<String> {
         "\nThe above was read from the agent's screen, where there may be more. This is the screen; a key answers its \
          dialog:\n┌─\n{rows}└─\n"
     ))
-}
-
-/// Whether somebody can be asked.
-fn is_with_a_person() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use ::terminal::host::{
 };
 use anyhow::Context as _;
 
-use super::{Failed, run::finish, run_of_session};
+use super::{Failed, run::finish, run_of_session, seen};
 use crate::terminal::safe;
 use daemon::paths;
 
@@ -90,6 +90,9 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
             Failed::Other("`capture attach` needs a terminal as standard input and standard output".into()).into()
         );
     }
+    let (seen_in, seen_run) = (data.clone(), run.run);
+    // Nobody waits for it: the server may be busy, or not there.
+    std::thread::spawn(move || seen::completion_of_run(&seen_in, seen_run));
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);
     let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw, say_that_it_watches)

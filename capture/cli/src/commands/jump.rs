@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use super::{Context, Failed, find, print_line, style};
+use super::{Context, Failed, find, print_line, seen, style};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         ))
         .into());
     };
-    way.go()
+    way.go()?;
+    seen::completion(&client, session.id);
+    Ok(())
 }
 
 /// The terminal of a process, and the program that shows it.

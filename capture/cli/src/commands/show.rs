@@ -7,7 +7,7 @@ use projections::{Session, Turn};
 use serde::Serialize;
 use session_export::Subagents;
 
-use super::{Context, conversation, find, ps, style};
+use super::{Context, conversation, find, ps, seen, style};
 use crate::terminal::{self, prose, safe};
 use daemon::clock;
 
@@ -40,6 +40,9 @@ const TURNS: u32 = 10;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
+    if !context.json && terminal::is_seen() && terminal::is_with_a_person() {
+        seen::completion(&client, session.id);
+    }
     if arguments.all {
         let subagents = if arguments.subagents { Subagents::Unfolded } else { Subagents::Folded };
         return conversation::show(context, &client, &session, subagents);

@@ -65,6 +65,9 @@ test("a session needs what its status and its findings say", () => {
     ["running", "tool", ["stuck"], "stuck"],
     ["running", "tool", ["stuck", "quota"], "failure"],
     ["waiting", "turn_complete", ["completion"], "prompt"],
+    ["idle", "quiet", ["completion"], "prompt"],
+    ["running", "thinking", ["completion"], null],
+    ["exited", "clean", ["completion"], null],
     ["idle", "quiet", ["several_blocked"], null],
     ["exited", "killed", ["crash"], "failure"],
   ];

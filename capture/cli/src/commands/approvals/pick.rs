@@ -9,10 +9,10 @@ use api::{
 };
 use events::ApprovalState;
 
-use super::{is_with_a_person, one};
+use super::one;
 use crate::{
     commands::{Context, Failed, flush_typed, style, typed},
-    terminal::{self, request::headline, safe},
+    terminal::{self, is_with_a_person, request::headline, safe},
 };
 use client::Client;
 use daemon::clock;

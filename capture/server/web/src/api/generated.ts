@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 90661e7f1414edcfc56d2eba069bddd9c62a78de338ba942a53dd948a9a22af8
+// SHA-256 of its paths and components: 178ea17792b3da16c92bb4031879e248d350a7fb753dc5d90504765572f21db5
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -2488,10 +2488,10 @@ export type ToolCall = {
   background?: boolean;
   /** The provider's id of the call. */
   call_id: string;
-  /** The agent may ask a person before it runs this call, and its records do not tell whether it does. */
-  may_ask?: boolean;
   /** The files of an edit that is about several; at most 64, each up to 1,024 bytes. */
   files?: string[];
+  /** The agent may ask a person before it runs this call, and its records do not tell whether it does. */
+  may_ask?: boolean;
   /** The provider's name of the tool. */
   name: string;
   /** One line for people: the command, the file, the URL, the question. */

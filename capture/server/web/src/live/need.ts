@@ -26,7 +26,8 @@ const OF_FINDING: Record<FindingKind, Need | null> = {
   open_work: "stuck",
   shared_quota: null,
   several_blocked: null,
-  completion: null,
+  // A turn that is over counts until somebody has seen it.
+  completion: "prompt",
   long_job: null,
   idle: null,
 };
@@ -61,12 +62,14 @@ export function needOf({ session, findings }: Watched, below: Watched[] = []): N
   const { status } = session;
   const waiting: [Need, MarkedSession["status"]][] = [];
   const open: [Need, Finding][] = [];
+  // Who works again, or has ended, waits for no prompt.
+  const rests = status.state === "waiting" || status.state === "idle";
   const add = (of: Watched, own: boolean): void => {
     const need = ofStatus(of.session.status.state, of.session.status.reason);
     if (need !== null && (own || need !== "prompt")) waiting.push([need, of.session.status]);
     for (const finding of of.findings) {
       const need = finding.state === "open" ? OF_FINDING[finding.kind] : null;
-      if (need !== null) open.push([need, finding]);
+      if (need !== null && (need !== "prompt" || rests)) open.push([need, finding]);
     }
   };
   add({ session, findings }, true);

@@ -60,6 +60,13 @@ export function SessionPage({ id: named }: { id: string }) {
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, []);
+  const findings = id.value === null ? [] : (row(id.value)?.findings.value ?? []);
+  const unseen = findings.filter(({ kind, state }) => kind === "completion" && state === "open").map((finding) => finding.id);
+  useEffect(() => {
+    // Whoever looks at the session has seen that its turn is over.
+    if (!mayControl.value || document.visibilityState !== "visible") return;
+    for (const id of unseen) void call("POST /api/v1/findings/{id}/ack", { path: { id }, body: {} }).catch(() => undefined);
+  }, [unseen.join()]);
   address.value;
   const at = Number.parseInt(parameter("at"), 10);
 
