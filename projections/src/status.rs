@@ -327,11 +327,13 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
 }
 
 /// Whether one source says of the end of a turn what another blurs: who refuses a dialog interrupts, for a hook and on a
-/// screen, and an interrupted turn has ended all the same.
+/// screen, an interrupted turn has ended all the same, and an error may be one of sign-in or quota.
 pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
     matches!(
         (than, told),
-        (Reason::TurnComplete, Reason::Interrupted | Reason::Denied) | (Reason::Interrupted, Reason::Denied)
+        (Reason::TurnComplete, Reason::Interrupted | Reason::Denied)
+            | (Reason::Interrupted, Reason::Denied)
+            | (Reason::Error, Reason::Auth | Reason::Quota)
     )
 }
 

@@ -597,7 +597,7 @@ impl SessionState {
     /// cut off the open turn counts when the last lines of the file were read.
     pub(super) fn part(&mut self, how: Option<Reason>, at: Timestamp, out: &mut Vec<Conclusion>) {
         let is_cut_off = matches!(how, Some(Reason::Killed | Reason::Failed));
-        let at = self.parting.map_or(at, |parting| parting.at);
+        let at = self.parting.map_or_else(|| at.max(self.clock), |parting| parting.at);
         self.parting = Some(Parting { at, how });
         let asks = self.approvals.iter().any(crate::Approval::is_pending);
         if self.turn.is_none() || is_cut_off || asks || self.end_said_by_itself().is_some() {

@@ -227,6 +227,19 @@ fn the_turn_an_event_belongs_to() {
 }
 
 #[test]
+fn the_conversation_says_which_error_it_was_when_others_blur_it() {
+    let failed = claims_why(Pty, Waiting, Some(Reason::Error));
+    for (class, expected) in [
+        (ErrorClass::Auth, "waiting auth"),
+        (ErrorClass::Quota, "waiting quota"),
+        (ErrorClass::Provider, "waiting error"),
+    ] {
+        let steps = [on(0.0, prompt("go")), on(1.0, failure(class)), on(1.1, failed.clone()), until(5.0)];
+        stands(&steps, expected);
+    }
+}
+
+#[test]
 fn the_conversation_says_how_a_turn_ended_when_others_blur_it() {
     let rests = |reason| claims_why(Hook, Waiting, Some(reason));
     for (hook, ended, expected) in [
