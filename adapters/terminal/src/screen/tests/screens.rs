@@ -331,6 +331,33 @@ fn the_version_is_read() {
     assert!(known > 5);
 }
 
+/// A dialog of a version to come, of which the rules know nothing.
+#[test]
+fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
+    let asks = "\x1b[2J\x1b[H  The walrus wants fish\r\n\r\n  Press a to agree\r\n";
+    for (said, expected) in [
+        ("state=blocked:app=claude-code:kind=permission", "waiting_approval tool"),
+        ("state=blocked:kind=question:app=claude-code", "waiting question"),
+        ("state=blocked:app=claude-code:kind=auth", "waiting auth"),
+        ("state=blocked:app=claude-code", "waiting_approval tool"),
+        ("state=working:app=claude-code", "running"),
+        ("state=error:app=claude-code", "waiting error"),
+        ("state=done:app=claude-code", "waiting"),
+    ] {
+        let mut stage = Stage::new(Provider::Claude, ScreenRules::load(None).unwrap());
+        stage.write(asks);
+        assert_eq!(stage.claims(900), [] as [&str; 0], "the screen alone says nothing");
+        stage.write(&format!("\x1b]7501;{said}\x07"));
+        assert_eq!(stage.claims(900), [expected], "{said}");
+    }
+    // A prompt that is there is one, whatever goes on in the background.
+    let mut stage = Stage::new(Provider::Claude, ScreenRules::load(None).unwrap());
+    let rule = "─".repeat(40);
+    stage.write(&format!("\x1b[2J\x1b[H✻ Worked for 3s\r\n\r\n{rule}\r\n❯ \r\n{rule}\r\n"));
+    stage.write("\x1b]7501;state=working:app=claude-code:msg=MSBzaGVsbCBzdGlsbCBydW5uaW5n\x07");
+    assert_eq!(stage.claims(900).last().map(|claim| claim.starts_with("waiting")), Some(true));
+}
+
 #[test]
 fn an_unknown_program_is_believed_what_it_says_of_itself() {
     let mut stage = Stage::new(Provider::Unknown, ScreenRules::load(None).unwrap());

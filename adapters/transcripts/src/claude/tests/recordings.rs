@@ -75,6 +75,12 @@ fn say_what_happened_and_no_more() {
         ("S21a-hook-allow", [1, 0, 0], 2, 1, 1, 0, &[Completed]),
         ("S21b-hook-deny", [1, 0, 0], 2, 1, 1, 0, &[Completed]),
         ("S24-webfetch-mcp-elicitation", [3, 0, 0], 5, 3, 3, 0, &[Denied, Completed, Completed]),
+        ("osc7501-approve", [2, 0, 0], 3, 1, 1, 0, &[Completed, Completed]),
+        ("osc7501-background", [1, 1, 0], 3, 1, 1, 0, &[Completed, Completed]),
+        ("osc7501-child-in-dialog", [1, 0, 1], 5, 3, 3, 0, &[Completed]),
+        ("osc7501-deny-esc", [3, 0, 0], 3, 1, 1, 0, &[Denied, Interrupted, Completed]),
+        ("osc7501-question", [1, 0, 0], 2, 1, 1, 0, &[Completed]),
+        ("osc7501-subagent-auth", [2, 0, 1], 4, 2, 2, 1, &[Completed]),
     ];
     assert_eq!(scenarios(), table.iter().map(|row| row.0).collect::<Vec<_>>(), "every recording is in the table");
     for (scenario, prompts, messages, calls, results, errors, ends) in table {
