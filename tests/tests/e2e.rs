@@ -56,6 +56,7 @@ mod e2e {
     mod streams;
     mod terminal;
     mod timeline;
+    mod treatments;
     mod typing;
     mod usage;
     mod views;
