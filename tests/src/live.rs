@@ -44,6 +44,8 @@ pub struct LiveAgent<'a> {
     pub hooks: bool,
     /// Whether it plans first, where it can be started so.
     pub plans: bool,
+    /// Whether it works in its daemon, if it has one.
+    pub daemon: bool,
     /// Its version.
     pub version: AgentVersion,
 }
@@ -76,13 +78,15 @@ pub struct Setting {
     pub plans: bool,
     /// Whether the project is a repository, whose calls of git are kept.
     pub git: bool,
+    /// Whether it works in its daemon, as Codex does unless it is told not to.
+    pub daemon: bool,
 }
 
 impl Setting {
     /// One with these hooks under `capture run`, and nothing else.
     #[must_use]
     pub const fn new(name: &'static str, hooks: Hooks) -> Self {
-        Self { name, hooks, policy: None, run: true, owned: false, plans: false, git: false }
+        Self { name, hooks, policy: None, run: true, owned: false, plans: false, git: false, daemon: false }
     }
 }
 

@@ -312,6 +312,21 @@ impl Server {
         });
     }
 
+    /// For how long it is at work within a time in which nobody asks it anything, ms, in steps of 10.
+    #[must_use]
+    pub fn busy_ms(&self, within: Duration) -> u64 {
+        let before = self.worked_ms();
+        std::thread::park_timeout(within);
+        self.worked_ms() - before
+    }
+
+    fn worked_ms(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        // Ticks of its own and of the kernel for it, a hundred a second.
+        fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum()
+    }
+
     /// The most memory it ever held, KiB.
     #[must_use]
     pub fn peak_kib(&self) -> u64 {

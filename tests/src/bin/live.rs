@@ -169,7 +169,8 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
             .chain(owned::ALL)
             .filter(move |s| s.agents.contains(&agent));
         let in_each = move |scenario: Scenario| {
-            scenario.settings.iter().map(move |setting| Row { agent, scenario, setting: *setting })
+            let settings = scenario.settings.iter().filter(move |of| !of.daemon || agent == Provider::Codex);
+            settings.map(move |setting| Row { agent, scenario, setting: *setting })
         };
         all.flat_map(in_each)
     });

@@ -1,5 +1,5 @@
-//! Codex CLI 0.169.0, working in the terminal's process and not in its daemon; and older versions as far as they
-//! differ.
+//! Codex CLI 0.169.0, working in the terminal's process and, where a setting says so, in its daemon; and older versions
+//! as far as they differ.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ screen_reader_detection_done = true
         );
         fs::write(home.join("config.toml"), config)?;
         let mut arguments = Vec::new();
-        if place.version >= HAS_DAEMON {
+        if place.version >= HAS_DAEMON && !place.daemon {
             arguments.push("--no-daemon".to_owned());
         }
         if place.hooks && place.version >= TRUSTS_HOOKS {

@@ -252,6 +252,7 @@ impl Trial {
             model: &url,
             hooks: false,
             plans: false,
+            daemon: false,
             version: installed.version(),
         };
         let start = agent.prepare(&place).map_err(words)?;

@@ -37,10 +37,11 @@ impl std::fmt::Debug for Scenario {
 pub const QUESTION_SCENARIO: &str = "question";
 
 /// Those that are about the status alone.
-pub const ALL: [Scenario; 8] = [
+pub const ALL: [Scenario; 9] = [
     of_all("approve", asks, approve),
     of_all("silent-command", asks_for_long, approve),
     of_all("deny", asks, deny),
+    of_all("deny-later", asks_twice, deny_later),
     of_all("interrupt", works, interrupt),
     of_all("interrupt-command", asks_for_longer, interrupt_command),
     of_all("kill", works, kill),
@@ -54,6 +55,8 @@ const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&
         Setting::new("none", Hooks::None),
         // Only observed, as an agent that was started without capture.
         Setting { run: false, ..Setting::new("observed", Hooks::Tell) },
+        // As whoever types `codex` starts it.
+        Setting { run: false, daemon: true, ..Setting::new("daemon", Hooks::None) },
     ];
     let agents = &[Provider::Claude, Provider::Codex, Provider::Gemini];
     Scenario { name, agents, settings: SETTINGS, script, play }
@@ -67,6 +70,10 @@ pub(super) const PROMPT: &str = "Please do the work that is scripted";
 /// Said to the model.
 pub(super) const ASK: &str = "ask";
 pub(super) const GO_ON: &str = "go on";
+const ASK_LATER: &str = "ask later";
+/// The turns after the first.
+const LATER: &str = "the part that comes later";
+const LAST: &str = "the part that comes last";
 
 /// It works, and calls a command when it is told to; then works again until it is told.
 pub(super) fn asks(agent: &dyn Agent) -> Script {
@@ -90,6 +97,13 @@ fn asks_for(agent: &dyn Agent, command: &str) -> Script {
         Part::Call(agent.command(command)),
     ];
     Script::default().lane(WORK, [Step::Answer(parts), hold("I am looking at it, ", GO_ON, "and it is there.")])
+}
+
+/// Two turns with a command each, and one after them.
+fn asks_twice(agent: &dyn Agent) -> Script {
+    asks(agent)
+        .lane(LATER, [Step::Answer(vec![Part::Until(ASK_LATER.to_owned()), Part::Call(agent.command(MAKE))])])
+        .lane(LAST, [hold("I leave it, ", GO_ON, "and it is over.")])
 }
 
 /// It works until it is told.
@@ -143,6 +157,23 @@ fn deny(stage: &mut Stage) -> Played {
     // It works for a moment, until it has taken the refusal in.
     stage.is(State::Running, None);
     stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
+    stage.stays()
+}
+
+/// A denial after a turn with a command, and a turn after it: some versions write earlier messages again then.
+fn deny_later(stage: &mut Stage) -> Played {
+    approve(stage)?;
+    stage.prompts("Please do the part that comes later", LATER)?;
+    stage.stays()?;
+    stage.model.tell(ASK_LATER);
+    stage.sees_dialog()?;
+    stage.is(State::Running, None);
+    stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
+    stage.stays()?;
+    stage.prompts("Please do the part that comes last", LAST)?;
+    let ended = stage.model_did(LAST, 0, AnswerProgress::Ended)?;
+    stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
+    stage.is_said()?;
     stage.stays()
 }
 

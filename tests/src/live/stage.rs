@@ -43,6 +43,12 @@ const BEFORE_ENTER: Duration = Duration::from_millis(400);
 /// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
 const AGAIN: Duration = Duration::from_secs(3);
 
+/// How long capture may take to find a daemon that has just started.
+const DAEMON_FOUND: Duration = Duration::from_secs(3);
+/// For how long the server is watched at the end, and how long it may be at work then, ms.
+const IDLE: Duration = Duration::from_secs(2);
+const IDLE_BUSY_MS: u64 = 400;
+
 /// Ctrl-U, which takes back what was typed.
 const CLEAR_LINE: &str = "\x15";
 
@@ -240,6 +246,9 @@ impl Stage<'_> {
         if self.setting.run {
             self.is(State::Waiting, None);
             self.is_said()?;
+        }
+        if self.setting.daemon {
+            self.pauses(DAEMON_FOUND);
         }
         Ok(())
     }
@@ -520,6 +529,11 @@ impl Stage<'_> {
             self.wrong.push("the script has no answer to what the model was asked".to_owned());
         }
         let heard = self.events(|event| event["source"] == "hook").len();
+        let busy = self.server.busy_ms(IDLE);
+        if busy > IDLE_BUSY_MS {
+            let idle = IDLE.as_millis();
+            self.wrong.push(format!("the server was busy for {busy} ms of {idle} ms in which nothing happened"));
+        }
         let hooks = self.setting.hooks != Hooks::None;
         if hooks != (heard > 0) {
             self.wrong.push(format!("{heard} events of hooks, which are {}installed", if hooks { "" } else { "not " }));

@@ -55,6 +55,7 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
         model: &url,
         hooks,
         plans: setting.plans,
+        daemon: setting.daemon,
         version: installed.version(),
     };
     let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
