@@ -385,6 +385,7 @@ impl World {
             cwd,
             shared: false,
             resumes: false,
+            headless: false,
             run: None,
             open_files: Vec::new(),
         };

@@ -101,6 +101,30 @@ mod tests {
     }
 
     #[test]
+    fn a_command_line_tells_whether_anybody_can_type_into_the_agent() {
+        let headless = |agent: &Agent, line: &str| agent.is_headless(line.split(' ').filter(|word| !word.is_empty()));
+        for (agent, line) in [
+            (&CLAUDE, "-p hi"),
+            (&CLAUDE, "--model opus --print"),
+            (&CODEX, "exec --json hi"),
+            (&GEMINI, "-m x --prompt=hi"),
+            (&OPENCODE, "run hi"),
+        ] {
+            assert!(headless(agent, line), "{line}");
+        }
+        for (agent, line) in [
+            (&CLAUDE, ""),
+            (&CLAUDE, "hi"),
+            (&CLAUDE, "-- -p"),
+            (&CODEX, "resume exec"),
+            (&GEMINI, "--prompt-interactive hi"),
+            (&OPENCODE, "-s run"),
+        ] {
+            assert!(!headless(agent, line), "{line}");
+        }
+    }
+
+    #[test]
     fn a_command_line_names_the_session_it_takes_up() {
         let resumed = |agent: &Agent, line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

@@ -15,6 +15,7 @@ pub static AIDER: Agent = Agent {
         printed: Some(PrintedVersion { before: &["aider "], behind: "" }),
     },
     daemon_word: None,
+    headless: &["--message", "-m", "--message-file", "-f"],
     commands: Commands::AllBut(&[]),
     descent_variables: &[],
     // Its files are not read.

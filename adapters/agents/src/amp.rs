@@ -11,6 +11,7 @@ pub static AMP: Agent = Agent {
     script_below: None,
     version: VersionSources { package: Some("@ampcode/cli"), directory: None, printed: None },
     daemon_word: None,
+    headless: &["-x", "--execute"],
     commands: Commands::AllBut(&["mcp", "permissions", "threads", "tools", "usage"]),
     descent_variables: &[],
     // Its files are not read.

@@ -20,6 +20,7 @@ pub static CLAUDE: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: " (Claude Code)" }),
     },
     daemon_word: None,
+    headless: &["-p", "--print"],
     commands: Commands::AllBut(&[]),
     descent_variables: &["CLAUDECODE"],
     home: Home { variable: "CLAUDE_CONFIG_DIR", below_variable: "", usual: &[".claude"] },

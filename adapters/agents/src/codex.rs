@@ -19,6 +19,7 @@ pub static CODEX: Agent = Agent {
         printed: Some(PrintedVersion { before: &["codex-cli ", "codex "], behind: "" }),
     },
     daemon_word: Some("app-server"),
+    headless: &["exec", "e"],
     commands: Commands::AllBut(&[]),
     descent_variables: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI"],
     home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },

@@ -11,6 +11,7 @@ pub static CRUSH: Agent = Agent {
     script_below: None,
     version: VersionSources { package: Some("@charmland/crush"), directory: None, printed: None },
     daemon_word: None,
+    headless: &["run"],
     commands: Commands::Only(&["run"]),
     descent_variables: &[],
     // Its files are not read.

@@ -20,6 +20,8 @@ pub struct Agent {
     pub version: VersionSources,
     /// The word behind its name with which it serves the sessions of other processes.
     pub daemon_word: Option<&'static str>,
+    /// The options, and the words behind its name, with which it does one prompt and nobody can type into it.
+    pub headless: &'static [&'static str],
     /// The words behind its name with which it holds a conversation.
     pub commands: Commands,
     /// Variables that it sets for what it runs: whoever has one was started by it.
@@ -162,6 +164,15 @@ impl Agent {
             attached.or_else(|| words.get(at + 1).filter(|_| word == option).map(String::as_str))
         })?;
         self.resume_command(id).filter(|_| !id.starts_with('-')).map(|_| id)
+    }
+
+    /// Whether it does one prompt and takes no other, by the words behind its name.
+    pub fn is_headless<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> bool {
+        let words = words.into_iter().take_while(|word| *word != "--");
+        words.enumerate().any(|(at, word)| {
+            let option = word.split_once('=').map_or(word, |(option, _)| option);
+            self.headless.contains(&option) && (at == 0 || option.starts_with('-'))
+        })
     }
 
     /// The same as words, with the model where there is an option for it.

@@ -19,6 +19,7 @@ pub static GEMINI: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: "" }),
     },
     daemon_word: None,
+    headless: &["-p", "--prompt"],
     commands: Commands::AllBut(&[]),
     descent_variables: &["GEMINI_CLI"],
     home: Home { variable: "GEMINI_CLI_HOME", below_variable: ".gemini", usual: &[".gemini"] },

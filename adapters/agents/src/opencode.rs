@@ -18,6 +18,7 @@ pub static OPENCODE: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: "" }),
     },
     daemon_word: Some("serve"),
+    headless: &["run"],
     commands: Commands::AllBut(&[
         "agent",
         "auth",

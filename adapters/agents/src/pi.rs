@@ -13,6 +13,7 @@ pub static PI: Agent = Agent {
     script_below: Some("/pi-coding-agent/"),
     version: VersionSources { package: None, directory: None, printed: None },
     daemon_word: None,
+    headless: &["-p", "--print"],
     commands: Commands::AllBut(&[]),
     descent_variables: &[],
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },

@@ -19,6 +19,7 @@ pub static QWEN: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: "" }),
     },
     daemon_word: None,
+    headless: &["-p", "--prompt"],
     commands: Commands::AllBut(&[]),
     // For commands of its shell; hooks have it not.
     descent_variables: &["QWEN_CODE"],

@@ -39,6 +39,15 @@ pub(crate) fn resumes(arguments: &[u8]) -> bool {
     word.is_some() && word == resume
 }
 
+/// Whether a command line starts an agent for one prompt, so that nobody can type into it.
+pub(crate) fn is_headless(arguments: &[u8]) -> bool {
+    let Some((agent, first)) = agent_named(arguments) else { return false };
+    let words: Vec<&str> = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default()).collect();
+    // What is before the first word behind its name is of the interpreter.
+    let from = first.and_then(|first| words.iter().position(|word| std::ptr::eq(*word, first)));
+    from.is_some_and(|from| agent.is_headless(words[from..].iter().copied()))
+}
+
 /// Options of Node.js that take the next word as their value (`node --help`, 24).
 const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];

@@ -10,7 +10,7 @@ use agents::{Agent, Homes, RUN_VARIABLE};
 use events::{Provider, RunId};
 
 use crate::{
-    command_line::{resumes, which_agent},
+    command_line::{is_headless, resumes, which_agent},
     stat::{age_ms, start_ticks, stat_field},
 };
 
@@ -36,6 +36,8 @@ pub struct AgentProcess {
     pub shared: bool,
     /// It was started to take up an earlier session.
     pub resumes: bool,
+    /// It does one prompt, and nobody can type into it.
+    pub headless: bool,
     /// The run it belongs to, as its environment says; a daemon belongs to none, whoever started it.
     pub run: Option<RunId>,
     /// Regular files it has open below a home of agents, transcripts among them.
@@ -135,6 +137,7 @@ fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
         cwd: fs::read_link(dir.join("cwd")).ok()?,
         shared,
         resumes,
+        headless: is_headless(&arguments),
         run: run_in(&environment).filter(|_| !shared),
         open_files: open_files(&dir),
     })

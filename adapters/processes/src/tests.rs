@@ -5,7 +5,7 @@ use events::Provider;
 
 use crate::{
     ancestry::{agent_in_group, agent_of},
-    command_line::{agent_of_script, resumes, which_agent},
+    command_line::{agent_of_script, is_headless, resumes, which_agent},
     stat::{descends_from, is_alive, start_ticks},
     table::{homes_in, launcher},
     watcher::{EndedProcess, Watcher},
@@ -61,6 +61,16 @@ fn tells_who_was_started_to_take_up_a_session() {
     assert!(!takes_up(&["codex"]));
     assert!(!takes_up(&["codex", "exec", "resume"]));
     assert!(!takes_up(&["vim", "resume"]));
+}
+
+#[test]
+fn tells_whom_nobody_can_type_into() {
+    let headless = |words: &[&str]| is_headless(&arguments(words));
+    assert!(headless(&["codex", "exec", "hi"]));
+    assert!(headless(&["node", "-r", "./x.js", "/opt/bin/gemini", "-m", "x", "-p", "hi"]));
+    assert!(!headless(&["node", "-p", "/opt/bin/gemini", "-m", "x"]), "an option of the interpreter");
+    assert!(!headless(&["codex"]));
+    assert!(!headless(&["vim", "-p"]));
 }
 
 #[test]

@@ -322,11 +322,16 @@ impl Ingest {
             return Ok(());
         }
         let (claim, source) = (host.claim.clone(), host.source());
+        let words = host.hello.command.iter().skip(1).map(String::as_str);
+        let headless = agents::Agent::of(host.hello.provider).is_some_and(|agent| agent.is_headless(words));
         let claim = claim.filter(|claim| !self.is_moot_claim(run, slot, claim));
         let now = (self.clock)();
         if self.state(slot)?.session.run_id != Some(run) {
             let named = Annotation { topic: Topic::Run, value: run.to_string() };
             self.inject(slot, Source::Process, now, "run-id", named.into())?;
+        }
+        if headless {
+            self.note_headless(slot, now)?;
         }
         if let Some(claim) = &claim {
             self.inject(slot, source, now, "run-claim", signal_of(claim).into())?;
@@ -376,6 +381,10 @@ impl Ingest {
     }
 
     fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), TransactionFailure> {
+        if matches!(frame.event, HostEvent::Exited { .. }) {
+            // A short run may end before anybody has looked which session is its own.
+            self.link_hosts_by_place()?;
+        }
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());

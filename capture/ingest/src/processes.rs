@@ -199,6 +199,9 @@ impl Ingest {
                 let place = Annotation { topic: Topic::Cwd, value };
                 self.inject(found.slot, Source::Process, now, "place", place.into())?;
             }
+            if found.process.headless {
+                self.note_headless(found.slot, now)?;
+            }
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
         }
@@ -206,6 +209,15 @@ impl Ingest {
         self.await_sessions(agents, now)?;
         self.find_unattended(agents, now)?;
         self.link_hosts_by_place()
+    }
+
+    /// Nobody can type into this session: its command line says so, and not every agent's files do.
+    pub(super) fn note_headless(&mut self, slot: usize, now: Timestamp) -> Result<(), TransactionFailure> {
+        if self.state(slot)?.session.headless {
+            return Ok(());
+        }
+        let told = SessionStarted { headless: Some(true), ..SessionStarted::default() };
+        self.inject(slot, Source::Process, now, "headless", told.into())
     }
 
     /// Loads the sessions that these agents may run and that are not in memory, since they rest and no process of them was

@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     http::Client,
-    models::{AnswerProgress, Model, script::Script},
+    models::{
+        AnswerProgress, Model,
+        script::{Script, say},
+    },
     program::{Machine, Server, events},
     terminal_user::{Process, User, end_all, signal},
 };
@@ -44,7 +47,9 @@ const BEFORE_ENTER: Duration = Duration::from_millis(400);
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// How long capture may take to find a daemon that has just started.
-const DAEMON_FOUND: Duration = Duration::from_secs(3);
+const DAEMON_FOUND: Duration = Duration::from_secs(6);
+/// The prompt with which a daemon starts.
+const DAEMON_STARTS: &str = "the start of the daemon";
 /// For how long the server is watched at the end, and how long it may be at work then, ms.
 const IDLE: Duration = Duration::from_secs(2);
 const IDLE_BUSY_MS: u64 = 400;
@@ -177,6 +182,7 @@ fn played(
         return Outcome::failed(format!("the machine: {error}"));
     }
     let server = machine.serve();
+    let script = if setting.daemon { script.lane(DAEMON_STARTS, [say("It is up.")]) } else { script };
     let model = match Model::start(agent.api(), script) {
         Ok(model) => model,
         Err(error) => return Outcome::failed(format!("no model: {error}")),
@@ -248,7 +254,15 @@ impl Stage<'_> {
             self.is_said()?;
         }
         if self.setting.daemon {
+            // It starts with the first prompt, and capture leaves it alone while it starts.
+            self.prompts(&format!("Please do {DAEMON_STARTS}"), DAEMON_STARTS)?;
+            let ended = self.model_did(DAEMON_STARTS, 0, AnswerProgress::Ended)?;
             self.pauses(DAEMON_FOUND);
+            // Nothing is judged up to here.
+            self.wrong.clear();
+            self.truth.clear();
+            self.said.drain(..self.said.len().saturating_sub(1));
+            self.is_since(ended.max(now()), State::Waiting, None);
         }
         Ok(())
     }

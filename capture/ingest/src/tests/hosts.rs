@@ -254,6 +254,7 @@ fn daemon(open: &str) -> AgentProcess {
         cwd: Path::new("/").into(),
         shared: true,
         resumes: false,
+        headless: false,
         run: None,
         open_files: vec![PathBuf::from(open)],
     }
@@ -327,6 +328,22 @@ fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() 
     world.commit();
     assert_eq!((world.session("s").pid, world.session("s").run_id), (Some(500), Some(run(1))));
     assert_eq!(world.session(&name(1)).merged_into, Some(world.id("s")));
+    world.assert_sound();
+}
+
+#[test]
+fn a_run_of_one_prompt_ends_its_session_and_waits_for_nobody() {
+    let mut world = World::new();
+    world.hello(Hello {
+        command: ["claude", "-p", "go"].map(str::to_owned).to_vec(),
+        ..hello(1, Provider::Claude, "/p")
+    });
+    let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
+    world.live("s", vec![started("s", 0.5, here), prompt("s", "go", 0.5), answer("s", "ok", 0.9)]);
+    world.frame(1, 1, 1.0, HostEvent::Exited { code: Some(0), signal: None });
+    let session = world.session("s");
+    assert_eq!((session.run_id, session.headless), (Some(run(1)), true));
+    assert_eq!(world.status("s"), "exited clean");
     world.assert_sound();
 }
 

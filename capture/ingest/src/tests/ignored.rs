@@ -19,6 +19,7 @@ fn agent(cwd: &str) -> IngestInput {
         cwd: cwd.into(),
         shared: false,
         resumes: false,
+        headless: false,
         run: None,
         open_files: Vec::new(),
     }])

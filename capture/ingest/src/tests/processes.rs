@@ -17,6 +17,7 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
         cwd: Path::new(cwd).into(),
         shared: false,
         resumes: false,
+        headless: false,
         run: None,
         open_files: open.iter().map(PathBuf::from).collect(),
     }

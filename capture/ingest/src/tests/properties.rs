@@ -88,7 +88,7 @@ proptest! {
                 Step::Ended => world.take(IngestInput::Ended(EndedProcess { pid: 821, start_ticks: 7 })),
                 Step::Agents(open) => {
                     let open_files = if open { vec![PathBuf::from(path_of("s"))] } else { Vec::new() };
-                    let agent = AgentProcess { provider: Provider::Claude, pid: 821, start_ticks: 7, age_ms: 0, parent: None, child: false, run: None, cwd: PathBuf::from("/p"), shared: false, resumes: false, open_files };
+                    let agent = AgentProcess { provider: Provider::Claude, pid: 821, start_ticks: 7, age_ms: 0, parent: None, child: false, run: None, cwd: PathBuf::from("/p"), shared: false, resumes: false, headless: false, open_files };
                     world.take(IngestInput::Agents(vec![agent]));
                 }
                 Step::Commit => world.commit(),
