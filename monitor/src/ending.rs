@@ -47,8 +47,8 @@ impl EndingDetector {
         self.turn.is_some()
     }
 
-    /// A turn is known to be open, from another than its event. A session that was stored before its last event may still
-    /// have a turn that is over.
+    /// A turn is known to be open, from another than its event. A stored row may be older than
+    /// the end of its turn.
     pub(crate) fn is_known_open(&mut self, since: Timestamp) {
         if self.last.is_none_or(|(_, ended)| ended < since) {
             self.turn.get_or_insert(since);

@@ -320,7 +320,8 @@ impl SessionState {
     #[must_use]
     pub fn turn_of(&self, event: &Event) -> Option<TurnId> {
         let at = self.clock_of(event);
-        let open = self.turn.as_ref().filter(|_| !self.turn_ends_by(at)).map(|t| t.id);
+        let ends = self.turn_ends_by(at) || self.is_of_another_process(event, at);
+        let open = self.turn.as_ref().filter(|_| !ends).map(|t| t.id);
         let opens = match (open, &event.payload) {
             (_, Payload::UserPrompt(_)) if is_restated(event) => false,
             (Some(_), Payload::UserPrompt(prompt)) => !self.steers(prompt.origin),
@@ -328,7 +329,7 @@ impl SessionState {
             // A prompt has a turn of its own also when it is read after the end of the process.
             (None, Payload::UserPrompt(_)) => true,
             (None, payload) => {
-                let over = self.gone_by(at).is_some();
+                let over = self.gone_by(at).is_some() || self.parting.is_some();
                 self.opens_turn(payload).is_some() && (!over || self.is_revived_by(event, at))
             }
         };
@@ -360,6 +361,12 @@ impl SessionState {
         self.parting.map(|parting| parting.at.plus_ms(LAST_LINES_MS))
     }
 
+    /// Whether a prompt was given after the process ended whose last lines may be unread: another process runs the session.
+    fn is_of_another_process(&self, event: &Event, at: Timestamp) -> bool {
+        let is_prompt = matches!(event.payload, Payload::UserPrompt(_)) && !is_restated(event);
+        is_prompt && self.parting.is_some_and(|parting| happened_at(event, at) > parting.at)
+    }
+
     /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
     fn end_as_likely(&mut self, out: &mut Vec<Conclusion>) {
         if self.likely_end_from.take().is_some()
@@ -372,11 +379,13 @@ impl SessionState {
         }
     }
 
-    /// When the process was gone, if it is by then.
+    /// When the process ended, if that counts by then.
     fn gone_by(&self, at: Timestamp) -> Option<Timestamp> {
         match self.process {
             Process::Gone { at, .. } => Some(at),
-            Process::Unseen | Process::Alive { .. } => self.parting_due().filter(|due| *due <= at),
+            Process::Unseen | Process::Alive { .. } => {
+                self.parting.filter(|parting| parting.at.plus_ms(LAST_LINES_MS) <= at).map(|parting| parting.at)
+            }
         }
     }
 
@@ -429,6 +438,9 @@ impl SessionState {
         // Lists keep their order.
         if !is_no_sign(&event.payload) {
             self.session.last_event_at = self.session.last_event_at.max(at);
+        }
+        if self.is_of_another_process(event, at) {
+            self.conclude_parting(at, &mut out);
         }
         if self.is_revived_by(event, at) {
             self.process = Process::Unseen;

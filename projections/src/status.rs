@@ -171,7 +171,7 @@ impl Candidate {
         match self.basis {
             Basis::Claim(index) => case.claims.get(index).map(|h| h.words.clone()).unwrap_or_default(),
             Basis::NoPrompt => "no prompt yet".into(),
-            Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.may_ask)) {
+            Basis::OpenTurn => match (asker(), may_ask(case)) {
                 (Some(call), true) => {
                     format!("a call that the agent may ask about has no result, so a dialog may be open: {call}")
                 }
@@ -420,6 +420,11 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     }
 }
 
+/// Whether the agent may ask about an open call, which its records do not tell. Without a person it asks nobody.
+fn may_ask(case: &StatusInputs<'_>) -> bool {
+    !case.conversation.headless && case.conversation.calls.iter().any(|call| call.may_ask)
+}
+
 /// Whether a hook reported a tool and is not certain that it runs: nothing of this agent reports its dialogs.
 fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
     case.claims.iter().any(|h| {
@@ -470,8 +475,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
             candidate(state, reason, Confidence::High, Basis::OpenQuestion)
         }
         Phase::Open { .. } => {
-            let strength = match (case.conversation.calls.iter().any(|c| c.may_ask), case.conversation.calls.is_empty())
-            {
+            let strength = match (may_ask(case), case.conversation.calls.is_empty()) {
                 (true, _) => Confidence::Low,
                 (false, true) if case.may_have_ended => Confidence::Low,
                 (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,

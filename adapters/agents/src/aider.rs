@@ -15,7 +15,8 @@ pub static AIDER: Agent = Agent {
         printed: Some(PrintedVersion { before: &["aider "], behind: "" }),
     },
     daemon_word: None,
-    headless: &["--message", "-m", "--message-file", "-f"],
+    headless: &["--message", "--msg", "-m", "--message-file", "-f"],
+    tells_headless: false,
     commands: Commands::AllBut(&[]),
     descent_variables: &[],
     // Its files are not read.

@@ -12,6 +12,7 @@ pub static AMP: Agent = Agent {
     version: VersionSources { package: Some("@ampcode/cli"), directory: None, printed: None },
     daemon_word: None,
     headless: &["-x", "--execute"],
+    tells_headless: false,
     commands: Commands::AllBut(&["mcp", "permissions", "threads", "tools", "usage"]),
     descent_variables: &[],
     // Its files are not read.

@@ -21,6 +21,7 @@ pub static CLAUDE: Agent = Agent {
     },
     daemon_word: None,
     headless: &["-p", "--print"],
+    tells_headless: true,
     commands: Commands::AllBut(&[]),
     descent_variables: &["CLAUDECODE"],
     home: Home { variable: "CLAUDE_CONFIG_DIR", below_variable: "", usual: &[".claude"] },

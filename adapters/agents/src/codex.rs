@@ -20,6 +20,7 @@ pub static CODEX: Agent = Agent {
     },
     daemon_word: Some("app-server"),
     headless: &["exec", "e"],
+    tells_headless: false,
     commands: Commands::AllBut(&[]),
     descent_variables: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI"],
     home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },

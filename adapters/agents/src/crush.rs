@@ -12,6 +12,7 @@ pub static CRUSH: Agent = Agent {
     version: VersionSources { package: Some("@charmland/crush"), directory: None, printed: None },
     daemon_word: None,
     headless: &["run"],
+    tells_headless: false,
     commands: Commands::Only(&["run"]),
     descent_variables: &[],
     // Its files are not read.

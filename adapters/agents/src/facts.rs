@@ -22,6 +22,8 @@ pub struct Agent {
     pub daemon_word: Option<&'static str>,
     /// The options, and the words behind its name, with which it does one prompt and nobody can type into it.
     pub headless: &'static [&'static str],
+    /// Whether its files tell that, and tell when it changes.
+    pub tells_headless: bool,
     /// The words behind its name with which it holds a conversation.
     pub commands: Commands,
     /// Variables that it sets for what it runs: whoever has one was started by it.

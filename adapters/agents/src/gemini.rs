@@ -20,6 +20,7 @@ pub static GEMINI: Agent = Agent {
     },
     daemon_word: None,
     headless: &["-p", "--prompt"],
+    tells_headless: false,
     commands: Commands::AllBut(&[]),
     descent_variables: &["GEMINI_CLI"],
     home: Home { variable: "GEMINI_CLI_HOME", below_variable: ".gemini", usual: &[".gemini"] },

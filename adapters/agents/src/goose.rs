@@ -11,7 +11,8 @@ pub static GOOSE: Agent = Agent {
     script_below: None,
     version: VersionSources { package: None, directory: None, printed: None },
     daemon_word: None,
-    headless: &["run"],
+    headless: &[],
+    tells_headless: false,
     // A tool that migrates databases has the same name.
     commands: Commands::Only(&["run", "s", "session"]),
     descent_variables: &[],

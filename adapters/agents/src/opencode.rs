@@ -19,6 +19,7 @@ pub static OPENCODE: Agent = Agent {
     },
     daemon_word: Some("serve"),
     headless: &["run"],
+    tells_headless: false,
     commands: Commands::AllBut(&[
         "agent",
         "auth",

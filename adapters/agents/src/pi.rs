@@ -14,6 +14,7 @@ pub static PI: Agent = Agent {
     version: VersionSources { package: None, directory: None, printed: None },
     daemon_word: None,
     headless: &["-p", "--print"],
+    tells_headless: false,
     commands: Commands::AllBut(&[]),
     descent_variables: &[],
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },

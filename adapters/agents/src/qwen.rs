@@ -20,6 +20,7 @@ pub static QWEN: Agent = Agent {
     },
     daemon_word: None,
     headless: &["-p", "--prompt"],
+    tells_headless: false,
     commands: Commands::AllBut(&[]),
     // For commands of its shell; hooks have it not.
     descent_variables: &["QWEN_CODE"],

@@ -43,7 +43,7 @@ pub(crate) fn resumes(arguments: &[u8]) -> bool {
 pub(crate) fn is_headless(arguments: &[u8]) -> bool {
     let Some((agent, first)) = agent_named(arguments) else { return false };
     let words: Vec<&str> = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default()).collect();
-    // What is before the first word behind its name is of the interpreter.
+    // Words before the first one behind its name belong to the interpreter.
     let from = first.and_then(|first| words.iter().position(|word| std::ptr::eq(*word, first)));
     from.is_some_and(|from| agent.is_headless(words[from..].iter().copied()))
 }

@@ -253,7 +253,7 @@ impl Ingest {
             return self.host_session(run, slot);
         }
         let now = (self.clock)();
-        if let Some(slot) = self.taken_up(&hello)? {
+        if let Some(slot) = self.taken_up(&hello, provider)? {
             let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
             let words = Some(format!("process {} takes the session up", hello.pid));
             self.inject(slot, Source::Process, now, "run-process", Signal::new(claim, Confidence::High, words).into())?;
@@ -295,13 +295,15 @@ impl Ingest {
     }
 
     /// The session that the command line of a run takes up again, unless another process runs it.
-    fn taken_up(&mut self, hello: &Hello) -> Result<Option<usize>, TransactionFailure> {
-        let named = agents::Agent::of(hello.provider).and_then(|agent| agent.resumed(&hello.command));
-        let Some(slot) = named.and_then(|id| self.sessions.find_by_provider(hello.provider, &Arc::from(id))) else {
+    fn taken_up(&mut self, hello: &Hello, provider: Provider) -> Result<Option<usize>, TransactionFailure> {
+        let named = agents::Agent::of(provider).and_then(|agent| agent.resumed(&hello.command));
+        let Some(slot) = named.and_then(|id| self.sessions.find_by_provider(provider, &Arc::from(id))) else {
             return Ok(None);
         };
         let state = self.state(slot)?;
-        let is_free = state.process().is_none() && state.session.merged_into.is_none();
+        // Agents find a session only in its directory.
+        let is_here = state.session.cwd.as_deref().is_none_or(|cwd| cwd == hello.cwd);
+        let is_free = state.process().is_none() && state.session.merged_into.is_none() && is_here;
         Ok(Some(slot).filter(|slot| is_free && self.sessions.known(*slot).capture))
     }
 
@@ -323,15 +325,18 @@ impl Ingest {
         }
         let (claim, source) = (host.claim.clone(), host.source());
         let words = host.hello.command.iter().skip(1).map(String::as_str);
-        let headless = agents::Agent::of(host.hello.provider).is_some_and(|agent| agent.is_headless(words));
+        let headless = agents::Agent::of(host.hello.provider).map(|agent| agent.is_headless(words));
+        let process = (host.hello.pid, host.hello.start_ticks);
         let claim = claim.filter(|claim| !self.is_moot_claim(run, slot, claim));
         let now = (self.clock)();
         if self.state(slot)?.session.run_id != Some(run) {
             let named = Annotation { topic: Topic::Run, value: run.to_string() };
             self.inject(slot, Source::Process, now, "run-id", named.into())?;
         }
-        if headless {
-            self.note_headless(slot, now)?;
+        if let Some(headless) = headless
+            && self.state(slot)?.process().is_none_or(|known| known == process)
+        {
+            self.note_headless(slot, headless, now)?;
         }
         if let Some(claim) = &claim {
             self.inject(slot, source, now, "run-claim", signal_of(claim).into())?;
@@ -382,8 +387,7 @@ impl Ingest {
 
     fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), TransactionFailure> {
         if matches!(frame.event, HostEvent::Exited { .. }) {
-            // A short run may end before anybody has looked which session is its own.
-            self.link_hosts_by_place()?;
+            self.link_before_end(run)?;
         }
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
@@ -550,6 +554,18 @@ impl Ingest {
             self.seat(run, agent.provider)?;
         }
         Ok(true)
+    }
+
+    /// A short run may end before anybody has looked which session is its own: one that no other process runs.
+    fn link_before_end(&mut self, run: RunId) -> Result<(), TransactionFailure> {
+        let process = self.hosts.runs.get(&run).map(|host| (host.hello.pid, host.hello.start_ticks));
+        let found = self.hosts.by_place(&self.sessions).into_iter().find(|(of, _)| *of == run);
+        if let Some((_, slot)) = found
+            && self.state(slot)?.process().is_none_or(|known| Some(known) == process)
+        {
+            self.host_session(run, slot)?;
+        }
+        Ok(())
     }
 
     /// Runs whose agent works in another process find their session.

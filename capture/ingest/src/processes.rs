@@ -199,8 +199,8 @@ impl Ingest {
                 let place = Annotation { topic: Topic::Cwd, value };
                 self.inject(found.slot, Source::Process, now, "place", place.into())?;
             }
-            if found.process.headless {
-                self.note_headless(found.slot, now)?;
+            if found.strength == Confidence::High {
+                self.note_headless(found.slot, found.process.headless, now)?;
             }
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
@@ -211,12 +211,21 @@ impl Ingest {
         self.link_hosts_by_place()
     }
 
-    /// Nobody can type into this session: its command line says so, and not every agent's files do.
-    pub(super) fn note_headless(&mut self, slot: usize, now: Timestamp) -> Result<(), TransactionFailure> {
-        if self.state(slot)?.session.headless {
+    /// Notes whether nobody can type into this session, by the command line of its process. Of an agent whose files tell it,
+    /// only until there is one.
+    pub(super) fn note_headless(
+        &mut self,
+        slot: usize,
+        headless: bool,
+        now: Timestamp,
+    ) -> Result<(), TransactionFailure> {
+        let session = &self.state(slot)?.session;
+        let told_by_files = agents::Agent::of(session.provider).is_none_or(|agent| agent.tells_headless)
+            && !super::hosts::is_awaited(session.provider_session_id.as_deref());
+        if session.headless == headless || told_by_files {
             return Ok(());
         }
-        let told = SessionStarted { headless: Some(true), ..SessionStarted::default() };
+        let told = SessionStarted { headless: Some(headless), ..SessionStarted::default() };
         self.inject(slot, Source::Process, now, "headless", told.into())
     }
 

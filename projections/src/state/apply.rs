@@ -468,6 +468,7 @@ impl SessionState {
     fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.turn.is_none()
             && !self.is_gone()
+            && self.parting.is_none()
             && let Some(trigger) = self.opens_turn(&event.payload)
         {
             self.open_turn_now(event.id, trigger, None, at, out);
@@ -593,28 +594,25 @@ impl SessionState {
         outcomes.into_iter().find(|(reason, _)| claim.reason == Some(*reason)).map(|(_, outcome)| outcome)
     }
 
-    /// The process is gone; `how` is told by whether a turn is open when nobody says it. An end that is not known to have
-    /// cut off the open turn counts when the last lines of the file were read.
+    /// The process is gone. Without `how`, an open turn means that it was killed. An end that is not known to have cut off
+    /// the open turn counts a little later, so that the last lines of the file can be read.
     pub(super) fn part(&mut self, how: Option<Reason>, at: Timestamp, out: &mut Vec<Conclusion>) {
         let is_cut_off = matches!(how, Some(Reason::Killed | Reason::Failed));
-        let at = self.parting.map_or_else(|| at.max(self.clock), |parting| parting.at);
-        self.parting = Some(Parting { at, how });
+        let at = at.max(self.clock);
+        self.parting = Some(Parting { at: self.parting.map_or(at, |parting| parting.at), how });
         let asks = self.approvals.iter().any(crate::Approval::is_pending);
         if self.turn.is_none() || is_cut_off || asks || self.end_said_by_itself().is_some() {
             self.conclude_parting(at, out);
         }
     }
 
-    /// The end of the process counts now, if it ended.
+    /// Concludes the end of the process, if one was reported.
     pub(super) fn conclude_parting(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         let Some(parting) = self.parting.take() else { return };
         let told = if self.turn.is_some() { Reason::Killed } else { Reason::Clean };
-        self.leave(parting.how.unwrap_or(told), at, out);
-    }
-
-    fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let how = parting.how.unwrap_or(told);
         let said = self.end_said_by_itself();
-        self.process = Process::Gone { at, how };
+        self.process = Process::Gone { at: parting.at, how };
         self.session.pid = None;
         self.claims.clear();
         self.goodbye_at = None;

@@ -135,6 +135,9 @@ impl SessionState {
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
             Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
+            // Told late of a process that was seen to end.
+            Claim::ProcessAlive { pid, start_ticks }
+                if self.parting.is_some() && self.process() == Some((*pid, *start_ticks)) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
                 // A process that was found otherwise does not outweigh a registry.
                 self.conclude_parting(at, out);
@@ -144,7 +147,8 @@ impl SessionState {
                 self.goodbye_at = None;
             }
             Claim::ProcessGone { pid, clean } => {
-                if self.process().is_none_or(|(known, _)| known == *pid)
+                if self.parting.is_none()
+                    && self.process().is_none_or(|(known, _)| known == *pid)
                     && !matches!(self.process, Process::Gone { .. })
                 {
                     // An agent that has a way to say goodbye and did not was killed; of one that has

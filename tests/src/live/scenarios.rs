@@ -71,6 +71,7 @@ pub(super) const PROMPT: &str = "Please do the work that is scripted";
 pub(super) const ASK: &str = "ask";
 pub(super) const GO_ON: &str = "go on";
 const ASK_LATER: &str = "ask later";
+const END_LATER: &str = "end later";
 /// The turns after the first.
 const LATER: &str = "the part that comes later";
 const LAST: &str = "the part that comes last";
@@ -103,7 +104,7 @@ fn asks_for(agent: &dyn Agent, command: &str) -> Script {
 fn asks_twice(agent: &dyn Agent) -> Script {
     asks(agent)
         .lane(LATER, [Step::Answer(vec![Part::Until(ASK_LATER.to_owned()), Part::Call(agent.command(MAKE))])])
-        .lane(LAST, [hold("I leave it, ", GO_ON, "and it is over.")])
+        .lane(LAST, [hold("I leave it, ", END_LATER, "and it is over.")])
 }
 
 /// It works until it is told.
@@ -171,6 +172,8 @@ fn deny_later(stage: &mut Stage) -> Played {
     stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
     stage.stays()?;
     stage.prompts("Please do the part that comes last", LAST)?;
+    stage.stays()?;
+    stage.model.tell(END_LATER);
     let ended = stage.model_did(LAST, 0, AnswerProgress::Ended)?;
     stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
     stage.is_said()?;

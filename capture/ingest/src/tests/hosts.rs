@@ -334,6 +334,10 @@ fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() 
 #[test]
 fn a_run_of_one_prompt_ends_its_session_and_waits_for_nobody() {
     let mut world = World::new();
+    let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let asked = Hello { command: command(&["gemini", "-p", "go"]), ..hello(2, Provider::Gemini, "/q") };
+    world.hello(asked);
+    assert!(world.session(&name(2)).headless);
     world.hello(Hello {
         command: ["claude", "-p", "go"].map(str::to_owned).to_vec(),
         ..hello(1, Provider::Claude, "/p")
@@ -342,7 +346,7 @@ fn a_run_of_one_prompt_ends_its_session_and_waits_for_nobody() {
     world.live("s", vec![started("s", 0.5, here), prompt("s", "go", 0.5), answer("s", "ok", 0.9)]);
     world.frame(1, 1, 1.0, HostEvent::Exited { code: Some(0), signal: None });
     let session = world.session("s");
-    assert_eq!((session.run_id, session.headless), (Some(run(1)), true));
+    assert_eq!((session.run_id, session.headless), (Some(run(1)), false), "Claude Code's files tell it themselves");
     assert_eq!(world.status("s"), "exited clean");
     world.assert_sound();
 }

@@ -416,6 +416,14 @@ fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
     // A new process takes the session up before that.
     let other = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID + 1, start_ticks: 9 });
     assert!(then(&[on(3.0, gone()), on(3.1, other), until(9.0)]).starts_with("3.1 turn 1 exited, 3.1 exit killed"));
+    // How it ended is told by whoever knows, also when others report the end too.
+    let twice = [on(2.0, registry(Running)), on(3.0, exits(Reason::Clean)), on(3.1, gone()), until(9.0)];
+    assert_eq!(then(&twice).split(", ").last(), Some("3.4 exited clean"));
+    // What is told late of the process brings it back as little.
+    assert_eq!(then(&[on(3.0, gone()), on(3.1, found()), until(9.0)]).split(", ").last(), Some("3.4 exited killed"));
+    // A prompt that was given since is another process's.
+    let resumed = [on(3.0, gone()), on(3.2, prompt("go on")), until(9.0)];
+    assert_eq!(then(&resumed), "3.2 turn 1 exited, 3.2 exit killed, 3.2 turn 2 by prompt");
     // Nothing is waited for when it is known to be cut off.
     assert_eq!(then(&[on(3.0, exits(Reason::Killed))]), "3 turn 1 exited, 3 exit killed, 3 exited killed");
 }

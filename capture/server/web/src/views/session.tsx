@@ -63,9 +63,15 @@ export function SessionPage({ id: named }: { id: string }) {
   const findings = id.value === null ? [] : (row(id.value)?.findings.value ?? []);
   const unseen = findings.filter(({ kind, state }) => kind === "completion" && state === "open").map((finding) => finding.id);
   useEffect(() => {
+    if (!mayControl.value || unseen.length === 0) return;
     // Whoever looks at the session has seen that its turn is over.
-    if (!mayControl.value || document.visibilityState !== "visible") return;
-    for (const id of unseen) void call("POST /api/v1/findings/{id}/ack", { path: { id }, body: {} }).catch(() => undefined);
+    const seen = (): void => {
+      if (document.visibilityState !== "visible" || !document.hasFocus()) return;
+      for (const id of unseen) void call("POST /api/v1/findings/{id}/ack", { path: { id }, body: {} }).catch(() => undefined);
+    };
+    seen();
+    addEventListener("focus", seen);
+    return () => removeEventListener("focus", seen);
   }, [unseen.join()]);
   address.value;
   const at = Number.parseInt(parameter("at"), 10);
