@@ -22,7 +22,8 @@ const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
         Provider::Opencode => Some(("opencode.toml", include_str!("../../rules/opencode.toml"))),
         Provider::Aider => Some(("aider.toml", include_str!("../../rules/aider.toml"))),
         Provider::Amp => Some(("amp.toml", include_str!("../../rules/amp.toml"))),
-        Provider::Pi | Provider::Qwen | Provider::Crush | Provider::Goose | Provider::Capture => None,
+        Provider::Qwen => Some(("qwen.toml", include_str!("../../rules/qwen.toml"))),
+        Provider::Pi | Provider::Crush | Provider::Goose | Provider::Capture => None,
     }
 }
 

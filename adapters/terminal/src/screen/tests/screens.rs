@@ -139,7 +139,9 @@ fn each_dialog_is_read_without_title_and_state() {
 fn a_dialog_in_the_conversation_is_none() {
     let screens = all();
     let mut wrong = Vec::new();
-    for provider in [Provider::Claude, Provider::Codex, Provider::Gemini, Provider::Opencode, Provider::Aider] {
+    for provider in
+        [Provider::Claude, Provider::Codex, Provider::Gemini, Provider::Qwen, Provider::Opencode, Provider::Aider]
+    {
         let of_provider = || screens.iter().filter(|s| s.provider == provider);
         for around in of_provider().filter(|s| s.options.is_empty() && s.question.is_none()) {
             if around.claim.starts_with("waiting_approval")
@@ -315,6 +317,65 @@ fn a_command_that_opencode_shows_whole_may_be_answered() {
     // A command that looks like the dialog of another.
     let fake = ["$ echo '", "", "△ Permission required", "  # Shell command", "", "$ ls", ""];
     assert_eq!(asked(&opencode_asks(&fake, Some(0))).unanswerable, cut);
+}
+
+/// Qwen Code's dialog for a command whose box has these lines.
+fn qwen_asks(body: &[&str]) -> Stage {
+    let mut stage = Stage::sized(SIZE, Provider::Qwen, embedded());
+    let body: String = body.iter().map(|line| format!("     {line}\n")).collect();
+    stage.draw(&format!(
+        "\n  > Run it\n\n  ◆ I run it.\n  ? Shell it (Run it) ←\n\n{body}\n   Allow execution of: 'it'?\n\n   › 1. Yes, allow \
+         once\n     2. No, suggest changes (esc)\n\n\n  ⠏ Waiting for user confirmation..."
+    ));
+    stage.pass(600);
+    stage
+}
+
+#[test]
+fn the_command_that_qwen_asks_for_is_read_without_the_warning_above_it() {
+    let unavailable = "⚠ Auto Mode couldn't classify this action (unavailable). Review it";
+    let blocked = "⚠ Auto mode previously blocked this exact action. Review it manually.";
+    for (body, subject) in [
+        (&["touch x"][..], "touch x"),
+        (&["cat <<E", "a", "", "   › 1. Yes, allow once", "E", "rm x"], "cat <<E\na\n› 1. Yes, allow once\nE\nrm x"),
+        (&[unavailable, "manually.", "", "rm x"], "rm x"),
+        (&[blocked, "", "rm x"], "rm x"),
+        // The same as the beginning of a command that does more.
+        (&["⚠ Auto mode; touch y", "", "rm x"], "⚠ Auto mode; touch y\nrm x"),
+        (&["⚠ Auto Mode couldn't' ; touch y", "", "rm x"], "⚠ Auto Mode couldn't' ; touch y\nrm x"),
+    ] {
+        let claim = qwen_asks(body).observer.picture().claim.unwrap();
+        assert_eq!(named(&claim), "waiting_approval tool", "{body:?}");
+        let dialog = claim.dialog.unwrap();
+        assert_eq!(dialog.subject.as_deref(), Some(subject), "{body:?}");
+        let options: Vec<_> = dialog.options.iter().map(|o| (o.label.as_str(), o.selected)).collect();
+        assert_eq!(options, [("Yes, allow once", true), ("No, suggest changes", false)], "{body:?}");
+        assert!(dialog.unanswerable.is_some());
+    }
+}
+
+/// The prompt goes back into the input line, and nothing else says that the turn was interrupted.
+#[test]
+fn esc_before_the_first_text_of_qwen_is_waiting() {
+    let rule = "─".repeat(usize::from(SIZE.columns));
+    for title in ["", "Qwen - proj"] {
+        let mut stage = Stage::sized(SIZE, Provider::Qwen, embedded());
+        if !title.is_empty() {
+            stage.write(&format!("\x1b]0;◐\u{fe0e} {title}\x07"));
+        }
+        stage.draw(&format!(
+            "\n  > Wait\n\n  ⠧ Rebooting the humor module... (2s · esc to cancel)\n{rule}\n>   Type your message\n{rule}\n  \
+             ➜ proj · scripted"
+        ));
+        stage.pass(600);
+        assert_eq!(named(&stage.observer.picture().claim.unwrap()), "running", "{title}");
+        if !title.is_empty() {
+            stage.write(&format!("\x1b]0;{title}\x07"));
+        }
+        stage.draw(&format!("\n{rule}\n> Wait\n{rule}\n  ➜ proj · scripted\n  Press Esc again to clear."));
+        stage.pass(1_000);
+        assert_eq!(named(&stage.observer.picture().claim.unwrap()), "waiting", "{title}");
+    }
 }
 
 /// The version is read off the banner.

@@ -149,7 +149,7 @@ fn a_prompt_that_is_another_mode_is_not_open() {
 
 #[test]
 fn a_program_without_rules_is_open_when_it_is_still() {
-    for provider in [Provider::Unknown, Provider::Crush, Provider::Goose, Provider::Qwen, Provider::Amp] {
+    for provider in [Provider::Unknown, Provider::Crush, Provider::Goose, Provider::Pi, Provider::Amp] {
         let mut stage = Stage::sized(SIZE, provider, embedded());
         assert_eq!(gate(&stage), "busy", "{provider}");
         stage.draw("~/proj $ ");
