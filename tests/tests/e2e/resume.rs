@@ -78,8 +78,9 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     assert_eq!(text, format!("cd {} && {}\n", cwd.display(), command(&first)));
     let text = says(&machine, &["resume", "--last"], 0);
     assert!(text.contains(&format!("args: --resume {first} --model claude-opus-5-5")), "the only one: {text}");
-    // Two of them are listed with what they did; one whose agent ended by itself is not.
+    // Two of them are listed with what they did; one whose agent ended by itself is not, nor one that was resumed since.
     let (second, _) = begin(&server, 2, "paint the door");
+    let (fourth, _) = begin(&server, 4, "mend the fence");
     let (third, run) = begin(&server, 3, "sweep the yard");
     says(&machine, &["send", &run, "--keys", "enter"], 0);
     // Lists show it a moment before it is committed.
@@ -94,13 +95,13 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     eventually("its process is gone", || server.session(&second)["pid"].is_null().then_some(()));
     let text = says(&machine, &["resume", "--last"], 0);
     assert_eq!(text.lines().count(), 2, "{text}");
-    for (id, asks) in [(&first, "roof"), (&second, "door")] {
+    for (id, asks) in [(&second, "door"), (&fourth, "fence")] {
         let line = text.lines().find(|line| line.contains(&command(id))).unwrap_or_else(|| panic!("{id}: {text}"));
         assert!(line.contains("proj") && line.contains(asks), "{line}");
     }
     let json: Value = serde_json::from_str(&says(&machine, &["resume", "--last", "--json"], 0)).unwrap();
     let offered: Vec<&Value> = json["sessions"].as_array().unwrap().iter().map(|offer| &offer["command"][2]).collect();
-    assert!(offered.len() == 2 && offered.iter().any(|id| **id == *first), "{json:#}");
+    assert!(offered.len() == 2 && offered.iter().any(|id| **id == *fourth), "{json:#}");
     let text = says(&machine, &["resume", &second], 0);
     assert!(text.contains(&format!("args: --resume {second} --model claude-opus-5-5")), "{text}");
     assert!(text.contains(cwd.to_str().unwrap()), "{text}");

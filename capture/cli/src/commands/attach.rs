@@ -91,7 +91,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         );
     }
     let (seen_in, seen_run) = (data.clone(), run.run);
-    // Nobody waits for it: the server may be busy, or not there.
+    // Best effort: the server may be busy or not running.
     std::thread::spawn(move || seen::completion_of_run(&seen_in, seen_run));
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);

@@ -368,7 +368,7 @@ fn a_run_whose_command_takes_up_a_session_hosts_it_from_the_start() {
     assert_eq!(world.status("s"), "waiting_approval trust");
     assert_eq!(world.read().sessions(&store::SessionFilter { before: None, limit: 9 }).unwrap().len(), 1);
     world.assert_sound();
-    // Nobody knows the session, or another process runs it.
+    // The session is unknown, or another process runs it.
     let mut world = World::new();
     world.hello(takes_up("never-seen"));
     assert_eq!(world.session(&name(1)).run_id, Some(run(1)));

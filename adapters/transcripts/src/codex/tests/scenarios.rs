@@ -40,12 +40,14 @@ type Row = (&'static str, usize, u32, usize, usize, usize, usize, &'static [Turn
 
 #[test]
 fn say_what_happened_and_no_more() {
-    use TurnOutcome::{Completed, Failed, Interrupted};
+    use TurnOutcome::{Completed, Denied, Failed, Interrupted};
     // scenario: prompts, answers, calls, results, details, responses, ends of turns
     let table: &[Row] = &[
         ("A03-daemon-default", 2, 3, 2, 2, 2, 4, &[Completed, Completed]),
         ("A04-daemon-tui-killed", 1, 1, 1, 1, 1, 2, &[Completed]),
         ("H02-hook-denies", 1, 1, 1, 1, 0, 2, &[Completed]),
+        ("H03-deny-esc-error", 3, 3, 2, 2, 1, 3, &[Denied, Interrupted, Completed]),
+        ("H04-esc-during-command", 2, 2, 1, 1, 1, 2, &[Denied, Completed]),
         ("S01-hello", 1, 1, 0, 0, 0, 1, &[Completed]),
         ("S02-auto-tool", 1, 2, 1, 1, 1, 2, &[Completed]),
         ("S02-auto-tool--direct", 1, 2, 1, 1, 1, 2, &[Completed]),
