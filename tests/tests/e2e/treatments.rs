@@ -26,10 +26,12 @@ fn recorded(by: &'static str, name: &str) -> Written {
     let folder = Folder::read(&fixtures().join("recordings").join(name)).unwrap();
     let mut files = BTreeMap::<String, String>::new();
     for line in folder.timeline {
-        match line.what {
-            FolderStep::Append { path, data } => files.entry(path).or_default().push_str(&data),
-            FolderStep::Write { path, data } if path.contains("/chats/") => drop(files.insert(path, data)),
-            _ => {}
+        if let FolderStep::Append { path, data } = line.what {
+            files.entry(path).or_default().push_str(&data);
+        } else if let FolderStep::Write { path, data } = line.what
+            && path.contains("/chats/")
+        {
+            files.insert(path, data);
         }
     }
     let (path, text) = files.into_iter().max_by_key(|(_, text)| text.len()).unwrap();

@@ -19,7 +19,7 @@ pub(super) fn completion(client: &Client, session: SessionId) {
     };
     let Ok(page) = client.get::<ListFindings>("", &query) else { return };
     for finding in page.findings {
-        client.send::<AcknowledgeFinding>(&finding.id.to_string(), &EmptyBody {}).ok();
+        client.send::<AcknowledgeFinding>(finding.id.as_ref(), &EmptyBody {}).ok();
     }
 }
 
