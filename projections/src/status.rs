@@ -420,7 +420,7 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     }
 }
 
-/// Whether the agent may ask about an open call, which its records do not tell. Without a person it asks nobody.
+/// Whether the agent may be asking permission for an open call, which its records do not show. A headless agent never asks.
 fn may_ask(case: &StatusInputs<'_>) -> bool {
     !case.conversation.headless && case.conversation.calls.iter().any(|call| call.may_ask)
 }

@@ -78,7 +78,7 @@ pub struct Setting {
     pub plans: bool,
     /// Whether the project is a repository, whose calls of git are kept.
     pub git: bool,
-    /// Whether it works in its daemon, as Codex does unless it is told not to.
+    /// Whether Codex runs in its daemon, its default.
     pub daemon: bool,
 }
 

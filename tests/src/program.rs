@@ -312,7 +312,7 @@ impl Server {
         });
     }
 
-    /// For how long it is at work within a time in which nobody asks it anything, ms, in steps of 10.
+    /// How long it is busy while nothing queries it, ms, in steps of 10.
     #[must_use]
     pub fn busy_ms(&self, within: Duration) -> u64 {
         let before = self.worked_ms();

@@ -78,7 +78,7 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     assert_eq!(text, format!("cd {} && {}\n", cwd.display(), command(&first)));
     let text = says(&machine, &["resume", "--last"], 0);
     assert!(text.contains(&format!("args: --resume {first} --model claude-opus-5-5")), "the only one: {text}");
-    // Two of them are listed with what they did; one whose agent ended by itself is not, nor one that was resumed since.
+    // Both are listed with what they did. A session whose agent exited by itself, or that was resumed, is not.
     let (second, _) = begin(&server, 2, "paint the door");
     let (fourth, _) = begin(&server, 4, "mend the fence");
     let (third, run) = begin(&server, 3, "sweep the yard");

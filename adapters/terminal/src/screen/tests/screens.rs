@@ -411,7 +411,7 @@ fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
         stage.write(&format!("\x1b]7501;{said}\x07"));
         assert_eq!(stage.claims(900), [expected], "{said}");
     }
-    // A prompt that is there is one, whatever goes on in the background.
+    // A visible prompt counts, whatever runs in the background.
     let mut stage = Stage::new(Provider::Claude, ScreenRules::load(None).unwrap());
     let rule = "─".repeat(40);
     stage.write(&format!("\x1b[2J\x1b[H✻ Worked for 3s\r\n\r\n{rule}\r\n❯ \r\n{rule}\r\n"));
