@@ -329,8 +329,7 @@ impl SessionState {
             // A prompt has a turn of its own also when it is read after the end of the process.
             (None, Payload::UserPrompt(_)) => true,
             (None, payload) => {
-                let over = self.gone_by(at).is_some() || self.parting.is_some();
-                self.opens_turn(payload).is_some() && (!over || self.is_revived_by(event, at))
+                self.opens_turn(payload).is_some() && (!self.has_ended() || self.is_revived_by(event, at))
             }
         };
         if opens { Some(event.id.into()) } else { open }
@@ -384,9 +383,14 @@ impl SessionState {
         match self.process {
             Process::Gone { at, .. } => Some(at),
             Process::Unseen | Process::Alive { .. } => {
-                self.parting.filter(|parting| parting.at.plus_ms(LAST_LINES_MS) <= at).map(|parting| parting.at)
+                self.parting.filter(|_| self.parting_due().is_some_and(|due| due <= at)).map(|parting| parting.at)
             }
         }
+    }
+
+    /// Whether the process ended, also if that does not count yet.
+    fn has_ended(&self) -> bool {
+        self.is_gone() || self.parting.is_some()
     }
 
     fn is_gone(&self) -> bool {

@@ -151,11 +151,17 @@ impl Agent {
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
     }
 
+    /// The word behind its name that takes a session up again.
+    #[must_use]
+    pub fn resume_word(&self) -> Option<&'static str> {
+        self.resume?.split(' ').nth(1)
+    }
+
     /// The session that a command line of this agent takes up again, if it names one: the counterpart of
     /// [`Self::resume_command`]. One that is to be forked is not taken up.
     #[must_use]
     pub fn resumed<'a>(&self, command: &'a [String]) -> Option<&'a str> {
-        let (program, option) = self.resume?.split_once(' ')?;
+        let (program, option) = (self.resume?.split(' ').next()?, self.resume_word()?);
         let (first, words) = command.split_first()?;
         let forks = words.iter().any(|word| word.starts_with("--fork"));
         if forks || std::path::Path::new(first).file_name()? != program {

@@ -25,7 +25,8 @@ const NO_CONVERSATION: &[&str] = &[
 
 /// Tells an agent that holds a conversation by its command line; with whether it serves others.
 pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
-    let (agent, word) = agent_named(arguments)?;
+    let (agent, mut words) = agent_named(arguments)?;
+    let word = words.next();
     if word.is_some_and(|w| NO_CONVERSATION.contains(&w) || !agent.commands.converse(w)) {
         return None;
     }
@@ -34,18 +35,14 @@ pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
 
 /// Whether a command line starts an agent to take up an earlier session.
 pub(crate) fn resumes(arguments: &[u8]) -> bool {
-    let Some((agent, word)) = agent_named(arguments) else { return false };
-    let resume = agent.resume.and_then(|command| command.split(' ').nth(1));
-    word.is_some() && word == resume
+    let Some((agent, mut words)) = agent_named(arguments) else { return false };
+    let word = words.next();
+    word.is_some() && word == agent.resume_word()
 }
 
 /// Whether a command line starts an agent for one prompt, so that nobody can type into it.
 pub(crate) fn is_headless(arguments: &[u8]) -> bool {
-    let Some((agent, first)) = agent_named(arguments) else { return false };
-    let words: Vec<&str> = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default()).collect();
-    // Words before the first one behind its name belong to the interpreter.
-    let from = first.and_then(|first| words.iter().position(|word| std::ptr::eq(*word, first)));
-    from.is_some_and(|from| agent.is_headless(words[from..].iter().copied()))
+    agent_named(arguments).is_some_and(|(agent, words)| agent.is_headless(words))
 }
 
 /// Options of Node.js that take the next word as their value (`node --help`, 24).
@@ -53,8 +50,8 @@ const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
 
 /// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
-/// word behind its name.
-pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&str>)> {
+/// words behind its name.
+pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, impl Iterator<Item = &str>)> {
     // A NUL is behind each word, the last one too: without this the word behind a bare name would be empty.
     let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
     let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
@@ -79,7 +76,7 @@ pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&s
     } else {
         by_name(&name)?
     };
-    Some((agent, words.next()))
+    Some((agent, words))
 }
 
 /// The agent that a shell's script is named after: a script around an agent, as far as the agent itself is not seen.

@@ -254,9 +254,7 @@ impl Ingest {
         }
         let now = (self.clock)();
         if let Some(slot) = self.taken_up(&hello, provider)? {
-            let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
-            let words = Some(format!("process {} takes the session up", hello.pid));
-            self.inject(slot, Source::Process, now, "run-process", Signal::new(claim, Confidence::High, words).into())?;
+            self.note_process(slot, &hello, format!("process {} takes the session up", hello.pid))?;
             return self.host_session(run, slot);
         }
         let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
@@ -280,10 +278,7 @@ impl Ingest {
                 value: hello.name.clone().unwrap_or_else(|| hello.command.join(" ")),
             };
             self.inject(slot, Source::Process, now, "run-title", title.into())?;
-            let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
-            let words = Some(format!("process {} of run {run}", hello.pid));
-            let signal = Signal::new(claim, Confidence::High, words);
-            self.inject(slot, Source::Process, now, "run-process", signal.into())?;
+            self.note_process(slot, &hello, format!("process {} of run {run}", hello.pid))?;
             if provider == Provider::Unknown {
                 let claim = Claim::State { state: State::Unknown, reason: Some(Reason::NoEvidence) };
                 let words = Some("runs a program that is not a known agent".into());
@@ -292,6 +287,13 @@ impl Ingest {
             }
         }
         self.host_session(run, slot)
+    }
+
+    /// The program of a run is the process of this session.
+    fn note_process(&mut self, slot: usize, hello: &Hello, words: String) -> Result<(), TransactionFailure> {
+        let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
+        let signal = Signal::new(claim, Confidence::High, Some(words));
+        self.inject(slot, Source::Process, (self.clock)(), "run-process", signal.into())
     }
 
     /// The session that the command line of a run takes up again, unless another process runs it.

@@ -467,8 +467,7 @@ impl SessionState {
 
     fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.turn.is_none()
-            && !self.is_gone()
-            && self.parting.is_none()
+            && !self.has_ended()
             && let Some(trigger) = self.opens_turn(&event.payload)
         {
             self.open_turn_now(event.id, trigger, None, at, out);

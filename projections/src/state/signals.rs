@@ -147,10 +147,7 @@ impl SessionState {
                 self.goodbye_at = None;
             }
             Claim::ProcessGone { pid, clean } => {
-                if self.parting.is_none()
-                    && self.process().is_none_or(|(known, _)| known == *pid)
-                    && !matches!(self.process, Process::Gone { .. })
-                {
+                if !self.has_ended() && self.process().is_none_or(|(known, _)| known == *pid) {
                     // An agent that has a way to say goodbye and did not was killed; of one that has
                     // none, it is told by whether it went in the middle of its work.
                     let registered = self.claims.iter().any(|h| h.source == Source::Registry);

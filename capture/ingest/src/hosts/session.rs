@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalState, Claim, Confidence, DecidedBy, Dialog, RunId, SessionStarted,
-    Signal, Source, Timestamp,
+    ApprovalKind, ApprovalRequested, ApprovalState, Confidence, DecidedBy, Dialog, RunId, SessionStarted, Source,
+    Timestamp,
 };
 use projections::Approval;
 use serde_json::{Value, json};
@@ -38,9 +38,7 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run", started.into())?;
         }
         if self.state(slot)?.process() != Some((hello.pid, hello.start_ticks)) {
-            let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
-            let words = Some(format!("process {} runs the session", hello.pid));
-            self.inject(slot, Source::Process, now, "run-process", Signal::new(claim, Confidence::High, words).into())?;
+            self.note_process(slot, hello, format!("process {} runs the session", hello.pid))?;
         }
         self.host_session(hello.run, slot)
     }
