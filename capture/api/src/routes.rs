@@ -115,6 +115,9 @@ pub struct StreamQuery {
     /// Collect frames for up to this time and send them together, ms, up to 1,000. Of several statuses of a session
     /// only the last is sent.
     pub batch_ms: Option<u64>,
+    /// `gzip` compresses the stream. Over a WebSocket only, which then sends binary messages: pieces of one gzip stream
+    /// whose text has one JSON message a line.
+    pub compress: Option<String>,
 }
 
 /// No body.

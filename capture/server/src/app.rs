@@ -16,7 +16,7 @@ use serde::Serialize;
 use store::{ReadError, Reader};
 use tokio::{
     sync::{Semaphore, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -33,6 +33,9 @@ use crate::{
 
 /// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.
 const STORE_READS: usize = 4;
+
+/// Maximum number of streams that are compressed; further ones are sent as they are. Each takes about 0.3 MB.
+const COMPRESSED_STREAMS: usize = 64;
 
 /// How long a read of the store waits for the commit of what is shown already.
 const COMMIT_WITHIN: Duration = Duration::from_millis(250);
@@ -78,6 +81,8 @@ pub(crate) struct Parts {
     pub(crate) leases: Mutex<Leases>,
     /// Places for bodies of telemetry.
     pub(crate) telemetry: Arc<Semaphore>,
+    /// Places for compressed streams, each of which takes some memory.
+    pub(crate) compressed: Arc<Semaphore>,
     reader: Reader,
     reads: Semaphore,
 }
@@ -114,6 +119,7 @@ impl Parts {
             clock: Arc::clone(&config.clock),
             last_snapshot: Mutex::default(),
             leases: Mutex::default(),
+            compressed: Arc::new(Semaphore::new(COMPRESSED_STREAMS)),
             telemetry: Arc::new(Semaphore::new(config.limits.telemetry_at_once)),
             reader,
             reads: Semaphore::new(STORE_READS),
@@ -198,6 +204,19 @@ impl Parts {
         let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
         redact(&mut value);
         answer::json_of(&value)
+    }
+
+    /// Runs a conversation with a client to its end. When the server stops, the client has `limits.shutdown` to take
+    /// its leave; one that does not read is left.
+    pub(crate) async fn attend(&self, conversation: impl Future<Output = ()>) {
+        let overdue = async {
+            self.cancel.cancelled().await;
+            sleep(self.limits.shutdown).await;
+        };
+        tokio::select! {
+            () = conversation => {}
+            () = overdue => {}
+        }
     }
 
     /// Asks after the sources on a thread that may block.

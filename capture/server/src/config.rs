@@ -148,7 +148,7 @@ pub struct Limits {
     pub write: Duration,
     /// Interval between keepalive messages on a quiet stream.
     pub keepalive: Duration,
-    /// Time limit for requests that are still running at shutdown.
+    /// Time limit for requests that are still running at shutdown, and for clients that do not read.
     pub shutdown: Duration,
     /// Maximum number of frames queued for one stream.
     pub queue_frames: usize,
@@ -171,7 +171,7 @@ impl Default for Limits {
             read: Duration::from_secs(10),
             write: Duration::from_secs(20),
             keepalive: Duration::from_secs(15),
-            shutdown: Duration::from_secs(3),
+            shutdown: Duration::from_secs(1),
             queue_frames: 4096,
             queue_bytes: 2 << 20,
             resume_events: 10_000,

@@ -26,6 +26,7 @@ mod gate;
 mod handlers;
 mod header_timer;
 mod json;
+mod line_stream;
 mod listen;
 mod locks;
 mod lookup;

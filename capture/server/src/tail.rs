@@ -65,6 +65,8 @@ pub(crate) struct Tail {
     /// The least time between two looks at the queue.
     batch: Duration,
     taken_at: Instant,
+    /// Whether permission requests are sent before what else is ready.
+    requests_first: bool,
     /// A hash of what was last sent of each session, while frames are sent in batches.
     sent: HashMap<SessionId, u64>,
 }
@@ -96,9 +98,31 @@ impl Tail {
             covered: 0,
             ready: VecDeque::new(),
             batch,
+            requests_first: false,
             taken_at: Instant::now(),
             sent: HashMap::new(),
         }
+    }
+
+    /// Sends permission requests before what else is ready: a person waits for them. Positions are no longer in order
+    /// then.
+    pub(crate) fn requests_first(self) -> Self {
+        Self { requests_first: true, ..self }
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// The least time between two looks at the queue.
+    pub(crate) const fn batch(&self) -> Duration {
+        self.batch
+    }
+
+    /// Changes the least time between two looks at the queue.
+    pub(crate) fn set_batch(&mut self, batch: Duration) {
+        self.batch = batch;
     }
 
     /// Whether frames are taken in batches, which are then sent as one.
@@ -165,6 +189,10 @@ impl Tail {
         if self.is_batched() {
             self.taken_at = Instant::now();
             self.keep_new_statuses();
+        }
+        if self.requests_first {
+            let frames = self.ready.make_contiguous();
+            frames.sort_by_key(|frame| frame.kind != FrameKind::Approval);
         }
         Ok(())
     }

@@ -115,7 +115,10 @@ pub(crate) fn answer(view: TerminalView, upgrade: WebSocketUpgrade) -> Response 
         .max_message_size(app.limits.message_bytes)
         .max_frame_size(app.limits.message_bytes)
         .on_failed_upgrade(|cause| tracing::debug!(%cause, "cannot upgrade a connection to a WebSocket"))
-        .on_upgrade(move |socket| tasks.track_future(OpenView::new(view).run(socket)))
+        .on_upgrade(move |socket| {
+            let app = Arc::clone(&view.app);
+            tasks.track_future(async move { app.attend(OpenView::new(view).run(socket)).await })
+        })
 }
 
 struct OpenView {

@@ -32,7 +32,8 @@ use crate::{
     call::StreamHold,
     compat::CompatStream,
     error::ApiError,
-    handlers::steering,
+    handlers::{steering, streams::batch},
+    line_stream::{LineStream, PIECE_BYTES},
     live_view::Interest,
     lookup::{id_of, ids_of},
     stream_format::StreamFormat,
@@ -44,20 +45,24 @@ const BATCH: usize = 64;
 /// Number of batches after which the client's own messages, the keepalive and a stop of the server are looked at though
 /// more frames are ready.
 const BATCHES_IN_A_ROW: u32 = 16;
-/// Number of unanswered keepalive messages after which a client counts as gone.
+/// After this many times the usual interval of keepalive messages without an answer a client counts as gone.
 const SILENCE: u32 = 3;
+/// The longest time between two lines `sent` of a stream of lines.
+const SENT_EVERY: Duration = Duration::from_secs(5);
 
 /// Answers an upgrade and leaves the rest to a task.
 pub(crate) fn answer(
     app: &App,
     upgrade: WebSocketUpgrade,
     tail: Tail,
+    lines: Option<LineStream>,
     control: Result<(), ApiError>,
     hold: StreamHold,
 ) -> Response {
     let client = SocketClient {
         app: Arc::clone(app),
-        tail,
+        tail: if lines.is_some() { tail.requests_first() } else { tail },
+        lines,
         format: StreamFormat::frames(),
         compat_sessions: Vec::new(),
         control,
@@ -74,7 +79,10 @@ pub(crate) fn answer(
         .max_message_size(app.limits.message_bytes)
         .max_frame_size(app.limits.message_bytes)
         .on_failed_upgrade(|cause| tracing::debug!(%cause, "cannot upgrade a connection to a WebSocket"))
-        .on_upgrade(move |socket| tasks.track_future(client.run(socket)))
+        .on_upgrade(move |socket| {
+            let app = Arc::clone(&client.app);
+            tasks.track_future(async move { app.attend(client.run(socket)).await })
+        })
 }
 
 /// Why a conversation ends.
@@ -132,12 +140,14 @@ impl Wake for Aside {
 struct SocketClient {
     app: App,
     tail: Tail,
+    /// Sends several messages at once, as lines of a compressed stream.
+    lines: Option<LineStream>,
     format: StreamFormat,
     /// Sessions asked for in the form older clients know.
     compat_sessions: Vec<events::SessionId>,
     /// Whether the client may tell sessions what to do, as was found at the upgrade.
     control: Result<(), ApiError>,
-    /// The last position sent.
+    /// Up to this position everything was sent.
     resume_at: u64,
     /// Room for messages on their way, and for the position a client that has it can resume from.
     out: Vec<Utf8Bytes>,
@@ -160,9 +170,11 @@ impl SocketClient {
     async fn converse(&mut self, socket: &mut WebSocket) -> End {
         let app = Arc::clone(&self.app);
         let (mut cancelled, mut revoked) = (pin!(app.cancel.cancelled()), pin!(self.hold.revoked()));
-        let every = app.limits.keepalive;
+        let every = if self.lines.is_some() { app.limits.keepalive.min(SENT_EVERY) } else { app.limits.keepalive };
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ticks = app.limits.keepalive.as_millis().div_ceil(every.as_millis().max(1));
+        let most_silent = SILENCE.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX));
         let (mut silent, mut in_a_row) = (0, 0);
         let news = Arc::new(Aside::default());
         let waker = Waker::from(Arc::clone(&news));
@@ -215,10 +227,12 @@ impl SocketClient {
                 }
                 Event::Tick => {
                     silent += 1;
-                    if silent > SILENCE {
+                    if silent > most_silent {
                         Err(End::Gone)
                     } else {
-                        write(socket, app.limits.write, [Message::Ping(Bytes::new())], || ()).await
+                        let ping = Message::Ping(Bytes::new());
+                        let line = self.packed(std::iter::empty(), Some(self.resume_at));
+                        write(socket, app.limits.write, line.into_iter().chain([ping]), || ()).await
                     }
                 }
             };
@@ -248,21 +262,34 @@ impl SocketClient {
         let unreadable = || End::Close(close_code::ERROR, "cannot read the event log".into());
         let mut item = item.map_err(|_| unreadable())?;
         let mut position = self.resume_at;
-        loop {
+        let mut bytes = 0;
+        let all_sent = loop {
             match &item {
                 Item::Snapshot(snapshot) => position = snapshot.as_of,
                 Item::Frame(frame) => position = position.max(frame.position.unwrap_or_default()),
                 Item::TooSlow => return Err(too_slow()),
             }
+            let before = self.out.len();
             self.format.messages(&self.app, &item, &mut self.out).await.map_err(|_| unreadable())?;
+            bytes += self.out.iter().skip(before).map(|message| message.len()).sum::<usize>();
             self.positions.resize(self.out.len(), position);
-            if self.out.len() >= BATCH {
-                break;
+            if if self.lines.is_some() { bytes >= PIECE_BYTES } else { self.out.len() >= BATCH } {
+                break self.tail.is_drained();
             }
             match self.tail.ready() {
                 Some(next) => item = next,
-                None => break,
+                None => break true,
             }
+        };
+        if self.lines.is_some() {
+            let out = std::mem::take(&mut self.out);
+            self.positions.clear();
+            let message = self.packed(out.into_iter(), all_sent.then_some(position));
+            write(socket, self.app.limits.write, message, || ()).await?;
+            if all_sent {
+                self.resume_at = position;
+            }
+            return Ok(());
         }
         let messages = self.out.drain(..).map(Message::Text);
         let mut positions = self.positions.drain(..);
@@ -284,7 +311,11 @@ impl SocketClient {
                     Ok(Some((kind, data))) => self.message(kind, &data),
                     Err(error) => self.message("error", &json_of(&error.body_of().error)),
                 };
-                write(socket, self.app.limits.write, [Message::text(answer)], || ()).await
+                let answer = match self.packed(std::iter::once(answer.as_str().into()), None) {
+                    Some(line) => line,
+                    None => Message::text(answer),
+                };
+                write(socket, self.app.limits.write, [answer], || ()).await
             }
             Some(Ok(Message::Binary(_))) => Err(End::Close(
                 close_code::UNSUPPORTED,
@@ -295,6 +326,12 @@ impl SocketClient {
             Some(Ok(Message::Close(_))) => Err(End::Gone),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
         }
+    }
+
+    /// These lines as one message, if this is a stream of lines.
+    fn packed(&mut self, lines: impl Iterator<Item = Utf8Bytes>, position: Option<u64>) -> Option<Message> {
+        let (epoch, at) = (self.app.live_view.epoch(), self.app.now());
+        self.lines.as_mut().and_then(|stream| stream.pack(lines, epoch, at, position).ok())
     }
 
     /// A message that is not a frame.
@@ -313,8 +350,12 @@ impl SocketClient {
             session: Option<String>,
             id: Option<Box<RawValue>>,
             subscribe: Option<Vec<String>>,
+            /// Sessions whose events are sent from here on, or from `after`, beside how all sessions stand.
+            events: Option<Vec<String>>,
             after: Option<u64>,
             epoch: Option<String>,
+            /// How long frames are collected from here on.
+            batch_ms: Option<u64>,
             #[serde(rename = "type")]
             name: Option<String>,
             #[serde(rename = "sessionId")]
@@ -328,6 +369,21 @@ impl SocketClient {
                 Ok(taken) => ("input", format!("{{\"id\":{id},\"answer\":{}}}", json_of(&taken))),
                 Err(error) => ("input", format!("{{\"id\":{id},\"error\":{}}}", json_of(&error.body_of().error))),
             }));
+        }
+        let batch = words.batch_ms.map(|batch_ms| batch(Some(batch_ms))).transpose()?;
+        if let Some(batch) = batch {
+            self.tail.set_batch(batch);
+        }
+        if let Some(names) = words.events {
+            let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
+            let resume = Resume { after: words.after.unwrap_or(self.resume_at), epoch: words.epoch };
+            let interest = Interest::StatesAndEventsOf(ids);
+            let tail = Tail::in_batches(&self.app, interest, Some(resume), self.tail.batch());
+            self.tail = if self.lines.is_some() { tail.requests_first() } else { tail };
+            return Ok(None);
+        }
+        if batch.is_some() && words.subscribe.is_none() {
+            return Ok(None);
         }
         if let Some(names) = words.subscribe {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
@@ -349,7 +405,7 @@ impl SocketClient {
                 Ok(None)
             }
             _ => {
-                Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]} or {\"input\":{...},\"session\":\"id\"}"))
+                Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]}, {\"events\":[\"session-id\"]} or {\"input\":{...},\"session\":\"id\"}"))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Streams of events, over server-sent events and over WebSockets.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use api::{
     Operation,
@@ -17,6 +17,7 @@ use crate::{
     app::App,
     call::Call,
     error::ApiError,
+    line_stream::LineStream,
     live_view::Interest,
     lookup::ids_of,
     sse,
@@ -31,22 +32,30 @@ const BATCH_MS: u64 = 1_000;
 /// `GET /api/v1/stream`
 pub(crate) async fn sse(call: Call<Stream>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
+    if call.query.compress.is_some() {
+        return Err(ApiError::parameter("compress", "server-sent events are not compressed; use the WebSocket"));
+    }
     let slot = call.stream()?;
-    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(&call.query)?);
+    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(call.query.batch_ms)?);
     Ok(sse::answer(call.app, tail, StreamFormat::frames(), slot))
 }
 
 /// `GET /api/v1/ws`
 pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
-    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(&call.query)?);
+    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(call.query.batch_ms)?);
+    let lines = match call.query.compress.as_deref() {
+        None => None,
+        Some("gzip") => Some(LineStream::new(Arc::clone(&call.app.compressed).try_acquire_owned().ok())),
+        Some(_) => return Err(ApiError::parameter("compress", "expected `gzip`")),
+    };
     let upgrade =
         WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| not_a_websocket(&why))?;
     let slot = call.stream()?;
     // What may be done over it is decided here, by the head of this request.
     let (headers, transport) = (&call.parts.headers, &call.connection.transport);
     let control = call.app.gate.check_control(call.device.as_ref(), headers, transport);
-    Ok(ws::answer(&call.app, upgrade, tail, control, slot))
+    Ok(ws::answer(&call.app, upgrade, tail, lines, control, slot))
 }
 
 /// A request that is not, or not rightly, one for a WebSocket.
@@ -70,9 +79,9 @@ async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> 
     }
 }
 
-/// The time frames are collected, from `?batch_ms=`.
-fn batch(query: &StreamQuery) -> Result<Duration, ApiError> {
-    let batch = query.batch_ms.unwrap_or_default();
+/// The time frames are collected, from `batch_ms`.
+pub(crate) fn batch(batch_ms: Option<u64>) -> Result<Duration, ApiError> {
+    let batch = batch_ms.unwrap_or_default();
     if batch > BATCH_MS {
         return Err(ApiError::parameter("batch_ms", format!("{batch} is over {BATCH_MS}")));
     }

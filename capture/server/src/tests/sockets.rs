@@ -237,6 +237,133 @@ async fn the_end() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
+    let live = Live::with(|config| {
+        config.limits.write = Duration::from_secs(3_600);
+        config.limits.shutdown = Duration::from_millis(10);
+    })
+    .await;
+    live.live_view.load([entry(1, State::Running)], 0);
+    let mut compressed = websocket(&live, "?compress=gzip").await;
+    let mut socket = websocket(&live, "").await;
+    for socket in [&mut compressed, &mut socket] {
+        socket.next().await.unwrap().unwrap();
+    }
+    // More than the buffers of both ends hold.
+    let text = "x".repeat(64 << 10);
+    for n in 1..200 {
+        let mut long = prompt(1, n, n);
+        long.text = Some(format!("{n} {text}"));
+        publish(&live.live_view, &long);
+        tokio::task::yield_now().await;
+    }
+    live.cancel.cancel();
+    live.serving.stopped().await;
+}
+
+/// What a stream of lines sent, unpacked, up to a line with this text.
+struct Lines {
+    socket: WebSocketStream<TcpStream>,
+    packed: Vec<u8>,
+    read: usize,
+    text: String,
+}
+
+impl Lines {
+    async fn new(live: &Live, query: &str) -> Self {
+        let socket = websocket(live, &format!("?compress=gzip{query}")).await;
+        Self { socket, packed: Vec::new(), read: 0, text: String::new() }
+    }
+
+    /// The lines of the next message.
+    async fn next(&mut self) -> Vec<Value> {
+        let message = self.socket.next().await.unwrap().unwrap();
+        let Message::Binary(piece) = message else { panic!("{message:?}") };
+        self.packed.extend_from_slice(&piece);
+        let mut decoder = flate2::write::GzDecoder::new(Vec::new());
+        std::io::Write::write_all(&mut decoder, &self.packed).unwrap();
+        std::io::Write::flush(&mut decoder).unwrap();
+        let all = String::from_utf8(decoder.get_ref().clone()).unwrap();
+        self.text = all[self.read..].to_owned();
+        self.read = all.len();
+        assert!(self.text.ends_with('\n'), "whole lines");
+        self.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn types(lines: &[Value]) -> Vec<&str> {
+    lines.iter().filter_map(|line| line["type"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn compressed_lines_tell_the_time_and_where_to_resume() {
+    let live = Live::with(|config| config.clock = Arc::new(|| at(5))).await;
+    live.live_view.load([entry(1, State::Running)], 7);
+    let mut lines = Lines::new(&live, "&events=none").await;
+    let first = lines.next().await;
+    assert_eq!(types(&first), ["snapshot", "sent"]);
+    assert_eq!(first[1], serde_json::json!({"type":"sent","epoch":"epoch-1","at":at(5).to_string(),"position":7}));
+    announce(&live.live_view, Some(8), entry(1, State::Waiting));
+    let next = lines.next().await;
+    assert_eq!(types(&next), ["status", "sent"]);
+    assert_eq!((&next[0]["position"], &next[1]["position"]), (&8.into(), &8.into()));
+}
+
+#[tokio::test]
+async fn permission_requests_come_before_what_else_is_ready() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let mut lines = Lines::new(&live, "&batch_ms=1").await;
+    lines.next().await;
+    // No task of the server runs in between.
+    publish(&live.live_view, &prompt(1, 1, 1));
+    announce(&live.live_view, Some(2), entry(1, State::Waiting));
+    let request = Json::from_text(r#"{"id":"a"}"#.into());
+    live.live_view.publish(Frame::approval(Some(3), id(2), request));
+    let mut came = Vec::new();
+    while came.len() < 3 {
+        let piece = lines.next().await;
+        assert_eq!(piece.last().unwrap()["position"], 3, "only where nothing waits behind it: {piece:?}");
+        came.extend(types(&piece).into_iter().filter(|kind| *kind != "sent").map(str::to_owned));
+    }
+    assert_eq!(came, ["approval", "event", "status"]);
+}
+
+#[tokio::test]
+async fn a_client_changes_whose_events_it_gets() {
+    let mut live = Live::new().await;
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let row = live.log.session(&session(2, State::Running));
+    let mut socket = websocket(&live, "?events=none").await;
+    assert_eq!(frame(&mut socket).await["type"], "snapshot");
+    // Not sent, and asked for afterwards from the position before it.
+    live.log.append(row, &[prompt(2, 1, 1)]);
+    publish(&live.live_view, &prompt(2, 1, 1));
+    let more = format!(r#"{{"events":["{}"],"after":0,"epoch":"epoch-1","batch_ms":1}}"#, id(2));
+    socket.send(more.into()).await.unwrap();
+    let event = frame(&mut socket).await;
+    assert_eq!((&event["type"], &event["position"]), (&"event".into(), &1.into()));
+    assert_eq!(frame(&mut socket).await["type"], "status", "how the session stands, and no snapshot");
+    publish(&live.live_view, &prompt(1, 1, 2));
+    announce(&live.live_view, Some(3), entry(1, State::Waiting));
+    assert_eq!(frame(&mut socket).await["type"], "status", "of all sessions, and events of one");
+    for (bad, code) in [(r#"{"events":["nobody"]}"#, "not_found"), (r#"{"batch_ms":5000}"#, "bad_parameter")] {
+        socket.send(bad.into()).await.unwrap();
+        let answer = frame(&mut socket).await;
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn compression_that_is_not_there_is_refused() {
+    let live = Live::new().await;
+    for path in ["/api/v1/stream?compress=gzip", "/api/v1/ws?compress=br"] {
+        let answer = live.get(path).await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("compress"), "{path}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn commits_that_are_not_published_give_a_snapshot() {
     let live = Live::new().await;
     let mut socket = websocket(&live, "").await;
