@@ -53,3 +53,66 @@ test("a server that is killed and started again is found again; without it nothi
   assert.equal((await told).hookSpecificOutput.decision.behavior, "allow");
   await visitor.close();
 });
+
+test("ten tabs of one browser are all live, and each decides", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const tabs = [];
+  for (let number = 0; number < 10; number += 1) tabs.push(await visitor.open("/approvals"));
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000303", "tabs");
+  await agent.begin("Ask ten times");
+  for (const [number, tab] of tabs.entries()) {
+    const told = agent.ask("Bash", { command: `echo tab ${number}` }, "100");
+    const approval = await agent.pending();
+    for (const other of tabs) await cardOf(other, approval).waitFor();
+    await tab.bringToFront();
+    const allow = cardOf(tab, approval).locator("button.allow");
+    await ready(allow);
+    await allow.click();
+    assert.equal((await told).hookSpecificOutput.decision.behavior, "allow", `tab ${number}`);
+  }
+  for (const tab of tabs) await state(tab).filter({ hasText: "Live" }).waitFor();
+  await visitor.close();
+});
+
+test("what arrives late is not shown as live", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const page = await visitor.context.newPage();
+  let [late, due] = [0, 0];
+  await page.routeWebSocket(/\/api\/v1\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((piece) => {
+      due = Math.max(due, Date.now() + late);
+      setTimeout(() => socket.send(piece), due - Date.now());
+    });
+  });
+  await page.goto(`${world.url}/`);
+  await state(page).filter({ hasText: "Live" }).waitFor();
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000304", "late");
+  await agent.begin("First");
+  await page.locator(".session-row", { hasText: "late" }).waitFor();
+  late = 4_000;
+  await agent.hook("PreToolUse", { tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "toolu_late" });
+  await state(page).filter({ hasText: /Behind.*by \d+ s/ }).waitFor();
+  late = 0;
+  await state(page).filter({ hasText: "Live" }).waitFor();
+  await visitor.close();
+});
+
+test("where no WebSocket gets through, events of a request do", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const page = await visitor.context.newPage();
+  await page.routeWebSocket(/\/api\/v1\/ws/, (socket) => socket.close());
+  // The browser's own answer for a connection that is cut: it never opened.
+  await page.addInitScript(() => {
+    const Real = globalThis.WebSocket;
+    globalThis.WebSocket = class extends Real {
+      set onopen(_) {}
+    };
+  });
+  await page.goto(`${world.url}/`);
+  await state(page).filter({ hasText: "Live" }).waitFor();
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000305", "without-sockets");
+  await agent.begin("Without");
+  await page.locator(".session-row", { hasText: "without-sockets" }).waitFor();
+  await visitor.close();
+});

@@ -4,7 +4,7 @@ import { computed, useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { paired } from "./api/client";
 import { approvals, needing, reconnect, row } from "./live/store";
-import { connection, heardAt } from "./live/stream";
+import { behind, connection, heardAt } from "./live/stream";
 import { now } from "./live/store";
 import { identify, me, meFailed } from "./me";
 import { Dialogs, open } from "./parts/dialogs";
@@ -162,28 +162,31 @@ const STATES = { connecting: "Connecting", live: "Live", stale: "Not current", o
 
 function ConnectionState() {
   const state = connection.value;
+  const late = state === "live" && behind.value > 0;
   return (
-    <span class={`connection connection-${state}`} role="status">
+    <span class={`connection connection-${late ? "stale" : state}`} role="status">
       <span class="connection-dot" aria-hidden="true" />
-      <span>{STATES[state]}</span>
+      <span>{late ? "Behind" : STATES[state]}</span>
+      {/* A screen reader hears the state once, and not each second. */}
+      {late && <span aria-hidden="true">by {behind.value} s</span>}
     </span>
   );
 }
 
 /** Says that what is shown may be old: never while it is live, and not for a short break. */
 function ConnectionBanner() {
-  const behind = useComputed(() => {
+  const age = useComputed(() => {
     const state = connection.value;
     if (state === "live" || heardAt.value === 0) return null;
     const since = now.value - heardAt.value;
     return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
   });
-  if (behind.value === null) return null;
+  if (age.value === null) return null;
   return (
     <div class="banner" role="alert">
       <Icon name="warning" />
       <span>
-        Not connected. What is shown is {ago(behind.value)} old and may have changed; decisions are not possible until the connection is
+        Not connected. What is shown is {ago(age.value)} old and may have changed; decisions are not possible until the connection is
         back.
       </span>
       <button type="button" class="button small" onClick={reconnect}>

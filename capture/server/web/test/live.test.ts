@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Finding, FindingKind, MarkedSession, Reason, State } from "../src/api/routes";
-import { FrameReader } from "../src/live/frames";
+import { FrameReader, LineReader } from "../src/live/frames";
+import { Lag } from "../src/live/lag";
 import { needOf } from "../src/live/need";
 import { put, row } from "../src/live/store";
 import { groups, matches } from "../src/views/groups";
@@ -26,6 +27,42 @@ test("a stream is taken apart the same, however it is cut", () => {
       at += size;
     }
     assert.deepEqual(found, whole);
+  }
+});
+
+test("lines are taken apart the same, however they are cut", () => {
+  const text = '{"type":"status","position":7,"data":{"b":"ü"}}\n{"type":"sent","at":"2026-11-23T09:00:00Z","position":7}\n';
+  const whole = new LineReader().read(text);
+  assert.deepEqual(whole, [
+    { type: "status", position: 7, data: { b: "ü" } },
+    { type: "sent", at: "2026-11-23T09:00:00Z", position: 7 },
+  ]);
+  const next = random(5);
+  for (let round = 0; round < 300; round += 1) {
+    const reader = new LineReader();
+    const found = [];
+    for (let at = 0; at < text.length; ) {
+      const size = 1 + next(9);
+      found.push(...reader.read(text.slice(at, at + size)));
+      at += size;
+    }
+    assert.deepEqual(found, whole);
+  }
+});
+
+test("the page knows how old what it shows is, whatever its clock says", () => {
+  for (const apart of [0, -3_600_000, 86_400_000]) {
+    const lag = new Lag();
+    assert.equal(lag.behind(0), 0, "nothing was shown");
+    lag.heard(apart + 1_000, 1_200);
+    lag.heard(apart + 2_000, 2_150);
+    assert.equal(lag.behind(2_200), 0, "the fastest piece");
+    lag.heard(apart + 3_000, 9_150);
+    assert.equal(lag.behind(9_200), 6_000, "sent 6 s earlier than a fast piece would have been");
+    lag.heard(apart + 9_000, 9_250);
+    assert.equal(lag.behind(9_300), 100);
+    assert.equal(lag.behind(13_250), 100, "the server may be silent for 5 s");
+    assert.equal(lag.behind(17_250), 8_100, "silence counts from when it was last heard");
   }
 });
 

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 178ea17792b3da16c92bb4031879e248d350a7fb753dc5d90504765572f21db5
+// SHA-256 of its paths and components: f9c7e5186b7249f5d2f1b04307598eb82a2c8a872c5027a233cf26d808d0921c
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -3410,7 +3410,7 @@ export interface Routes {
   /** A snapshot, then events, statuses, approvals and findings as they come. */
   "GET /api/v1/stream": {
     path: Record<never, never>;
-    query: { after?: number; batch_ms?: number; epoch?: string; events?: string; session?: string };
+    query: { after?: number; batch_ms?: number; compress?: string; epoch?: string; events?: string; session?: string };
     body: undefined;
     answer: string;
   };
@@ -3445,7 +3445,7 @@ export interface Routes {
   /** The same frames over a WebSocket. */
   "GET /api/v1/ws": {
     path: Record<never, never>;
-    query: { after?: number; batch_ms?: number; epoch?: string; events?: string; session?: string };
+    query: { after?: number; batch_ms?: number; compress?: string; epoch?: string; events?: string; session?: string };
     body: undefined;
     answer: undefined;
   };

@@ -1,4 +1,5 @@
-// Server-sent events, taken apart as they arrive. Unlike `EventSource` the reader sees keepalives and refusals.
+// The two forms of the stream, taken apart as they arrive: lines of JSON over a WebSocket, and server-sent events where
+// none can be opened. Unlike `EventSource` the reader of the latter sees keepalives and refusals.
 
 /** One event of the stream; a comment (a keepalive) has the name `keepalive`. */
 export type Frame = { name: string; id: string | null; data: string };
@@ -42,4 +43,27 @@ function frame(text: string): Frame | null {
   }
   if (data.length > 0) return { name, id, data: data.join("\n") };
   return comment ? { name: "keepalive", id: null, data: "" } : null;
+}
+
+/** One message of the stream over a WebSocket. `sent` ends a piece: when, and from where to resume if all was sent. */
+export type Line = { type: string; epoch?: string; position?: number; at?: string; data?: unknown };
+
+/** Takes apart lines of JSON, whatever their pieces are. */
+export class LineReader {
+  private pieces: string[] = [];
+
+  /** The lines that are whole once this piece has come. */
+  read(piece: string): Line[] {
+    const end = piece.lastIndexOf("\n");
+    if (end < 0) {
+      this.pieces.push(piece);
+      return [];
+    }
+    const text = this.pieces.join("") + piece.slice(0, end);
+    this.pieces = [piece.slice(end + 1)];
+    return text
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Line);
+  }
 }

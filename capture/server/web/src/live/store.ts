@@ -4,9 +4,8 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
-import type { Frame } from "./frames";
 import { needOf, type Needed, type Watched } from "./need";
-import { Stream } from "./stream";
+import { Stream, type Message } from "./stream";
 
 export type { ConversationPage };
 
@@ -176,17 +175,17 @@ export function watch(id: string, watcher: Watcher): () => void {
   };
 }
 
-const waiting: [Frame, number][] = [];
+const waiting: [Message, number][] = [];
 let scheduled = false;
 
 function flush(): void {
   scheduled = false;
-  const frames = waiting.splice(0);
+  const messages = waiting.splice(0);
   batch(() => {
-    for (const [frame] of frames) apply(frame);
+    for (const [message] of messages) apply(message);
   });
-  const first = frames[0]?.[1];
-  if (first !== undefined && frames.some(([frame]) => frame.name === "status")) measure(first);
+  const first = messages[0]?.[1];
+  if (first !== undefined && messages.some(([message]) => message.name === "status")) measure(first);
 }
 
 /** Name of the measure of the time from a frame's arrival to the picture that shows it. */
@@ -204,34 +203,28 @@ function measure(received: number): void {
   requestAnimationFrame(() => channel.port2.postMessage(null));
 }
 
-function apply(frame: Frame): void {
-  switch (frame.name) {
+function apply({ name, data }: Message): void {
+  switch (name) {
     case "snapshot":
-      restart(JSON.parse(frame.data) as Snapshot);
+      restart(data as Snapshot);
       for (const of of watched.values()) for (const watcher of of) watcher.restart?.();
       break;
     case "status":
-      put(JSON.parse(frame.data) as MarkedSession);
+      put(data as MarkedSession);
       break;
     case "approval":
-      putApproval(JSON.parse(frame.data) as OpenApproval);
+      putApproval(data as OpenApproval);
       break;
     case "finding":
-      putFinding(JSON.parse(frame.data) as Finding);
+      putFinding(data as Finding);
       break;
+    // Events of a session that was just left may still come.
     case "event":
-    case "delta": {
-      // Events of a session that was just left may still come: they are not even parsed.
-      const id = /"session_id":"([0-9A-Z]+)"/.exec(frame.data)?.[1];
-      const of = id === undefined ? undefined : watched.get(id);
-      if (of === undefined) break;
-      const data: unknown = JSON.parse(frame.data);
-      for (const watcher of of) {
-        if (frame.name === "event") watcher.event?.(data as Event);
-        else watcher.delta?.(data as Delta);
-      }
+      for (const watcher of watched.get((data as Event).session_id) ?? []) watcher.event?.(data as Event);
       break;
-    }
+    case "delta":
+      for (const watcher of watched.get((data as Delta).session_id) ?? []) watcher.delta?.(data as Delta);
+      break;
   }
 }
 
@@ -241,12 +234,12 @@ let stream: Stream | null = null;
 export function follow(): void {
   stream?.again();
   if (stream !== null) return;
-  stream = new Stream((frame, received) => {
-    waiting.push([frame, received]);
+  stream = new Stream((message, received) => {
+    waiting.push([message, received]);
     if (scheduled) return;
     scheduled = true;
     // A hidden page paints nothing, but its title and its order stay true.
-    if (document.visibilityState === "visible" && frame.name !== "snapshot") requestAnimationFrame(flush);
+    if (document.visibilityState === "visible" && message.name !== "snapshot") requestAnimationFrame(flush);
     else setTimeout(flush, 0);
   });
   stream.follows([...watched.keys()]);

@@ -1,25 +1,39 @@
-// The one stream of the page: connects, reads frames, resumes after a break, and says how current it is.
+// The one stream of the page: connects, reads messages, resumes after a break, and says how current it is. It is a
+// WebSocket, because browsers open only six connections for requests to a server, whatever the number of tabs.
 
 import { signal } from "@preact/signals";
-import { ApiFailure, failure, paired } from "../api/client";
-import { FrameReader, type Frame } from "./frames";
+import { ApiFailure, call, failure, paired } from "../api/client";
+import { FrameReader, LineReader, type Line } from "./frames";
+import { Lag } from "./lag";
 
-/** `live`: frames or keepalives come. `stale`: the connection is open but silent for too long. */
+/** `live`: messages come. `stale`: the connection is open but silent for too long. */
 export type Connection = "connecting" | "live" | "stale" | "offline";
 
 /** State of the connection. */
 export const connection = signal<Connection>("connecting");
 /** When the server was last heard of, milliseconds; 0 for never. */
 export const heardAt = signal(0);
+/** How old what is shown is, seconds; 0 while it is current. */
+export const behind = signal(0);
 
-/** Silence after which what is shown may be old, milliseconds; the server sends a keepalive more often. */
-const SILENCE = 40_000;
+/** Silence after which what is shown may be old, milliseconds: the server says something every 5 s over a WebSocket. */
+const SILENCE = 16_000;
+/** The same over server-sent events, whose keepalives come every 15 s. */
+const SILENCE_OF_EVENTS = 40_000;
+/** Age from which the page says that it is behind, milliseconds. */
+const BEHIND = 2_000;
 /** What changes is sent together this often, milliseconds. */
 const BATCH = 100;
+/** The same while nobody looks. */
+const BATCH_HIDDEN = 1_000;
 const RETRIES = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** What the stream hands on. */
-export type Listener = (frame: Frame, received: number) => void;
+/** One message: `snapshot`, `status`, `approval`, `finding`, `event` or `delta`, and what it says. */
+export type Message = { name: string; data: unknown };
+/** What the stream hands on, with the moment it was received. */
+export type Listener = (message: Message, received: number) => void;
+
+const batch = (): number => (document.visibilityState === "hidden" ? BATCH_HIDDEN : BATCH);
 
 /** Follows the stream until it is stopped. */
 export class Stream {
@@ -27,19 +41,23 @@ export class Stream {
   private epoch: string | null = null;
   private attempt = 0;
   private abort: AbortController | null = null;
+  private socket: WebSocket | null = null;
+  private lag = new Lag();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
   private refused = false;
-  /** Sessions whose events are sent, as the query has them. */
-  private events = "none";
+  /** Something between here and the server lets no WebSocket through. */
+  private blocked = typeof DecompressionStream === "undefined";
+  /** Sessions whose events are sent. */
+  private sessions: string[] = [];
   private changing = false;
 
   constructor(private readonly listener: Listener) {
-    this.watch = setInterval(() => this.look(), 2_000);
+    this.watch = setInterval(() => this.look(), 1_000);
     addEventListener("online", this.now);
     addEventListener("offline", this.gone);
-    document.addEventListener("visibilitychange", this.now);
+    document.addEventListener("visibilitychange", this.shown);
     void this.follow();
   }
 
@@ -52,9 +70,15 @@ export class Stream {
 
   /** Has the events of these sessions sent, and of no others. Takes up where the stream is, so nothing is missed. */
   follows(sessions: string[]): void {
-    const events = sessions.sort().join(",") || "none";
-    if (events === this.events) return;
-    this.events = events;
+    const wanted = sessions.sort();
+    if (wanted.join() === this.sessions.join()) return;
+    this.sessions = wanted;
+    if (this.socket?.readyState === WebSocket.OPEN) {
+      const { position, epoch } = this;
+      const from = position === null ? {} : { after: Number(position), epoch };
+      this.socket.send(JSON.stringify({ events: wanted, ...from }));
+      return;
+    }
     if (this.abort === null) return;
     this.changing = true;
     this.abort.abort();
@@ -66,7 +90,7 @@ export class Stream {
     clearTimeout(this.timer);
     removeEventListener("online", this.now);
     removeEventListener("offline", this.gone);
-    document.removeEventListener("visibilitychange", this.now);
+    document.removeEventListener("visibilitychange", this.shown);
     this.abort?.abort();
   }
 
@@ -81,11 +105,22 @@ export class Stream {
     }
   };
 
+  // A page that slept may have a connection that is long gone.
+  private readonly shown = (): void => {
+    this.look();
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ batch_ms: batch() }));
+    this.now();
+  };
+
   // The browser knows before any time-out that no network is left.
   private readonly gone = (): void => this.abort?.abort();
 
   private look(): void {
-    if (connection.value === "live" && Date.now() - heardAt.value > SILENCE) {
+    const now = Date.now();
+    const age = this.lag.behind(now);
+    behind.value = connection.value === "live" && age >= BEHIND ? Math.round(age / 1_000) : 0;
+    const silence = this.socket === null ? SILENCE_OF_EVENTS : SILENCE;
+    if (connection.value === "live" && now - heardAt.value > silence) {
       connection.value = "stale";
       this.abort?.abort();
     }
@@ -96,8 +131,9 @@ export class Stream {
     this.abort = new AbortController();
     if (connection.value !== "offline" && !this.changing) connection.value = "connecting";
     this.changing = false;
+    this.lag = new Lag();
     try {
-      await this.read(this.abort.signal);
+      await (this.blocked ? this.readEvents(this.abort.signal) : this.readLines(this.abort.signal));
     } catch (cause) {
       // Not paired (any more): whoever pairs this browser follows again.
       if (cause instanceof ApiFailure && cause.status === 401) {
@@ -111,17 +147,94 @@ export class Stream {
     if (this.stopped) return;
     if (this.changing) return this.follow();
     connection.value = "offline";
+    behind.value = 0;
     const wait = RETRIES[Math.min(this.attempt, RETRIES.length - 1)] ?? 10_000;
     this.attempt += 1;
     this.timer = setTimeout(() => void this.follow(), wait * (0.8 + 0.4 * Math.random()));
   }
 
-  private async read(abort: AbortSignal): Promise<void> {
+  private query(): URLSearchParams {
+    const query = new URLSearchParams({ events: this.sessions.join(",") || "none", batch_ms: String(batch()) });
+    if (this.epoch !== null) query.set("epoch", this.epoch);
+    return query;
+  }
+
+  private heard(): void {
+    heardAt.value = Date.now();
+    this.attempt = 0;
+    connection.value = "live";
+  }
+
+  /** Reads the WebSocket until it ends. One that cannot be opened says no reason, so a request asks for it. */
+  private async readLines(abort: AbortSignal): Promise<void> {
+    const query = this.query();
+    query.set("compress", "gzip");
+    if (this.position !== null) query.set("after", this.position);
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}/api/v1/ws?${query.toString()}`);
+    socket.binaryType = "arraybuffer";
+    const unpacked = new DecompressionStream("gzip");
+    const packed = unpacked.writable.getWriter();
+    const lines = new LineReader();
+    let opened = false;
+    const read = (text: string): void => {
+      const received = performance.now();
+      for (const line of lines.read(text)) this.take(line, received);
+    };
+    const reading = this.unpack(unpacked.readable, read).catch(() => socket.close());
+    const ended = new Promise<void>((resolve) => {
+      socket.onopen = () => {
+        opened = true;
+        paired.value = true;
+        this.socket = socket;
+      };
+      socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => {
+        this.heard();
+        if (typeof data === "string") read(data);
+        else packed.write(new Uint8Array(data)).catch(() => socket.close());
+      };
+      socket.onclose = () => resolve();
+      abort.addEventListener("abort", () => {
+        socket.close();
+        // A connection that is gone takes long to close.
+        resolve();
+      });
+    });
+    await ended;
+    this.socket = null;
+    socket.onmessage = null;
+    await packed.abort().catch(() => undefined);
+    await reading;
+    if (opened || abort.aborted) return;
+    await call("GET /api/v1/me", { signal: abort });
+    this.blocked = true;
+    this.changing = true;
+  }
+
+  private async unpack(stream: ReadableStream<Uint8Array>, read: (text: string) => void): Promise<void> {
+    const decoder = new TextDecoder();
+    const reader = stream.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      read(decoder.decode(value, { stream: true }));
+    }
+  }
+
+  private take(line: Line, received: number): void {
+    if (line.type === "sent") {
+      if (line.position !== undefined) this.position = String(line.position);
+      if (line.at !== undefined) this.lag.heard(Date.parse(line.at), Date.now());
+      return;
+    }
+    if (line.type === "snapshot") this.epoch = line.epoch ?? null;
+    this.listener({ name: line.type, data: line.data }, received);
+  }
+
+  private async readEvents(abort: AbortSignal): Promise<void> {
     const headers: Record<string, string> = { Accept: "text/event-stream", "X-Capture": "1" };
     if (this.position !== null) headers["Last-Event-ID"] = this.position;
-    const query = new URLSearchParams({ events: this.events, batch_ms: String(BATCH) });
-    if (this.epoch !== null) query.set("epoch", this.epoch);
-    const response = await fetch(`/api/v1/stream?${query.toString()}`, {
+    const response = await fetch(`/api/v1/stream?${this.query().toString()}`, {
       headers,
       credentials: "same-origin",
       cache: "no-store",
@@ -130,20 +243,17 @@ export class Stream {
     if (!response.ok || response.body === null) throw await failure(response);
     paired.value = true;
     const frames = new FrameReader();
-    const decoder = new TextDecoder();
-    const reader = response.body.getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
+    const read = (text: string): void => {
       const received = performance.now();
-      heardAt.value = Date.now();
-      this.attempt = 0;
-      connection.value = "live";
-      for (const frame of frames.read(decoder.decode(value, { stream: true }))) {
+      this.heard();
+      for (const frame of frames.read(text)) {
         if (frame.id !== null) this.position = frame.id;
-        if (frame.name === "snapshot") this.epoch = /"epoch":"([^"\\]*)"/.exec(frame.data.slice(0, 300))?.[1] ?? null;
-        if (frame.name !== "keepalive") this.listener(frame, received);
+        if (frame.name === "keepalive") continue;
+        const data: unknown = JSON.parse(frame.data);
+        if (frame.name === "snapshot") this.epoch = (data as { epoch?: string }).epoch ?? null;
+        this.listener({ name: frame.name, data }, received);
       }
-    }
+    };
+    await this.unpack(response.body, read);
   }
 }

@@ -9,6 +9,8 @@ import type { ConversationItem } from "../api/routes";
 const PAGE = 240;
 /** Sequences of a block, which is one row of the list. */
 export const BLOCK = 40;
+/** Time in which what changes is read together, milliseconds. */
+const SETTLE = 150;
 /** Pages that are kept. */
 const KEPT = 40;
 
@@ -25,6 +27,7 @@ export class Conversation {
   private clock = 0;
   private wanted: [number, number] = [0, 0];
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private due = 0;
   private readonly abort = new AbortController();
 
   constructor(private readonly session: string) {}
@@ -36,7 +39,7 @@ export class Conversation {
     this.last = last;
     for (const [index, page] of this.pages) if (index >= from) page.stale = true;
     this.blocks.value = Math.ceil(last / BLOCK);
-    this.later(250);
+    this.later(SETTLE);
   }
 
   /** Reads again what is shown: a result came for a call that is already there. */
@@ -45,7 +48,7 @@ export class Conversation {
       const page = this.pages.get(index);
       if (page !== undefined) page.stale = true;
     }
-    this.later(250);
+    this.later(SETTLE);
   }
 
   /** Says which blocks are looked at. */
@@ -83,9 +86,16 @@ export class Conversation {
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   }
 
+  // A read that is due is not put off: events may keep coming.
   private later(wait: number): void {
+    const due = performance.now() + wait;
+    if (this.timer !== undefined && this.due <= due) return;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.load(), wait);
+    this.due = due;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.load();
+    }, wait);
   }
 
   private load(): void {
@@ -122,6 +132,6 @@ export class Conversation {
       page.loading = false;
       this.version.value += 1;
     }
-    if (page.stale && page.failed === null) this.later(250);
+    if (page.stale && page.failed === null) this.later(SETTLE);
   }
 }
