@@ -54,6 +54,12 @@ impl Policy {
         Ok(self)
     }
 
+    /// The preset that the user's file names; nothing if it names none or there is no file.
+    #[must_use]
+    pub const fn chosen_preset(&self) -> Option<Preset> {
+        self.chosen
+    }
+
     /// Decides.
     #[must_use]
     pub fn decide(&self, request: &PermissionRequest, facts: &dyn Facts) -> Decision {

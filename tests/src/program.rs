@@ -137,7 +137,13 @@ impl Machine {
     /// Writes the user's policy.
     pub fn policy(&self, toml: &str) {
         fs::create_dir_all(self.dir.path().join("config/capture")).unwrap();
-        fs::write(self.dir.path().join("config/capture/policy.toml"), toml).unwrap();
+        fs::write(self.policy_file(), toml).unwrap();
+    }
+
+    /// Where the user's policy is, or would be.
+    #[must_use]
+    pub fn policy_file(&self) -> PathBuf {
+        self.dir.path().join("config/capture/policy.toml")
     }
 
     /// The program with these arguments, ready to run.

@@ -190,18 +190,21 @@ enum PolicyOwner {
 
 pub(super) fn preset(preset: Preset) -> Result<Policy, PolicyError> {
     let path = PathBuf::from(format!("{preset}.toml"));
-    Ok(Policy { own: rules(preset.text(), &path, PolicyOwner::Preset(preset))?, repositories: Vec::new() })
+    let (own, _) = rules(preset.text(), &path, PolicyOwner::Preset(preset))?;
+    Ok(Policy { own, chosen: None, repositories: Vec::new() })
 }
 
 pub(super) fn user(text: &str, path: &Path) -> Result<Policy, PolicyError> {
-    Ok(Policy { own: rules(text, path, PolicyOwner::User)?, repositories: Vec::new() })
+    let (own, chosen) = rules(text, path, PolicyOwner::User)?;
+    Ok(Policy { own, chosen, repositories: Vec::new() })
 }
 
 pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, PolicyError> {
-    rules(text, path, PolicyOwner::Repository)
+    rules(text, path, PolicyOwner::Repository).map(|(rules, _)| rules)
 }
 
-fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>, PolicyError> {
+/// The rules of a file with those of the preset that it names, and that preset.
+fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<(Vec<PolicyRule>, Option<Preset>), PolicyError> {
     let placed = |TomlFault { line, column, message }| PolicyError { path: path.to_owned(), line, column, message };
     let fail = |at: usize, message: String| placed(TomlFault::at(text, at, message));
     let file: PolicyFile = toml::from_str(text).map_err(|error| {
@@ -227,6 +230,7 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
         }
         all.push(rule);
     }
+    let mut chosen = None;
     if let Some(name) = file.preset {
         let at = name.span().start;
         if matches!(whose, PolicyOwner::Repository) {
@@ -234,12 +238,13 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
         }
         let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
         all.extend(preset(below)?.own);
+        chosen = Some(below);
     }
     // Whatever a preset allows, its denials come first.
     if matches!(whose, PolicyOwner::Preset(_)) {
         all.sort_by_key(|rule| rule.danger.is_none());
     }
-    Ok(all)
+    Ok((all, chosen))
 }
 
 fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {

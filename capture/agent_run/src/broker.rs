@@ -19,12 +19,14 @@ pub(crate) struct AskerDecision {
     pub(crate) decision: CallDecision,
     /// What is allowed: this call, or also the same later in the session.
     pub(crate) scope: DecisionScope,
+    /// Rules that are added to the user's policy, as they were shown.
+    pub(crate) rule: Option<String>,
 }
 
 impl AskerDecision {
     /// About this call and no other.
     pub(crate) const fn once(decision: CallDecision) -> Self {
-        Self { decision, scope: DecisionScope::Once }
+        Self { decision, scope: DecisionScope::Once, rule: None }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is decided about a call in process, without asking anybody.
 //!
-//! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, whatever concerns
-//! the session alone, and in the mode `accept-edits` edits of the workspace that the policy's preset of that kind
-//! would allow. A rule of the user that leaves a request to a person is obeyed. A call that changes nothing as things
+//! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, commands that the
+//! preset `read-only` allows unless the user chose another preset, whatever concerns the session alone, and in the mode
+//! `accept-edits` edits of the workspace that the policy's preset of that kind would allow. A rule of the user that leaves a request to a person is obeyed. A call that changes nothing as things
 //! are is answered by its tool without a question, if the answer tells nothing of a file that the agent may not read
 //! without one. Everything else is for a broker.
 
@@ -16,7 +16,7 @@ use engine::{
     AskedPermission, CallClass, CallDecision, CallFacts, CallId, CallRun, CallVerdict, RequestNumber, SessionMode,
 };
 use events::Provider;
-use policy::InForce;
+use policy::{AppendError, InForce};
 use session_tree::Object;
 
 use crate::broker::PreviewedCall;
@@ -27,6 +27,8 @@ pub struct InProcess {
     reads: Policy,
     edits: Policy,
     facts: Arc<dyn Facts + Send + Sync>,
+    /// The user's policy.
+    file: PathBuf,
     workspace: PathBuf,
     /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
     is_in_force: bool,
@@ -49,6 +51,7 @@ impl InProcess {
             reads: Policy::preset(Preset::ReadOnly),
             edits: Policy::preset(Preset::WorkspaceEdits),
             facts,
+            file: file.to_owned(),
             workspace: workspace.to_owned(),
             is_in_force: refused.is_none(),
         };
@@ -58,15 +61,10 @@ impl InProcess {
     /// The decision, when nobody has to be asked.
     #[must_use]
     pub fn decide(&self, asked: &AskedPermission) -> Option<CallDecision> {
-        let kind = match asked.facts.kind {
-            CallClass::Note => return Some(decision(CallVerdict::Allow, "session", None, None)),
-            CallClass::Question | CallClass::Other => return None,
-            CallClass::Read | CallClass::ReadOutside => RequestKind::Read,
-            CallClass::Edit => RequestKind::Edit,
-            CallClass::Write => RequestKind::Write,
-            CallClass::Command => RequestKind::Command,
-            CallClass::Fetch => RequestKind::Fetch,
-        };
+        if asked.facts.kind == CallClass::Note {
+            return Some(decision(CallVerdict::Allow, "session", None, None));
+        }
+        let kind = request_kind(asked.facts.kind)?;
         let request = self.request(asked, kind);
         let own = self.policy.decide(&request, &*self.facts);
         // A rule that leaves it to a person is obeyed. Without a rule nothing was left to anybody.
@@ -82,6 +80,8 @@ impl InProcess {
         }
         match asked.facts.kind {
             CallClass::Read => by_preset(&self.reads, "policy"),
+            // A preset that the user chose is the server's to apply: it also keeps what was allowed for the session.
+            CallClass::Command if self.policy.chosen_preset().is_none() => by_preset(&self.reads, "policy"),
             CallClass::Edit | CallClass::Write if asked.mode == SessionMode::AcceptEdits => {
                 by_preset(&self.edits, "mode")
             }
@@ -94,6 +94,20 @@ impl InProcess {
             | CallClass::Note
             | CallClass::Other => None,
         }
+    }
+
+    /// The rules that would allow just this call again, in this directory; nothing where none can.
+    #[must_use]
+    pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
+        approver::rule_for(&self.request(asked, request_kind(asked.facts.kind)?))
+    }
+
+    /// Adds rules to the user's policy; gives the file.
+    ///
+    /// # Errors
+    /// When the file may not be believed, is not valid with the rules, or cannot be written.
+    pub(crate) fn add_rule(&self, rule: &str) -> Result<PathBuf, AppendError> {
+        policy::append(&self.file, rule)
     }
 
     /// The decision about a call that changes nothing as things are. Its result may tell what is in its files, so that
@@ -139,6 +153,18 @@ impl InProcess {
             takes_rewrite: true,
             shell: Shell::Bash,
         }
+    }
+}
+
+/// What a call asks of the policy; nothing where only a person answers, or nobody has to.
+const fn request_kind(class: CallClass) -> Option<RequestKind> {
+    match class {
+        CallClass::Read | CallClass::ReadOutside => Some(RequestKind::Read),
+        CallClass::Edit => Some(RequestKind::Edit),
+        CallClass::Write => Some(RequestKind::Write),
+        CallClass::Command => Some(RequestKind::Command),
+        CallClass::Fetch => Some(RequestKind::Fetch),
+        CallClass::Note | CallClass::Question | CallClass::Other => None,
     }
 }
 

@@ -110,9 +110,27 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool) ->
     let note = printing::asked::asks_for_word(&text, size, replaces);
     let in_full = note.is_some();
     let note = note.unwrap_or_default();
-    let (yes, session, no) = if in_full { ("yes", "session", "no") } else { ("[y]es", "[s]ession", "[n]o") };
-    let session = if question.can_last { format!(" {session},") } else { String::new() };
-    ShownQuestion { text: format!("{text}{note}Allow it? {yes},{session} {no}, or say what to do instead: "), in_full }
+    let words = offered(question, in_full);
+    ShownQuestion { text: format!("{text}{note}Allow it? {words}, or say what to do instead: "), in_full }
+}
+
+/// The words that answer a question, as it names them.
+fn offered(question: &PermissionQuestion, in_full: bool) -> String {
+    let words =
+        [("[y]es", true), ("[s]ession", question.can_last), ("[r]ule", question.rule.is_some()), ("[n]o", true)];
+    let words: Vec<_> = words.into_iter().filter_map(|(word, is_offered)| is_offered.then_some(word)).collect();
+    let words = words.join(", ");
+    if in_full { words.replace(['[', ']'], "") } else { words }
+}
+
+/// What saving rules would add, and the question for it.
+fn shown_rule(rule: &str) -> String {
+    let (these, them) =
+        if rule.matches("[[rule]]").count() > 1 { ("These rules", "them") } else { ("This rule", "it") };
+    let rule: String = rule.lines().map(|line| format!("    {}\n", printing::safe(line))).collect();
+    format!(
+        "{these} would be added to your policy, for every session:\n\n{rule}\nSave {them}, and allow the call? yes or no: "
+    )
 }
 
 /// A question as the terminal shows it.
@@ -130,16 +148,17 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
         return Some(AskerDecision::once(answered(chosen.map_or(line, String::as_str), BY)));
     }
     let word = line.to_lowercase();
-    let scope = match word.as_str() {
-        "y" | "s" if in_full => return None,
-        "y" | "yes" => DecisionScope::Once,
-        "s" | "session" if question.can_last => DecisionScope::Session,
-        // It is offered where it can be given, and must not become more or less than that.
-        "s" | "session" => return None,
-        "" | "n" | "no" => return Some(AskerDecision::once(denied("", BY))),
-        _ => return Some(AskerDecision::once(denied(line, BY))),
-    };
-    Some(AskerDecision { decision: allowed(BY), scope })
+    let once = AskerDecision::once(allowed(BY));
+    match word.as_str() {
+        "y" | "s" | "r" if in_full => None,
+        "y" | "yes" => Some(once),
+        "s" | "session" if question.can_last => Some(AskerDecision { scope: DecisionScope::Session, ..once }),
+        "r" | "rule" if question.rule.is_some() => Some(AskerDecision { rule: question.rule.clone(), ..once }),
+        // They are offered where they can be given, and must not become more or less than that.
+        "s" | "session" | "r" | "rule" => None,
+        "" | "n" | "no" => Some(AskerDecision::once(denied("", BY))),
+        _ => Some(AskerDecision::once(denied(line, BY))),
+    }
 }
 
 fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
@@ -173,14 +192,20 @@ fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Opt
     loop {
         let line = line(question, woken)?;
         if is_confirmed && let Some(decided) = decided(asked, in_full, &line) {
-            return Some(decided);
+            let Some(rule) = &decided.rule else { return Some(decided) };
+            // What is allowed for good is shown before it is.
+            if !print(&shown_rule(rule)) {
+                return None;
+            }
+            if matches!(self::line(question, woken)?.to_lowercase().as_str(), "y" | "yes") {
+                return Some(decided);
+            }
         }
         let again = if asked.is_question {
             is_confirmed = true;
             "This question replaced another one. Type your answer to it again: ".to_owned()
         } else {
-            let session = if asked.can_last { " session," } else { "" };
-            format!("Type yes,{session} no, or what to do instead: ")
+            format!("Type {}, or what to do instead: ", offered(asked, true))
         };
         if !print(&again) {
             return None;

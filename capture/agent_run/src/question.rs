@@ -31,6 +31,8 @@ pub(crate) struct PermissionQuestion {
     pub(crate) is_question: bool,
     /// Whether the same can be allowed for the rest of the session.
     pub(crate) can_last: bool,
+    /// The rules that would allow just this again, in any session.
+    pub(crate) rule: Option<String>,
 }
 
 impl PermissionQuestion {
@@ -43,7 +45,7 @@ impl PermissionQuestion {
             let options = call.arguments.get("options").and_then(Json::as_array).unwrap_or_default();
             let question = safe(call.arguments.text("question").unwrap_or_default());
             let options = options.iter().map(|option| safe(option.as_str().unwrap_or_default())).collect();
-            return Self { title: question, details: String::new(), options, is_question, can_last: false };
+            return Self { title: question, details: String::new(), options, is_question, can_last: false, rule: None };
         }
         let what = match facts.kind {
             CallClass::Read if searches(&call.tool) => "search files",
@@ -95,7 +97,7 @@ impl PermissionQuestion {
                 }
             }
         }
-        Self { title: safe(&title), details, options: Vec::new(), is_question, can_last: false }
+        Self { title: safe(&title), details, options: Vec::new(), is_question, can_last: false, rule: None }
     }
 }
 

@@ -53,12 +53,12 @@ const AGAIN_TIMES: u32 = 5;
 
 /// Decides about the calls of a session.
 pub struct ServerBroker {
-    in_process: Arc<InProcess>,
     asker: Arc<Asker>,
 }
 
 /// Asks the server, and whoever can be asked here: the person at the terminal, or the program that drives the session.
 struct Asker {
+    in_process: Arc<InProcess>,
     data: PathBuf,
     session: String,
     reporter: Mutex<SessionReporter>,
@@ -88,20 +88,20 @@ impl ServerBroker {
         let reporter = ServerReporter::new(data.clone(), Provider::Capture, cwd, std::process::id());
         let reporter = Mutex::new(SessionReporter { reporter, has_begun: false });
         let in_process = Arc::new(in_process);
-        Self { in_process, asker: Arc::new(Asker { data, session, reporter, status, person, tools, wait }) }
+        Self { asker: Arc::new(Asker { in_process, data, session, reporter, status, person, tools, wait }) }
     }
 }
 
 impl PermissionBroker for ServerBroker {
     fn decide(&self, asked: AskedPermission) -> BoxFuture<'static, CallDecision> {
-        if let Some(decision) = self.in_process.decide(&asked) {
+        if let Some(decision) = self.asker.in_process.decide(&asked) {
             self.asker.status.decided(&asked, &decision);
             return Box::pin(std::future::ready(decision));
         }
-        let (in_process, asker) = (Arc::clone(&self.in_process), Arc::clone(&self.asker));
+        let asker = Arc::clone(&self.asker);
         Box::pin(async move {
             let call = PreviewedCall::of(asked, Arc::clone(&asker.tools)).await;
-            match in_process.without_effect(&call) {
+            match asker.in_process.without_effect(&call) {
                 Some(decision) => decision,
                 None => {
                     let tools = Arc::clone(&asker.tools);
@@ -205,7 +205,8 @@ impl Asker {
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
         // Who is told that nothing changes allows no change, later neither.
         let can_last = !call.is_without_effect() && asked.facts.kind != CallClass::Question;
-        let question = PermissionQuestion { can_last, ..PermissionQuestion::of(call) };
+        let rule = if can_last { self.in_process.rule_for(asked) } else { None };
+        let question = PermissionQuestion { can_last, rule, ..PermissionQuestion::of(call) };
         if heard.is_none() && self.person.is_none() {
             say_who_decides(asked, &question, until);
         }
@@ -247,6 +248,8 @@ impl Asker {
                 Heard::Person(Some(own)) if server.is_none() || own.decision.verdict == CallVerdict::Unanswered => {
                     return own.decision;
                 }
+                // Nothing is allowed by a rule that is not kept; the question stands again.
+                Heard::Person(Some(AskerDecision { rule: Some(rule), .. })) if !self.keep_rule(&rule) => {}
                 Heard::Person(Some(own)) => match self.decide_there(request, asked, &own).await {
                     // The server answers whoever waits for it, which is us.
                     Ok(true) => (asks, was_shown) = (false, false),
@@ -328,6 +331,16 @@ impl Asker {
         person.ask(question, wait).await
     }
 
+    /// Adds rules to the user's policy, and says so or why not.
+    fn keep_rule(&self, rule: &str) -> bool {
+        let added = self.in_process.add_rule(rule);
+        complain(&match &added {
+            Ok(file) => format!("saved in {}", file.display()),
+            Err(error) => format!("the rule was not saved, and nothing was allowed: {error}"),
+        });
+        added.is_ok()
+    }
+
     /// What the person here says, as a person's decision. False when no server can be reached.
     async fn decide_there(
         &self,
@@ -335,7 +348,7 @@ impl Asker {
         asked: &AskedPermission,
         own: &AskerDecision,
     ) -> Result<bool, ReportError> {
-        let AskerDecision { decision: own, scope } = own;
+        let AskerDecision { decision: own, scope, .. } = own;
         let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
         let answers = own.answer.clone().map(|answer| [(question_of(asked).to_owned(), answer)].into());
         let (message, scope) = (own.reason.clone(), *scope);

@@ -151,11 +151,12 @@ impl SessionStatus {
         }
     }
 
-    /// Says what was decided in process: denials, and what a mode allows, at once; how many plain reads a rule allowed
-    /// when the turn is over. What concerns the session alone is not told.
+    /// Says what was decided in process: denials, commands, and what a mode allows, at once; how many plain reads a rule
+    /// allowed when the turn is over. What concerns the session alone is not told.
     pub(crate) fn decided(&self, asked: &AskedPermission, decision: &CallDecision) {
         let allowed = decision.verdict == CallVerdict::Allow;
-        if allowed && decision.by == "policy" {
+        let is_read = matches!(asked.facts.kind, CallClass::Read | CallClass::ReadOutside);
+        if allowed && decision.by == "policy" && is_read {
             let mut reads = self.reads();
             let (count, _) = reads
                 .entry(decision.rule.clone())
@@ -163,7 +164,7 @@ impl SessionStatus {
             *count += 1;
             return;
         }
-        if allowed && decision.by != "mode" {
+        if allowed && decision.by == "session" {
             return;
         }
         if let Some(link) = &*self.link() {

@@ -99,8 +99,9 @@ pub const STARTER: &str = r#"# What agents may do without asking you. `capture p
 version = 1
 
 # The preset applies when none of your rules matches: "ask-everything", "denials", "read-only", "workspace-edits" or "develop".
-# "develop" allows everyday work; builds and tests run the repository's code.
-preset = "ask-everything"
+# "develop" allows everyday work; builds and tests run the repository's code. Without a preset agents ask you
+# about everything; only capture's agent runs commands that just read the workspace.
+# preset = "read-only"
 
 # The first rule that matches decides; if none matches, you are asked. If a line has several commands, the
 # strictest decision counts.

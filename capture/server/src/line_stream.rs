@@ -71,7 +71,8 @@ mod tests {
         let (mut packed, mut text) = (Vec::new(), String::new());
         for n in 0..3 {
             let line = Utf8Bytes::from(format!("{{\"type\":\"status\",\"n\":{n}}}"));
-            let piece = stream.pack([line.clone()].into_iter(), &epoch, Timestamp::from_millisecond(0), Some(n)).unwrap();
+            let piece =
+                stream.pack([line.clone()].into_iter(), &epoch, Timestamp::from_millisecond(0), Some(n)).unwrap();
             packed.extend_from_slice(&piece.into_data());
             text.push_str(&format!(
                 "{line}\n{{\"type\":\"sent\",\"epoch\":\"e\",\"at\":\"1970-01-01T00:00:00.000Z\",\"position\":{n}}}\n"
@@ -86,8 +87,11 @@ mod tests {
     fn without_a_place_the_lines_are_text() {
         let mut stream = LineStream::new(None);
         let line = Utf8Bytes::from_static("{}");
-        let message =
-            stream.pack([line].into_iter(), &Epoch::new("e"), Timestamp::from_millisecond(0), None).unwrap().into_text().unwrap();
+        let message = stream
+            .pack([line].into_iter(), &Epoch::new("e"), Timestamp::from_millisecond(0), None)
+            .unwrap()
+            .into_text()
+            .unwrap();
         assert_eq!(message.as_str(), "{}\n{\"type\":\"sent\",\"epoch\":\"e\",\"at\":\"1970-01-01T00:00:00.000Z\"}\n");
     }
 }

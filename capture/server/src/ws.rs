@@ -404,9 +404,9 @@ impl SocketClient {
                 self.tail = Tail::new(&self.app, Interest::Sessions(self.compat_sessions.clone()), None);
                 Ok(None)
             }
-            _ => {
-                Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]}, {\"events\":[\"session-id\"]} or {\"input\":{...},\"session\":\"id\"}"))
-            }
+            _ => Err(ApiError::body(
+                "expected {\"subscribe\":[\"session-id\"]}, {\"events\":[\"session-id\"]} or {\"input\":{...},\"session\":\"id\"}",
+            )),
         }
     }
 

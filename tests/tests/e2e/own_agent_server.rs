@@ -215,17 +215,19 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
 
 #[test]
 fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
-    let script = Script::default()
-        .lane("work", [bash("date; date"), bash("date; date"), bash("make all"), bash("touch b"), say("Done.")]);
+    let script = Script::default().lane(
+        "work",
+        [bash("make nothing; true"), bash("make nothing; true"), bash("make all"), bash("touch b"), say("Done.")],
+    );
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
     let mut user = house.at_terminal("work");
-    user.expect("date; date");
-    user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
+    user.expect("make nothing; true");
+    user.expect("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ");
     user.types("s\n");
     // The same is not asked again.
-    user.expect("· bash date; date");
-    user.expect("· bash date; date");
+    user.expect("· bash make nothing; true");
+    user.expect("· bash make nothing; true");
     user.expect("make all");
     user.expect("or say what to do instead: ");
     user.types("use make clean\n");
@@ -238,6 +240,60 @@ fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
     assert!(results[2].contains("denied by the user: use make clean"), "{results:?}");
     drop(server);
     house.is_clean();
+}
+
+#[test]
+fn the_own_terminal_saves_a_rule_that_was_shown() {
+    let script = Script::default().lane("work", [bash("touch b"), bash("touch c"), bash("touch b"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let _server = house.machine.serve();
+    let policy = house.machine.policy_file();
+    let mut user = house.at_terminal("work");
+    user.expect("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ");
+    user.types("r\n");
+    user.expect("command = [\"touch\", \"b\"]");
+    user.expect("Save it, and allow the call? yes or no: ");
+    user.types("n\n");
+    user.expect("Type yes, session, rule, no, or what to do instead: ");
+    assert!(!policy.exists(), "a rule that was not agreed to is not saved");
+    user.types("rule\n");
+    user.expect("Save it, and allow the call? yes or no: ");
+    user.types("yes\n");
+    user.expect("saved in");
+    let saved = std::fs::read_to_string(&policy).unwrap();
+    assert!(saved.contains("command = [\"touch\", \"b\"]") && saved.contains("decision = \"allow\""), "{saved}");
+    // Another command is a question; the same one is none as soon as the server has read the policy.
+    user.expect("touch c");
+    user.expect("or say what to do instead: ");
+    user.types("n\n");
+    user.expect("Done.");
+    assert_eq!(user.end().1, 0);
+    assert!(house.machine.project().join("b").exists());
+}
+
+#[test]
+fn reads_are_free_and_recorded() {
+    let script = Script::default().lane("work", [bash("pwd && ls"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = house.run(&["work"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let results = house.model.results("work");
+    assert!(results[0].contains(&*house.machine.project().to_string_lossy()), "{results:?}");
+    let rows = eventually("the command is recorded", || {
+        let rows: Vec<String> = recorded(&house).into_iter().filter(|row| row.starts_with("decided")).collect();
+        (!rows.is_empty()).then_some(rows)
+    });
+    assert_eq!(rows, ["decided allowed by policy"]);
+    drop(server);
+    // Without a server, too.
+    let script = Script::default().lane("work", [bash("pwd"), bash("touch made"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let run = house.run(&["work"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let results = house.model.results("work");
+    assert!(results[0].contains(&*house.machine.project().to_string_lossy()), "{results:?}");
+    assert!(!house.machine.project().join("made").exists());
 }
 
 #[test]
@@ -372,7 +428,10 @@ fn a_session_says_itself_what_it_does() {
                     Part::Until("answer".to_owned()),
                     Part::Say("I begin. ".to_owned()),
                     Part::Until("call".to_owned()),
-                    Part::Call(tool("bash", json!({ "command": "until test -e go; do sleep 0.02; done" }))),
+                    Part::Call(tool(
+                        "bash",
+                        json!({ "command": "touch begun; until test -e go; do sleep 0.02; done" }),
+                    )),
                 ]),
                 hold("It is", "end", " done."),
             ],

@@ -64,13 +64,16 @@ impl House {
 
     /// The decision, and why the policy is not in force.
     fn decide_with(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> (String, Option<String>) {
+        self.decided(rules, &self.asked(mode, kind, path))
+    }
+
+    fn decided(&self, rules: &str, asked: &AskedPermission) -> (String, Option<String>) {
         let root = self.dir.path().canonicalize().unwrap();
         let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
         fs::write(&file, format!("version = 1\n{rules}")).unwrap();
         let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
         let (in_process, refused) = InProcess::new(&file, &workspace, Arc::new(facts));
-        let asked = self.asked(mode, kind, path);
-        let decided = match in_process.decide(&asked) {
+        let decided = match in_process.decide(asked) {
             None => "person".to_owned(),
             Some(decision) => format!("{:?} by {}", decision.verdict, decision.by),
         };
@@ -90,7 +93,7 @@ fn only_plain_reads_of_the_workspace_need_nobody() {
         (CallClass::ReadOutside, "../elsewhere.txt", "person"),
         (CallClass::Edit, "src/main.rs", "person"),
         (CallClass::Write, "src/new.rs", "person"),
-        (CallClass::Command, ".", "person"),
+        (CallClass::Command, ".", "Allow by policy"),
         (CallClass::Fetch, ".", "person"),
         (CallClass::Question, ".", "person"),
         (CallClass::Other, ".", "person"),
@@ -102,6 +105,33 @@ fn only_plain_reads_of_the_workspace_need_nobody() {
     let allows = "preset = \"workspace-edits\"";
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Edit, "src/main.rs"), "person");
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Command, "."), "person");
+}
+
+#[test]
+fn commands_that_only_read_need_nobody_unless_a_preset_was_chosen() {
+    let house = House::new();
+    let decide = |rules: &str, command: &str| {
+        let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
+        asked.call.arguments = Object::new().with("command", command);
+        house.decided(rules, &asked).0
+    };
+    for command in ["ls", "pwd", "wc -l src/main.rs", "cat src/main.rs | head -3", "grep -rn main src"] {
+        assert_eq!(decide("", command), "Allow by policy", "{command}");
+    }
+    for command in
+        ["touch a", "cat .env", "cat ../elsewhere.txt", "cargo test", "ls > list", "git push", "curl example.com"]
+    {
+        assert_eq!(decide("", command), "person", "{command}");
+    }
+    for rules in ["preset = \"ask-everything\"\n", "preset = \"denials\"\n"] {
+        assert_eq!(decide(rules, "ls"), "person", "{rules}");
+    }
+    let rule =
+        |decision: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\ncommand = [\"ls\", \"...\"]\n");
+    assert_eq!(decide(&rule("ask"), "ls"), "person", "a rule of the user comes first");
+    assert_eq!(decide(&rule("deny"), "ls"), "Deny by policy");
+    assert_eq!(decide(&rule("ask"), "pwd"), "Allow by policy");
+    assert_eq!(decide("nonsense = true", "ls"), "person", "a policy that cannot be read might have denied it");
 }
 
 #[test]
@@ -132,7 +162,6 @@ fn a_mode_accepts_edits_that_decide_nothing_later() {
     for path in [".env", ".git/hooks/pre-commit", ".git/config", "../elsewhere.txt", "../config/policy.toml"] {
         assert_eq!(decide(CallClass::Write, path), "person", "{path}");
     }
-    assert_eq!(decide(CallClass::Command, "."), "person");
 }
 
 #[test]

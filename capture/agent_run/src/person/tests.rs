@@ -4,7 +4,7 @@ use super::*;
 
 fn question(details: &str, can_last: bool) -> PermissionQuestion {
     let (title, details) = ("The agent wants to run a command".to_owned(), details.to_owned());
-    PermissionQuestion { title, details, options: Vec::new(), is_question: false, can_last }
+    PermissionQuestion { title, details, options: Vec::new(), is_question: false, can_last, rule: None }
 }
 
 /// The verdict, what is allowed and the reason; nothing when the question stands again.
@@ -32,6 +32,29 @@ fn only_the_words_that_are_offered_allow() {
         let reason = format!("denied by the user: {line}");
         assert_eq!(decided_by(line, true, false), Some((Deny, DecisionScope::Once, Some(reason))), "{line}");
     }
+}
+
+#[test]
+fn a_rule_is_shown_before_it_is_saved() {
+    let rule = "[[rule]]\nname = \"always\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\"]\n";
+    let with_rule = PermissionQuestion { rule: Some(rule.to_owned()), ..question("in /w\n", true) };
+    for line in ["r", "R", "rule"] {
+        let decided = decided(&with_rule, false, line).unwrap();
+        assert_eq!((decided.decision.verdict, decided.scope), (CallVerdict::Allow, DecisionScope::Once), "{line}");
+        assert_eq!(decided.rule.as_deref(), Some(rule));
+        assert_eq!(decided_by(line, true, false), None, "no rule can allow it");
+    }
+    assert!(decided(&with_rule, true, "r").is_none() && decided(&with_rule, true, "rule").is_some());
+    assert!(
+        shown(&with_rule, (80, 24), false)
+            .text
+            .ends_with("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ")
+    );
+    assert_eq!(
+        shown_rule(rule),
+        "This rule would be added to your policy, for every session:\n\n    [[rule]]\n    name = \"always\"\n    \
+         decision = \"allow\"\n    command = [\"cargo\", \"test\"]\n\nSave it, and allow the call? yes or no: "
+    );
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl PermissionAsker for RpcClient {
 }
 
 fn dialog(question: PermissionQuestion) -> Dialog {
-    let PermissionQuestion { title, details, options, is_question, can_last: _ } = question;
+    let PermissionQuestion { title, details, options, is_question, can_last: _, rule: _ } = question;
     match (is_question, options.is_empty()) {
         (false, _) => Dialog::Confirm { title, message: details },
         (true, true) => Dialog::Input { title },
