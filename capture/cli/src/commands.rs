@@ -119,7 +119,7 @@ enum Command {
         after_help = "Examples:
   capture ps
   capture ps --watch
-  capture ps --all --provider codex --json"
+  capture ps --all --agent codex --json"
     )]
     Ps(ps::Arguments),
     /// Show one session: what it is doing, its turns, its files.

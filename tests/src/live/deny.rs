@@ -260,7 +260,7 @@ impl Trial {
 
         let install = |force: bool| {
             let force: &[&str] = if force { &["--force"] } else { &[] };
-            let words_of = ["hooks", "install", "--yes", "--provider", provider.as_str()];
+            let words_of = ["hooks", "install", "--yes", "--agent", provider.as_str()];
             let output = machine.command(&[&words_of, force].concat()).output().map_err(words)?;
             match output.status.code() {
                 Some(0) => Ok(true),
@@ -275,7 +275,7 @@ impl Trial {
             Hooks::Forced => install(true)?,
             Hooks::Repaired => install(true)? && install(false)?,
         };
-        let status = machine.command(&["hooks", "status", "--json", "--provider", provider.as_str()]).output();
+        let status = machine.command(&["hooks", "status", "--json", "--agent", provider.as_str()]).output();
         let status: Value =
             serde_json::from_slice(&status.map_err(words)?.stdout).map_err(|error| error.to_string())?;
         let status = status["agents"][0].clone();

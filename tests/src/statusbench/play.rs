@@ -138,7 +138,7 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
     let has_hooks = Agent::of(case.provider).is_some_and(|agent| agent.hooks.is_some());
     if mode.has(Source::Hooks) && has_hooks {
         machine.newest_agents();
-        let words = ["hooks", "install", "--provider", &provider, "--yes"];
+        let words = ["hooks", "install", "--agent", &provider, "--yes"];
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;
         if !output.status.success() {
             return Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr)));

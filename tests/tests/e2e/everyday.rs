@@ -263,7 +263,7 @@ fn hooks_are_removed_even_when_nobody_reads_about_it() {
     machine.newest_agents();
     let settings = machine.home().join(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    let (code, _, err) = run(&machine, &["hooks", "install", "--provider", "claude", "--yes"]);
+    let (code, _, err) = run(&machine, &["hooks", "install", "--agent", "claude", "--yes"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(settings.exists());
     let (reader, writer) = std::io::pipe().unwrap();
@@ -280,7 +280,7 @@ fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_to
     machine.newest_agents();
     let settings = machine.home().join(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    assert_eq!(run(&machine, &["hooks", "install", "--provider", "claude", "--yes"]).0, Some(0));
+    assert_eq!(run(&machine, &["hooks", "install", "--agent", "claude", "--yes"]).0, Some(0));
     assert_eq!(run(&machine, &["ps"]).0, Some(0));
     let (code, _, err) = run(&machine, &["uninstall"]);
     assert_eq!((code, err.contains("pass --yes")), (Some(5), true), "{err}");

@@ -74,7 +74,7 @@ fn a_past_time_is_explained_as_it_was() {
 fn a_hook_that_was_called_is_seen() {
     let machine = Machine::new(PROGRAM);
     machine.newest_agents();
-    let (code, _, err) = said(&machine, &["hooks", "install", "--yes", "--provider", "claude"]);
+    let (code, _, err) = said(&machine, &["hooks", "install", "--yes", "--agent", "claude"]);
     assert_eq!(code, Some(0), "{err}");
     let (_, out, _) = said(&machine, &["hooks", "status"]);
     assert!(out.contains("no server is running"), "{out}");

@@ -110,7 +110,7 @@ fn the_data_directory_is_always_named() {
     let home = here.machine.home();
     let usual = home.join(".local/share/capture");
     let command = |set_data: bool| {
-        let mut command = here.machine.command(&["hooks", "install", "--yes", "--provider", "codex"]);
+        let mut command = here.machine.command(&["hooks", "install", "--yes", "--agent", "codex"]);
         command.env_remove("XDG_DATA_HOME").env_remove("CAPTURE_DATA_DIR");
         if set_data {
             command.env("CAPTURE_DATA_DIR", here.machine.data());
@@ -178,10 +178,10 @@ fn only_agents_that_are_here_are_meant() {
     assert_eq!(here.hooks(&["install", "--yes"]).code, Some(0));
     assert!(!here.machine.home().join(".gemini").exists());
     assert_eq!(here.states(), ["claude installed", "codex installed"]);
-    let said = here.hooks(&["install", "--yes", "--provider", "gemini"]);
+    let said = here.hooks(&["install", "--yes", "--agent", "gemini"]);
     assert_eq!(said.code, Some(5));
     assert!(said.err.contains(".gemini does not exist. Start gemini once, then install again"), "{}", said.err);
-    assert_eq!(here.hooks(&["install", "--provider", "pi"]).code, Some(2));
+    assert_eq!(here.hooks(&["install", "--agent", "pi"]).code, Some(2));
     assert_eq!(here.hooks(&["install", "--yes", "--dry-run"]).code, Some(2));
 }
 
@@ -193,7 +193,7 @@ fn homes_that_are_elsewhere_are_found_and_links_stay() {
     fs::write(elsewhere.join("mine.json"), CLAUDE).unwrap();
     symlink("mine.json", elsewhere.join("settings.json")).unwrap();
     for (verb, contains) in [("install", true), ("uninstall", false)] {
-        let mut command = here.machine.command(&["hooks", verb, "--yes", "--provider", "claude"]);
+        let mut command = here.machine.command(&["hooks", verb, "--yes", "--agent", "claude"]);
         assert!(command.env("CLAUDE_CONFIG_DIR", &elsewhere).output().unwrap().status.success());
         assert!(elsewhere.join("settings.json").symlink_metadata().unwrap().is_symlink());
         assert_eq!(read(&elsewhere.join("mine.json")).contains("capture-hook"), contains);
@@ -229,7 +229,7 @@ fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = here.machine.command(&["hooks", "install", "--provider", "claude"]);
+    let mut command = here.machine.command(&["hooks", "install", "--agent", "claude"]);
     command.stdin(terminal.try_clone().unwrap()).stderr(terminal.try_clone().unwrap());
     // What is typed before the question does not answer it.
     rustix::io::write(&master, b"y\n").unwrap();

@@ -50,12 +50,12 @@ impl HookVersionsMachine {
     }
 
     fn install(&self, more: &[&str]) -> CommandOutput {
-        self.run(&[&["hooks", "install", "--yes", "--provider", "claude"], more].concat())
+        self.run(&[&["hooks", "install", "--yes", "--agent", "claude"], more].concat())
     }
 
     /// What `capture hooks status` says of Claude Code.
     fn status(&self) -> Value {
-        let said = self.run(&["hooks", "status", "--json", "--provider", "claude"]);
+        let said = self.run(&["hooks", "status", "--json", "--agent", "claude"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
         serde_json::from_str::<Value>(&said.out).unwrap()["agents"][0].clone()
     }
@@ -161,11 +161,11 @@ fn what_is_not_known_is_refused() {
     here.is_refused("printed no version: \"2.1.330\"");
     here.machine.agent_script(Claude, "exec sleep 1000");
     here.is_refused("--version` did not answer within");
-    let dry = here.run(&["hooks", "install", "--dry-run", "--provider", "claude"]);
+    let dry = here.run(&["hooks", "install", "--dry-run", "--agent", "claude"]);
     assert_eq!((dry.code, dry.out.as_str()), (Some(5), ""), "{}", dry.err);
     // Codex before 0.114 reads no hooks.
     here.machine.agent_version(Codex, "0.60.1");
-    let said = here.run(&["hooks", "install", "--yes", "--provider", "codex"]);
+    let said = here.run(&["hooks", "install", "--yes", "--agent", "codex"]);
     assert!(said.code == Some(5) && said.err.contains("codex 0.60.1 does not support hooks"), "{}", said.err);
     assert!(!here.machine.home().join(".codex/hooks.json").exists());
 }
@@ -234,7 +234,7 @@ fn other_agents_skip_what_they_do_not_know() {
     let here = HookVersionsMachine::new();
     here.machine.agent_version(Codex, "0.169.0");
     here.machine.agent_version(Gemini, "0.61.0");
-    let install = || here.run(&["hooks", "install", "--yes", "--provider", "codex,gemini"]);
+    let install = || here.run(&["hooks", "install", "--yes", "--agent", "codex,gemini"]);
     assert_eq!(install().code, Some(0));
     here.machine.agent_version(Codex, "0.120.0");
     let said = here.run(&["hooks", "status"]);

@@ -59,7 +59,7 @@ enum HooksCommand {
 struct AgentSelection {
     /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
-    provider: Vec<Provider>,
+    agent: Vec<Provider>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -140,13 +140,13 @@ fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
 /// The selected agents, each with its home.
 fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
     let homes = roots::homes(&context.config, &context.data)?;
-    let named = |provider: &Provider| selection.provider.is_empty() || selection.provider.contains(provider);
+    let named = |provider: &Provider| selection.agent.is_empty() || selection.agent.contains(provider);
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied().filter(named) {
         // The first is the one the agent itself uses; the others are read only.
         let Some(home) = homes.of(provider).first() else { continue };
         let home = std::path::absolute(home)?;
-        if !selection.provider.is_empty() || home.is_dir() {
+        if !selection.agent.is_empty() || home.is_dir() {
             all.push((provider, home));
         }
     }
@@ -216,7 +216,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
 /// Removes our entries from the settings of all agents, without asking.
 pub(super) fn remove_all(context: &Context) -> anyhow::Result<()> {
     let change =
-        ChangeArguments { selection: AgentSelection { provider: Vec::new() }, dry_run: false, yes: true, diff: false };
+        ChangeArguments { selection: AgentSelection { agent: Vec::new() }, dry_run: false, yes: true, diff: false };
     let homes = roots::homes(&context.config, &context.data)?;
     if !AGENTS.iter().any(|provider| homes.of(*provider).first().is_some_and(|home| home.is_dir())) {
         return Ok(());

@@ -76,7 +76,7 @@ mod tests {
         let page = |name: &str| pages.iter().find(|page| page.name == name).map(|page| page.text.as_str());
         assert!(page("capture").unwrap().contains("capture\\-approvals(1)"));
         let ps = page("capture-ps").unwrap();
-        assert!(ps.contains("\\-\\-provider") && ps.contains("capture ps \\-\\-watch"), "{ps}");
+        assert!(ps.contains("\\-\\-agent") && ps.contains("capture ps \\-\\-watch"), "{ps}");
         assert!(page("capture-policy-explain").is_some() && page("capture-man").is_none());
         assert!(pages.len() > 60, "{}", pages.len());
         for page in &pages {

@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     state: Vec<State>,
     /// Only sessions of these agents.
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
-    provider: Vec<Provider>,
+    agent: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
@@ -58,7 +58,7 @@ impl Arguments {
     fn query(&self) -> SessionsQuery {
         SessionsQuery {
             state: self.state.clone().into(),
-            provider: self.provider.clone().into(),
+            provider: self.agent.clone().into(),
             parent: None,
             cwd: self.cwd.clone(),
             active: Some(if self.is_everything() { ActiveFilter::All } else { ActiveFilter::Active }),
@@ -267,8 +267,8 @@ fn nothing(arguments: &Arguments, found: Found) -> String {
         let states: Vec<&str> = arguments.state.iter().map(|state| state.as_str()).collect();
         filters.push(format!("in state {}", states.join(" or ")));
     }
-    if !arguments.provider.is_empty() {
-        let agents: Vec<&str> = arguments.provider.iter().map(|agent| agent.as_str()).collect();
+    if !arguments.agent.is_empty() {
+        let agents: Vec<&str> = arguments.agent.iter().map(|agent| agent.as_str()).collect();
         filters.push(format!("of {}", agents.join(" or ")));
     }
     if let Some(cwd) = &arguments.cwd {

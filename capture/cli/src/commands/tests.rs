@@ -40,6 +40,20 @@ fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
 }
 
 #[test]
+fn agents_are_chosen_by_one_option() {
+    fn check(command: &clap::Command) {
+        for argument in command.get_arguments().filter(|argument| !argument.is_positional()) {
+            let (name, long) = (command.get_name(), argument.get_long().unwrap_or_default());
+            assert_ne!(long, "provider", "{name}");
+            let takes_agents = argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "AGENT"));
+            assert_eq!(takes_agents, long == "agent", "{name} --{long}");
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&Arguments::command());
+}
+
+#[test]
 fn every_command_is_in_one_group() {
     let command = Arguments::command();
     let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();

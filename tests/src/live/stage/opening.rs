@@ -62,7 +62,7 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
     if hooks {
         let linked = machine.link_agent(agent.provider(), &installed.program);
         linked.map_err(|error| format!("cannot put the agent on the PATH: {error}"))?;
-        let mut words = vec!["hooks", "install", "--provider", agent.provider().as_str(), "--yes"];
+        let mut words = vec!["hooks", "install", "--agent", agent.provider().as_str(), "--yes"];
         let seconds = if let Hooks::Wait(seconds) = setting.hooks { Some(seconds.to_string()) } else { None };
         words.extend(seconds.iter().flat_map(|seconds| ["--approver", seconds.as_str()]));
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;
