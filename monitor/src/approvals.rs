@@ -129,10 +129,10 @@ impl ApprovalWatch {
         findings: &mut SessionFindings,
     ) {
         let trusted = event.derived || event.source == Source::Runtime;
-        if !trusted || resolved.outcome.is_some() && resolved.state.is_none() && resolved.allowed.is_none() {
+        if !trusted || resolved.outcome.is_some() && resolved.new_state().is_none() {
             return;
         }
-        let how = match resolved.state {
+        let how = match resolved.new_state() {
             Some(ApprovalState::Pending) => return,
             Some(ApprovalState::Allowed) => "it was allowed",
             Some(ApprovalState::Denied) => "it was denied",
@@ -141,11 +141,7 @@ impl ApprovalWatch {
                 "nobody answered in time, or it is not known whether the agent is still waiting"
             }
             Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
-            None => match resolved.allowed {
-                Some(true) => "it was allowed",
-                Some(false) => "it was denied",
-                None => "it was closed",
-            },
+            None => "it was closed",
         };
         self.close(&resolved.approval_id, how, at, rules, findings);
     }

@@ -193,11 +193,7 @@ impl Approval {
 
     /// Takes over what was decided, or what is known of the end; gives how long it was waited for, ms.
     pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) -> u64 {
-        self.state = resolved.state.unwrap_or(match resolved.allowed {
-            Some(true) => ApprovalState::Allowed,
-            Some(false) => ApprovalState::Denied,
-            None => ApprovalState::AnsweredElsewhere,
-        });
+        self.state = resolved.new_state().unwrap_or(ApprovalState::AnsweredElsewhere);
         self.closed_at = Some(at.max(self.opened_at));
         let waited_ms = u64::try_from(at.since_ms(self.opened_at)).unwrap_or(0);
         self.waited_ms = Some(waited_ms);

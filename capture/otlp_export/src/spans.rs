@@ -142,7 +142,7 @@ impl SpanReader {
     /// How long the request waited that this event closes.
     fn wait(&self, event: &Event) -> Result<Option<(Provider, ApprovalState, i64)>, ReadError> {
         let Payload::ApprovalResolved(resolved) = &event.payload else { return Ok(None) };
-        let Some(state) = resolved.state else { return Ok(None) };
+        let Some(state) = resolved.new_state() else { return Ok(None) };
         let approval = self.reader.entity::<Approval>(&resolved.approval_id)?;
         Ok(approval.map(|approval| (approval.provider, state, event.created_at.since_ms(approval.opened_at))))
     }

@@ -96,7 +96,7 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
         },
         Payload::ApprovalRequested(_) => vec![TextKind::Approval],
         // With an outcome alone it reports how the call ended, which its result says.
-        Payload::ApprovalResolved(resolved) if resolved.state.is_some() => vec![TextKind::Approval],
+        Payload::ApprovalResolved(resolved) if resolved.new_state().is_some() => vec![TextKind::Approval],
         Payload::Finding(finding) => match finding.state {
             FindingState::Open | FindingState::Resolved => vec![TextKind::Finding],
             FindingState::Acknowledged => Vec::new(),
@@ -147,7 +147,7 @@ fn request_text(request: &ApprovalRequested, text: &str) -> String {
 
 /// How a permission request was decided, by whom and why.
 fn decision_text(resolved: &ApprovalResolved) -> String {
-    let state = match resolved.state {
+    let state = match resolved.new_state() {
         Some(ApprovalState::AnsweredElsewhere) => "answered elsewhere",
         Some(state) => state.as_str(),
         None => "",

@@ -50,6 +50,20 @@ names! {
 
 by_default!(ApprovalState::Pending);
 
+impl ApprovalResolved {
+    /// The state that the approval has from now on; `None` when the event only reports how the call ended. A decision
+    /// that was made through capture names only whether it allows.
+    #[must_use]
+    pub const fn new_state(&self) -> Option<ApprovalState> {
+        match (self.state, self.allowed) {
+            (Some(state), _) => Some(state),
+            (None, Some(true)) => Some(ApprovalState::Allowed),
+            (None, Some(false)) => Some(ApprovalState::Denied),
+            (None, None) => None,
+        }
+    }
+}
+
 names! {
     /// Who decided.
     DecidedBy {
@@ -201,5 +215,21 @@ data! {
         /// How the requested call ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<ToolOutcome>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_is_a_new_state_and_an_outcome_is_not() {
+        let of = |state, allowed, outcome| {
+            ApprovalResolved { state, allowed, outcome, ..ApprovalResolved::default() }.new_state()
+        };
+        assert_eq!(of(None, Some(true), None), Some(ApprovalState::Allowed));
+        assert_eq!(of(None, Some(false), Some(ToolOutcome::Denied)), Some(ApprovalState::Denied));
+        assert_eq!(of(Some(ApprovalState::Withdrawn), Some(false), None), Some(ApprovalState::Withdrawn));
+        assert_eq!(of(None, None, Some(ToolOutcome::Ok)), None);
     }
 }

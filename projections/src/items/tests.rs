@@ -71,12 +71,8 @@ fn what_belongs_to_an_item_is_put_where_the_item_is() {
     let approval_id: ApprovalId = EventId::from_bits(1).into();
     let request =
         ApprovalRequested { approval_id: approval_id.clone(), command: Some("ls".into()), ..Default::default() };
-    let resolved = ApprovalResolved {
-        approval_id,
-        state: Some(ApprovalState::Allowed),
-        by: Some(DecidedBy::Person),
-        ..Default::default()
-    };
+    let resolved =
+        ApprovalResolved { approval_id, allowed: Some(true), by: Some(DecidedBy::Person), ..Default::default() };
     let found = items(&[
         event(1, prompt(), Some("list the files")),
         event(2, message("m1"), Some("I look.")),
