@@ -5,10 +5,10 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use events::{ApprovalState, DecidedBy, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
 use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, Subagent, shorten::verbatim_line};
 
-use crate::report::quoted;
+use crate::{edits::FileEdits, report::quoted};
 
 /// How a conversation is written.
 #[derive(Clone, Copy)]
@@ -54,16 +54,23 @@ pub(crate) const fn prompt_words(origin: PromptOrigin) -> &'static str {
     }
 }
 
-/// How a permission request ended.
-pub(crate) const fn approval_words(state: ApprovalState) -> &'static str {
-    match state {
+/// How a permission request ended, and who decided it.
+pub(crate) fn approval_words(state: ApprovalState, by: Option<DecidedBy>) -> String {
+    let ended = match state {
         ApprovalState::Pending => "waits for an answer",
         ApprovalState::Allowed => "allowed",
         ApprovalState::Denied => "denied",
         ApprovalState::AnsweredElsewhere => "answered in the agent",
         ApprovalState::Expired => "expired",
         ApprovalState::Withdrawn => "withdrawn",
-    }
+    };
+    let by = match by {
+        Some(DecidedBy::Person) => " by the user",
+        Some(DecidedBy::Policy) => " by a rule",
+        Some(DecidedBy::Grant) => " by an earlier decision of the user",
+        None => "",
+    };
+    format!("{ended}{by}")
 }
 
 /// What came with a prompt: `1 attachment`.
@@ -155,7 +162,11 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             }
             let _ = writeln!(out, " · {}", result.as_ref().map_or_else(|| "no result".to_owned(), ended));
             // The title of a command is the command.
-            if !matches!(tool, ToolKind::Execute | ToolKind::Read) && !input.is_empty() {
+            let edits = (*tool == ToolKind::Edit).then(|| FileEdits::of(&input.text)).flatten();
+            if let Some(edits) = edits {
+                out.push('\n');
+                lines_block(&edits.lines(), "diff", format, &mut out);
+            } else if !matches!(tool, ToolKind::Execute | ToolKind::Read) && !input.is_empty() {
                 out.push('\n');
                 block(input, "json", format, &mut out);
             }
@@ -164,12 +175,12 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
                 block(&result.text, "text", format, &mut out);
             }
         }
-        ItemBody::Approval { subject, state, .. } => {
+        ItemBody::Approval { subject, state, by: decided_by, .. } => {
             let _ = write!(out, "**Approval**{by}");
             if let Some(subject) = subject {
                 let _ = write!(out, " {}", code(&verbatim_line(subject, TITLE_CHARS)));
             }
-            let _ = writeln!(out, " · {}", approval_words(*state));
+            let _ = writeln!(out, " · {}", approval_words(*state, *decided_by));
         }
         ItemBody::Question { text, options, answer } => {
             let _ = writeln!(out, "**Question**{by}\n\n{}\n", text.text.trim_end());
@@ -238,8 +249,9 @@ pub(crate) fn ended(result: &CallResult) -> String {
     words
 }
 
-/// `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
-pub(crate) fn duration(ms: u64) -> String {
+/// A length of time in words: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
         0..10 => format!("{}.{} s", seconds, ms % 1_000 / 100),
@@ -284,22 +296,27 @@ fn code(text: &str) -> String {
 /// A block of code, whatever backticks it has.
 fn block(text: &ItemText, language: &str, format: ConversationFormat<'_>, out: &mut String) {
     let content = without_colours(&text.text);
-    let content = content.trim_end_matches('\n');
-    let fence = fence(content, 3);
-    let lines: Vec<&str> = content.lines().collect();
+    let lines: Vec<&str> = content.trim_end_matches('\n').lines().collect();
+    lines_block(&lines, language, format, out);
+    rest(text, out);
+}
+
+/// Lines as a block of code.
+fn lines_block<L: AsRef<str>>(lines: &[L], language: &str, format: ConversationFormat<'_>, out: &mut String) {
+    let longest = lines.iter().map(|line| fence(line.as_ref(), 3)).max_by_key(String::len);
+    let fence = longest.unwrap_or_else(|| "```".to_owned());
     let _ = writeln!(out, "{fence}{language}");
     match format.lines.filter(|most| lines.len() > most + 1) {
         Some(most) => {
             let (head, tail) = (most.div_ceil(2), most / 2);
             let left_out = lines.len() - head - tail;
-            lines[..head].iter().for_each(|line| push_line(line, out));
+            lines[..head].iter().for_each(|line| push_line(line.as_ref(), out));
             let _ = writeln!(out, "… {left_out} lines …");
-            lines[lines.len() - tail..].iter().for_each(|line| push_line(line, out));
+            lines[lines.len() - tail..].iter().for_each(|line| push_line(line.as_ref(), out));
         }
-        None => lines.iter().for_each(|line| push_line(line, out)),
+        None => lines.iter().for_each(|line| push_line(line.as_ref(), out)),
     }
     let _ = writeln!(out, "{fence}");
-    rest(text, out);
 }
 
 #[cfg(test)]

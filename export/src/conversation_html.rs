@@ -15,14 +15,13 @@ use std::fmt::Write as _;
 
 use events::{SessionId, Timestamp, ToolKind, ToolOutcome};
 use projections::{CallResult, ConversationItem, ItemBody, Session, Subagent, shorten::verbatim_line};
-use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
 
 use crate::{
     conversation::{
         FORGOTTEN, approval_words, attachment_words, ended, head_of, prompt_words, subagent_facts, turn_end,
         without_colours,
     },
+    edits::FileEdits,
     tree_html::policy_of,
 };
 
@@ -30,8 +29,6 @@ const STYLE: &str = include_str!("conversation_html/style.css");
 const SCRIPT: &str = include_str!("conversation_html/script.js");
 /// Longest title of a call, characters.
 const TITLE_CHARS: usize = 300;
-/// Longest text that is compared line by line, bytes.
-const DIFF_BYTES: usize = 256 << 10;
 
 /// How a page is written.
 #[derive(Clone, Copy)]
@@ -116,10 +113,10 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             }
             html.raw("</details>\n");
         }
-        ItemBody::Approval { subject, state, .. } => {
+        ItemBody::Approval { subject, state, by, .. } => {
             html.open(item, "approval", "Permission request");
             html.block("input", subject.as_deref().unwrap_or_default());
-            html.block("note", approval_words(*state));
+            html.block("note", &approval_words(*state, *by));
         }
         ItemBody::Question { text, options: offered, answer } => {
             html.open(item, "question", "Question");
@@ -248,35 +245,32 @@ impl<'a> Html<'a> {
 
     /// The edits of a tool's input as differences; false if there are none.
     fn edits(&mut self, input: &str) -> bool {
-        let Ok(Value::Object(fields)) = serde_json::from_str(input) else { return false };
-        let mut edits: Vec<(String, String)> = Vec::new();
-        let several = fields.get("edits").and_then(Value::as_array).into_iter().flatten();
-        for edit in std::iter::once(&Value::Object(fields.clone())).chain(several) {
-            let field = |name: &str| edit.get(name).and_then(Value::as_str).map(str::to_owned);
-            let (old, new) = (field("old_string"), field("new_string").or_else(|| field("content")));
-            edits.extend(new.map(|new| (old.unwrap_or_default(), new)));
-        }
-        if edits.is_empty() || edits.iter().any(|(old, new)| old.len() + new.len() > DIFF_BYTES) {
-            return false;
-        }
-        let path = ["file_path", "path"].iter().find_map(|name| fields.get(*name).and_then(Value::as_str));
-        self.block("note", path.unwrap_or_default());
-        for (old, new) in edits {
-            // Secrets are looked for in whole texts, not in lines.
-            let (old, new) = ((self.options.redact)(&old), (self.options.redact)(&new));
-            self.raw("<pre class=\"diff\">");
-            for change in TextDiff::from_lines(&old, &new).iter_all_changes() {
-                let (class, sign) = match change.tag() {
-                    ChangeTag::Equal => ("same", ' '),
-                    ChangeTag::Delete => ("old", '-'),
-                    ChangeTag::Insert => ("new", '+'),
-                };
-                let _ = write!(self.out, "<span class=\"{class}\">{sign}");
-                self.redacted(change.value().trim_end_matches('\n'));
-                self.raw("</span>\n");
+        // Secrets are looked for in whole texts, not in lines.
+        let options = self.options;
+        let redact = |text: &str| (options.redact)(text);
+        let edits = match FileEdits::of(input) {
+            Some(FileEdits::Replaced { path, texts }) => {
+                let texts = texts.iter().map(|(old, new)| (redact(old), redact(new))).collect();
+                FileEdits::Replaced { path, texts }
             }
-            self.raw("</pre>\n");
+            Some(FileEdits::Patch(patch)) => FileEdits::Patch(redact(&patch)),
+            None => return false,
+        };
+        if let FileEdits::Replaced { path: Some(path), .. } = &edits {
+            self.block("note", path);
         }
+        self.raw("<pre class=\"diff\">");
+        for line in edits.lines() {
+            let class = match line.as_bytes().first() {
+                Some(b'-') => "old",
+                Some(b'+') => "new",
+                Some(_) | None => "same",
+            };
+            let _ = write!(self.out, "<span class=\"{class}\">");
+            self.redacted(&line);
+            self.raw("</span>\n");
+        }
+        self.raw("</pre>\n");
         true
     }
 }

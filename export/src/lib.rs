@@ -13,6 +13,7 @@ mod browser;
 pub mod conversation;
 pub mod conversation_html;
 pub mod dataset;
+mod edits;
 pub mod otlp;
 pub mod report;
 pub mod tree_html;

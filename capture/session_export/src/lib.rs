@@ -65,8 +65,9 @@ pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -
     let mut depth = 0;
     each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
         let text = match part {
-            // Markup would hide what is around a secret.
-            ConversationPart::Item(one) => nested(&item(&redaction::of_item(one), format), depth),
+            // Before it is written, where markup would hide what is around a secret, and behind: a difference has the
+            // texts of an edit without the escapes of its input.
+            ConversationPart::Item(one) => nested(&redaction::text(&item(&redaction::of_item(one), format)), depth),
             ConversationPart::SubagentBegins(subagent) => {
                 depth += 1;
                 nested(&subagent_heading(&redaction::of_subagent(subagent)), depth)

@@ -58,6 +58,26 @@ fn a_call_says_how_it_ended_and_its_output_cannot_leave_its_block() {
 }
 
 #[test]
+fn an_edit_is_a_difference_and_what_is_not_understood_stays_as_it_is() {
+    let edit = |input: &str| {
+        written(ItemBody::ToolCall {
+            call_id: "c".into(),
+            name: "Edit".into(),
+            tool: ToolKind::Edit,
+            title: Some("a.py".into()),
+            input: text(input),
+            result: None,
+            subagents: Vec::new(),
+        })
+    };
+    let shown = edit(r#"{"file_path":"a.py","old_string":"```\nx","new_string":"```\ny","replace_all":false}"#);
+    assert_eq!(shown, "**Edit** `a.py` · no result\n\n````diff\n ```\n-x\n+y\n````\n\n");
+    let whole = edit(r#"{"file_path":"a.py","content":"1\n2\n3\n4\n5\n6\n7\n"}"#);
+    assert!(whole.contains("```diff\n+1\n+2\n… 3 lines …\n+6\n+7\n```\n"), "{whole}");
+    assert!(edit(r#"{"file_path":"a.py"}"#).contains("```json\n{\"file_path\":\"a.py\"}\n```\n"));
+}
+
+#[test]
 fn a_text_that_is_not_whole_says_so() {
     let part = TextRef { hash: "00".into(), length: 9_000, stored: false };
     let body = ItemBody::Error {
@@ -70,15 +90,23 @@ fn a_text_that_is_not_whole_says_so() {
 
 #[test]
 fn approvals_and_ends_of_turns_are_a_line_each() {
-    let approval = ItemBody::Approval {
+    let approval = |state, by| ItemBody::Approval {
         approval_id: events::EventId::from_bits(1).into(),
         call_id: None,
         subject: Some("rm -r build".into()),
-        state: ApprovalState::Denied,
-        by: None,
+        state,
+        by,
         closed_at: None,
     };
-    assert_eq!(written(approval), "**Approval** `rm -r build` · denied\n\n");
+    for (state, by, words) in [
+        (ApprovalState::Pending, None, "waits for an answer"),
+        (ApprovalState::Denied, Some(DecidedBy::Person), "denied by the user"),
+        (ApprovalState::Allowed, Some(DecidedBy::Policy), "allowed by a rule"),
+        (ApprovalState::Allowed, Some(DecidedBy::Grant), "allowed by an earlier decision of the user"),
+        (ApprovalState::AnsweredElsewhere, None, "answered in the agent"),
+    ] {
+        assert_eq!(written(approval(state, by)), format!("**Approval** `rm -r build` · {words}\n\n"));
+    }
     let end = |outcome| ItemBody::TurnEnd { outcome, number: 3, duration_ms: 12_345 };
     assert_eq!(written(end(TurnOutcome::Completed)), "*Turn 3 took 12 s*\n\n");
     assert_eq!(written(end(TurnOutcome::Interrupted)), "*Turn 3 was interrupted after 12 s*\n\n");
