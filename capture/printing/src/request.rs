@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use events::{ApprovalKind, Excerpt, Provider, Source};
+use events::{ApprovalKind, ApprovalState, DecidedBy, Excerpt, Provider, Source};
 use projections::Approval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -66,6 +66,28 @@ pub fn questions(approval: &Approval) -> Vec<Question> {
     let input = approval.input.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Question));
     let input = input.and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     input.map(|input| input.questions).unwrap_or_default()
+}
+
+/// How a request was decided, and who or what decided it: `allowed by you on phone`, `denied by rule no-push`.
+#[must_use]
+pub fn decided(state: ApprovalState, by: Option<DecidedBy>, device: Option<&str>, rule: Option<&str>) -> String {
+    let ended = match state {
+        ApprovalState::Pending => "waiting for you",
+        ApprovalState::Allowed => "allowed",
+        ApprovalState::Denied => "denied",
+        ApprovalState::AnsweredElsewhere => "answered in the agent",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    };
+    let by = match (by, rule) {
+        (Some(DecidedBy::Policy), Some(rule)) => format!(" by rule {}", safe(rule)),
+        (Some(DecidedBy::Policy), None) => " by a rule".to_owned(),
+        (Some(DecidedBy::Person), _) => " by you".to_owned(),
+        (Some(DecidedBy::Grant), _) => " by your earlier decision for this session".to_owned(),
+        (None, _) => String::new(),
+    };
+    let device = device.map(|device| format!(" on {}", safe(device))).unwrap_or_default();
+    format!("{ended}{by}{device}")
 }
 
 /// The kind of request and its subject, safe for the terminal.
@@ -244,7 +266,10 @@ fn diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
     // A newline in a path would begin a line of the diff.
     let path = safe(path);
-    diff.unified_diff().context_radius(3).header(&path, &path).to_string()
+    // A piece of a file ends anywhere; only a line end that comes or goes is a change.
+    let changes_end = old.ends_with('\n') != new.ends_with('\n') && !old.is_empty() && !new.is_empty();
+    let mut unified = diff.unified_diff();
+    unified.context_radius(3).header(&path, &path).missing_newline_hint(changes_end).to_string()
 }
 
 /// A diff of a file in colours, escaped like every text of an agent.
@@ -330,6 +355,33 @@ mod tests {
         let edit = edit.unwrap();
         assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
         assert!(edit.contains("and replace_all") && edit.contains("true"), "{edit}");
+    }
+
+    #[test]
+    fn a_piece_of_a_file_has_no_end_and_a_line_end_that_goes_is_a_change() {
+        let note = "\\ No newline at end of file";
+        for (old, new, noted) in [
+            ("a = 1", "a = 2", false),
+            ("a = 1\n", "a = 2\n", false),
+            ("", "one\ntwo", false),
+            ("one", "", false),
+            ("a = 1\n", "a = 1", true),
+            ("a = 1", "a = 1\n", true),
+        ] {
+            let shown = diff("/srv/a.py", old, new);
+            assert_eq!(shown.contains(note), noted, "{old:?} {new:?}: {shown}");
+            let removed: String = shown.lines().skip(3).filter_map(|line| line.strip_prefix('-')).collect();
+            let added: String = shown.lines().skip(3).filter_map(|line| line.strip_prefix('+')).collect();
+            assert_eq!((removed, added), (old.replace('\n', ""), new.replace('\n', "")), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_decision_names_who_made_it() {
+        let of = |state, by, device, rule| decided(state, by, device, rule);
+        assert_eq!(of(ApprovalState::Allowed, Some(DecidedBy::Person), Some("phone"), None), "allowed by you on phone");
+        assert_eq!(of(ApprovalState::Denied, Some(DecidedBy::Policy), None, Some("no push")), "denied by rule no push");
+        assert_eq!(of(ApprovalState::Withdrawn, None, None, None), "withdrawn");
     }
 
     #[test]

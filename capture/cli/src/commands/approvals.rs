@@ -11,7 +11,7 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
-use events::{ApprovalState, DecidedBy, DecidedVia, Provider, Timestamp};
+use events::{ApprovalState, DecidedVia, Provider, Timestamp};
 use projections::Approval;
 
 use self::pick::picked;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::terminal::{
     self, is_with_a_person,
-    request::{block, exact, headline, options_hint, questions, surroundings},
+    request::{block, decided, exact, headline, options_hint, questions, surroundings},
     safe, wrapped,
 };
 use client::Client;
@@ -176,21 +176,10 @@ fn mark(approval: &Approval) -> (&'static str, Style) {
 }
 
 fn state_in_words(approval: &Approval) -> String {
-    let mut words = approval.state.to_string();
-    if let Some(by) = approval.by {
-        words += match by {
-            DecidedBy::Policy => " by policy",
-            DecidedBy::Person => " by a person",
-            DecidedBy::Grant => " by your earlier decision for this session",
-        };
+    match approval.state {
+        ApprovalState::Pending => approval.state.to_string(),
+        state => decided(state, approval.by, approval.device.as_deref(), approval.rule.as_deref()),
     }
-    if let Some(device) = &approval.device {
-        words += &format!(" on {}", safe(device));
-    }
-    if let Some(rule) = approval.rule.as_deref() {
-        words += &format!(" {}", safe(rule));
-    }
-    words
 }
 
 /// One request in full, and how it is answered.

@@ -9,9 +9,11 @@ use api::{
 };
 use crossbeam_channel::{Sender, bounded};
 use events::{
-    AccountedModel, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload,
-    QuotaReported, UsageReported,
+    AccountedModel, ApprovalKind, ApprovalRequested, ApprovalResolved, Event, Kind, Payload, QuotaReported,
+    TurnCompleted, TurnOutcome, TurnTrigger, UsageReported,
 };
+use export::conversation::duration;
+use printing::request::decided;
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
@@ -146,14 +148,21 @@ pub(super) fn text_of(event: &Event) -> String {
         Payload::Annotation(note) => format!("{} {}", note.topic, note.value),
         Payload::Signal(signal) => format!("{} {}", event.source, signal.words.as_deref().unwrap_or("")),
         Payload::Unrecognized(unknown) => format!("{} ({} bytes)", unknown.raw_kind, unknown.length),
-        Payload::TurnCompleted(turn) => format!("{} after {} ms", turn.outcome, turn.duration_ms),
+        Payload::TurnCompleted(turn) => turn_words(turn),
         Payload::SessionStarted(start) => [start.cwd.as_deref(), start.cli_version.as_deref(), start.model.as_deref()]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()
             .join(" "),
         Payload::SessionExited(exit) => exit.reason.map_or_else(String::new, |r| r.to_string()),
-        Payload::TurnStarted(turn) => format!("turn {} by {}", turn.number, turn.trigger),
+        Payload::TurnStarted(turn) => {
+            let trigger = match turn.trigger {
+                TurnTrigger::Prompt => "started by a prompt",
+                TurnTrigger::Wakeup => "started by the agent itself",
+                TurnTrigger::Command => "started by a command",
+            };
+            format!("turn {} {trigger}", turn.number)
+        }
         Payload::UsageReported(usage) if usage.input_tokens == 0 && !usage.quotas.is_empty() => {
             let used = |quota: &QuotaReported| {
                 format!("quota {}: {:.1} % used", safe(&quota.name), f64::from(quota.used_permille) / 10.0)
@@ -189,6 +198,21 @@ pub(super) fn text_of(event: &Event) -> String {
     }
 }
 
+/// How a turn ended, and after which time: `done in 15 s`.
+pub(super) fn turn_words(turn: &TurnCompleted) -> String {
+    let how = match turn.outcome {
+        TurnOutcome::Completed => return format!("done in {}", duration(turn.duration_ms)),
+        TurnOutcome::TakenBack => return "taken back by the user".to_owned(),
+        TurnOutcome::Interrupted => "interrupted",
+        TurnOutcome::Denied => "ended by a denial",
+        TurnOutcome::Failed => "failed",
+        TurnOutcome::Exited => "ended with its process",
+        TurnOutcome::Superseded => "replaced by the next prompt",
+        TurnOutcome::TimedOut => "fell silent",
+    };
+    format!("{how} after {}", duration(turn.duration_ms))
+}
+
 /// An event in one line, which is cut to the width where there is room for a beginning that says something.
 fn line_of(event: &Event, width: Option<usize>) -> String {
     let (sequence, at, kind) = (event.sequence, style::local(event.created_at), event.payload.kind());
@@ -209,16 +233,20 @@ fn asked_for(asked: &ApprovalRequested) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// How a permission request was decided, by whom and why: `denied by person: not now`.
+/// How a permission request was decided, by whom and why: `denied by you: not now`; or how its call ended.
 fn resolution(resolved: &ApprovalResolved) -> String {
-    let by = resolved.by.map(|by| format!(" by {by}")).unwrap_or_default();
+    let Some(state) = resolved.new_state() else {
+        return resolved.outcome.map_or_else(String::new, |outcome| format!("the call ended: {outcome}"));
+    };
     let why = resolved.message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("{}{by}{why}", resolved.state.map_or("resolved", ApprovalState::as_str))
+    decided(state, resolved.by, resolved.device.as_deref(), resolved.rule.as_deref()) + &why
 }
 
 #[cfg(test)]
 mod tests {
-    use events::{AssistantMessage, Confidence, DecidedBy, EventId, Origin, Provider, SessionId, Source, Timestamp};
+    use events::{
+        AssistantMessage, Confidence, DecidedBy, EventId, Origin, Provider, SessionId, Source, Timestamp, ToolOutcome,
+    };
 
     use super::*;
 
@@ -262,12 +290,13 @@ mod tests {
         };
         assert_eq!(asked_for(&asked), "command Bash make clean");
         let resolved = ApprovalResolved {
-            state: Some(ApprovalState::Denied),
+            allowed: Some(false),
             by: Some(DecidedBy::Person),
             message: Some("not now".into()),
             ..ApprovalResolved::default()
         };
-        assert_eq!(resolution(&resolved), "denied by person: not now");
-        assert_eq!(resolution(&ApprovalResolved::default()), "resolved");
+        assert_eq!(resolution(&resolved), "denied by you: not now");
+        let outcome = Some(ToolOutcome::Ok);
+        assert_eq!(resolution(&ApprovalResolved { outcome, ..ApprovalResolved::default() }), "the call ended: ok");
     }
 }

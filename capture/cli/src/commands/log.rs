@@ -1,17 +1,20 @@
 //! `capture log`
 
+mod lines;
+
 use std::collections::HashMap;
 
 use api::{
     history::{RawEvent, TimelinePage, TimelineQuery, TimelineSession},
     list::{Limit, MAX_LIMIT},
-    routes::{GetSession, ListTimeline, Stream, StreamQuery},
+    routes::{GetApproval, GetSession, ListTimeline, Stream, StreamQuery},
 };
-use events::{Event, Kind, Provider, SessionId};
+use events::{ApprovalId, Event, Kind, Provider, SessionId};
 use store::{NOTABLE_KINDS, is_failure, is_notable};
 
+use self::lines::{LogLine, LogLines};
 use super::{
-    Context, events::behind, events::text_of, find, meanings, number::count, one_of, one_of_explained, print_line,
+    Context, events::behind, find, meanings, number::count, one_of, one_of_explained, output::has_template, print_line,
     style, when,
 };
 use crate::terminal::{safe, width};
@@ -66,9 +69,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let query = query(arguments, session)?;
     let (mut names, mut seen) = (Names::new(), 0);
     let events = newest(&client, query.clone(), arguments.limit, &mut names)?;
+    let read = |id: &ApprovalId| Some(client.one::<GetApproval>(id.as_str()).ok()?.approval);
+    let mut lines = LogLines::new(&read);
+    let listed: Vec<Event> = events.iter().rev().filter_map(|raw| raw.event().ok()).collect();
+    lines.look_ahead(&listed);
     for raw in events.iter().rev() {
         seen = raw.event().map_or(seen, |event| seen.max(event.position));
-        print(context, raw.json(), &names)?;
+        print(context, raw.json(), &names, &mut lines)?;
     }
     for news in stream.into_iter().flatten() {
         let (name, data) = news?;
@@ -87,7 +94,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
         if query.cwd.as_deref().is_none_or(|cwd| names.get(&event.session_id).is_some_and(|named| is_below(named, cwd)))
         {
-            print(context, &data, &names)?;
+            print(context, &data, &names, &mut lines)?;
         }
     }
     Ok(())
@@ -136,23 +143,27 @@ fn is_below(session: &TimelineSession, directory: &str) -> bool {
     session.cwd.as_deref().is_some_and(|cwd| std::path::Path::new(cwd).starts_with(directory))
 }
 
-fn print(context: &Context, json: &str, names: &Names) -> anyhow::Result<()> {
-    if context.json || super::output::has_template() {
+fn print(context: &Context, json: &str, names: &Names, lines: &mut LogLines<'_>) -> anyhow::Result<()> {
+    if context.json || has_template() {
         return context.print_json(&serde_json::from_str::<serde_json::Value>(json)?);
     }
-    print_line(&line_of(&Event::from_json(json)?, names, width()))
+    let event = Event::from_json(json)?;
+    match lines.line(&event) {
+        Some(line) => print_line(&in_one_line(&event, &line, names, width())),
+        None => Ok(()),
+    }
 }
 
-/// An event in one line: when, in which session, what.
-fn line_of(event: &Event, names: &Names, width: Option<usize>) -> String {
+/// A line of the log: when, in which session, what.
+fn in_one_line(event: &Event, line: &LogLine, names: &Names, width: Option<usize>) -> String {
     let title = names.get(&event.session_id).and_then(|session| session.title.as_deref());
     let name = title.map_or_else(|| style::short(&event.session_id), |title| safe(title).to_string());
     let is_narrow = width.is_some_and(|width| width < WIDE);
     let columns = if is_narrow { NARROW_NAME } else { NAME };
     let name = projections::shorten::verbatim_line(&name, columns);
     let padding = " ".repeat(columns.saturating_sub(name.chars().count()));
-    let (at, agent, kind) = (style::local(event.created_at), event.provider, event.payload.kind());
+    let (at, agent) = (style::local(event.created_at), event.provider);
     // Without the year and the seconds.
     let at = if is_narrow { at.get(5..16).unwrap_or(&at) } else { &at };
-    behind(format!("{at}  {agent:<8} {name}{padding}  {kind:<18} "), &text_of(event), width)
+    behind(format!("{at}  {agent:<8} {name}{padding}  {:<9}  ", line.word), &line.text, width)
 }

@@ -27,14 +27,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     if arguments.plain {
         for line in &picture.lines[..filled] {
-            writeln!(out, "{}", safe(line))?;
+            writeln!(out, "{}", safe(&row(line)))?;
         }
         return Ok(());
     }
     let title = picture.title.as_deref().map(safe).unwrap_or_default();
     writeln!(out, "┌─ {title}")?;
     for line in &picture.lines[..filled] {
-        writeln!(out, "│{}", safe(line))?;
+        writeln!(out, "│{}", safe(&row(line)))?;
     }
     let (rows, columns) = (picture.size.rows, picture.size.columns);
     writeln!(out, "└─ {columns}×{rows}, last output {} ago", style::age(picture.at, clock::now()))?;
@@ -47,11 +47,27 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     if let Some(claim) = &picture.claim {
         let reason = claim.reason.map_or("", |r| r.as_str());
-        writeln!(out, "   {} {reason}: {}", claim.state, safe(&claim.words))?;
+        writeln!(out, "   {} {reason}: {}", claim.state, safe(&row(&claim.words)))?;
         for option in claim.dialog.iter().flat_map(|d| &d.options) {
             let key = option.key.as_deref().map_or_else(String::new, |key| format!(" [{}]", safe(key)));
-            writeln!(out, "   {} {}{key}", if option.selected { ">" } else { " " }, safe(&option.label))?;
+            writeln!(out, "   {} {}{key}", if option.selected { ">" } else { " " }, safe(&row(&option.label)))?;
         }
     }
     Ok(())
+}
+
+/// A row as the terminal shows it: agents also write blanks that do not break a line.
+fn row(line: &str) -> String {
+    line.replace(['\u{a0}', '\u{2007}', '\u{202f}'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_of_the_screen_is_a_space() {
+        assert_eq!(safe(&row("❯\u{a0}fix\u{202f}it\u{2007}now")), "❯ fix it now");
+        assert_eq!(safe(&row("x\u{202e}y")), r"x\u{202e}y");
+    }
 }
