@@ -101,7 +101,7 @@ struct SessionArguments {
     /// Stop when the session has cost this many US dollars.
     #[arg(long, value_name = "USD", value_parser = usd)]
     max_cost: Option<f64>,
-    /// Stop a prompt after this many answers of the model.
+    /// Stop a prompt after this many answers of the model [default: 200].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
     /// Leave a permission request undone that nobody has answered after this many seconds.

@@ -97,6 +97,7 @@ impl ModelCatalog {
             id: name.model.clone(),
             api: target.api.name().to_owned(),
             thinking: level.unwrap_or(ThinkingLevel::Off).name().to_owned(),
+            window: facts.context_window,
             cache: model_facts::cache_rules(api, &name.model),
             is_priced: self.cost_nano_usd(name, &CallTokens::default()).is_some(),
         };

@@ -187,7 +187,7 @@ impl SessionOpener {
         Ok(Session::open(path, &self.cwd_text, self.stamp())?)
     }
 
-    /// What is limited, in words that follow others; nothing when nothing is.
+    /// What is limited, in words that follow others.
     pub(crate) fn limits_in_words(&self) -> String {
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
         #[expect(clippy::cast_precision_loss, reason = "it is shown")]
@@ -200,10 +200,9 @@ impl SessionOpener {
         ];
         let of_session: Vec<String> = of_session.into_iter().flatten().collect();
         let of_session = (!of_session.is_empty()).then(|| format!(", at most {} a session", of_session.join(" and ")));
-        let answers =
-            |answers: u32| format!(", at most {answers} answer{} a prompt", if answers == 1 { "" } else { "s" });
-        let of_prompt = self.options.max_answers.map(answers);
-        of_session.into_iter().chain(of_prompt).collect()
+        let answers = self.turns().rounds;
+        let of_prompt = format!(", at most {answers} answer{} a prompt", if answers == 1 { "" } else { "s" });
+        of_session.unwrap_or_default() + &of_prompt
     }
 
     /// How long a turn goes on.

@@ -309,6 +309,8 @@ impl RpcServer {
                     | RuntimeFrame::CallStarted { .. }
                     | RuntimeFrame::CallEnded { .. }
                     | RuntimeFrame::RequestEnded { .. }
+                    | RuntimeFrame::ContextFills { .. }
+                    | RuntimeFrame::FileLost { .. }
                     | RuntimeFrame::DiskTrouble { .. } => {}
                 }
                 self.events.frame(frame, self.opener.clock.now())

@@ -5,8 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use agent::{PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
+use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
 use engine::{EngineInput, MessageOrigin, UserMessage};
+use jiff::{Timestamp, tz::TimeZone};
 use session_tree::{Json, Object};
 use tokio::{
     runtime::Builder,
@@ -105,15 +106,20 @@ async fn print_until_signal(
     let mut terminated = signal(SignalKind::terminate())?;
     let mut out = output();
     let mut err = printing::Screen::escaping(std::io::stderr());
-    let progress = is_watched.then_some(&mut err as &mut (dyn Write + Send));
-    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, gate });
+    let detail = if is_watched { PrintDetail::All } else { PrintDetail::Trouble };
+    // With --json everything is a line on standard output.
+    let progress = (format == PrintFormat::Text).then_some((&mut err as &mut (dyn Write + Send), detail));
+    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, clock: clock_time, gate });
     tokio::pin!(printing);
     let mut by_signal = None;
     loop {
         let code = tokio::select! {
             ended = &mut printing => {
                 let (exit, message) = ended?;
-                let how = "interrupted; `capture agent run --continue` goes on with this session".to_owned();
+                let how = "interrupted; `capture agent run --continue` goes on with this session";
+                // What could not be written is said too.
+                let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
+                let how = format!("{how}{}", why.unwrap_or_default());
                 let message = if by_signal.is_some() { Some(how) } else { message };
                 return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
             }
@@ -126,6 +132,13 @@ async fn print_until_signal(
         // When it is closed, it is not running.
         let _ = session.input(EngineInput::Abort).await;
     }
+}
+
+/// A moment in milliseconds since 1970 as clock time where the person is; with the date if it is on another day.
+fn clock_time(at_ms: i64) -> String {
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or_default().to_zoned(TimeZone::system());
+    let is_today = at.date() == jiff::Zoned::now().date();
+    at.strftime(if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }).to_string()
 }
 
 /// Standard output, escaped where it is a terminal.

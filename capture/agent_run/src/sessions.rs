@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use session_tree::{Session, Stamp, sessions};
+use session_tree::{DocumentIssue, Entry, Session, Stamp, sessions};
 
 use crate::{RunError, SessionChoice, sessions_dir};
+
+/// How many errors of a session's file are shown.
+const SHOWN_ISSUES: usize = 3;
 
 /// Begins a session.
 pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp) -> Session {
@@ -13,7 +16,7 @@ pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp)
 
 /// Opens the session that was chosen, or begins one.
 pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp) -> Result<Session, RunError> {
-    let session = match choice {
+    let mut session = match choice {
         SessionChoice::New => return Ok(create(data, cwd, None, stamp)),
         SessionChoice::Last => Session::open(&last(data, cwd)?, cwd, stamp),
         SessionChoice::Named(given) => Session::open(&find(data, given)?, cwd, stamp),
@@ -23,7 +26,45 @@ pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp)
     if of_session != cwd {
         return Err(RunError::Usage(format!("the session works in {of_session}; run this command there")));
     }
+    for line in problems(&mut session, stamp)? {
+        printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
+    }
     Ok(session)
+}
+
+/// What is wrong with a session's file, in lines for a person. If what stands last does not belong to the session, the
+/// session goes on from the last entry that does: otherwise the model would know nothing of what was said.
+fn problems(session: &mut Session, stamp: Stamp) -> Result<Vec<String>, RunError> {
+    let path = session.path().display().to_string();
+    let issues = session.issues();
+    let line = |issue: &DocumentIssue| format!("{path}, line {}: {}", issue.position.line, issue.reason);
+    let mut lines: Vec<String> = issues.iter().take(SHOWN_ISSUES).map(line).collect();
+    if issues.len() > SHOWN_ISSUES {
+        lines.push(format!("{path}: and {} more lines with errors", issues.len() - SHOWN_ISSUES));
+    }
+    let tree = session.tree();
+    let has_messages = |leaf: &Entry| tree.path(Some(leaf)).iter().any(|entry| is_said(entry));
+    let Some(leaf) = tree.leaf().filter(|leaf| !has_messages(leaf)) else { return Ok(lines) };
+    let last = tree.entries().iter().rev().find(|entry| entry.id().is_some() && is_said(entry) && has_messages(entry));
+    // What follows the last message belongs to it as well: settings, ends of requests and turns.
+    let last = last.map(|last| {
+        let follows =
+            |entry: &&Entry| entry.id().is_some() && tree.path(Some(entry)).iter().any(|e| e.key() == last.key());
+        tree.entries().iter().rev().find(follows).unwrap_or(last)
+    });
+    let Some(last) = last.and_then(Entry::id).map(str::to_owned) else { return Ok(lines) };
+    let stray = leaf.id().map_or_else(|| "without an id".to_owned(), |id| format!("`{id}`"));
+    lines.push(format!(
+        "{path}: the last entry, {stray}, does not follow from what was said before; the session goes on from the entry \
+         `{last}`, and the file keeps both"
+    ));
+    session.branch(&last, stamp)?;
+    Ok(lines)
+}
+
+/// Whether an entry is a message of the conversation.
+fn is_said(entry: &Entry) -> bool {
+    matches!(entry.role(), Some("user" | "assistant" | "toolResult"))
 }
 
 /// Where the sessions of a working directory are: as pi has them, in a directory of their own.
@@ -67,5 +108,67 @@ pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
             let hint = "expected an id, or at least 3 characters from its start or end";
             Err(RunError::NotFound(format!("no session `{given}` of our own agent; {hint}")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use session_tree::{NewEntry, Object};
+
+    use super::*;
+
+    fn stamp(random: u128) -> Stamp {
+        Stamp { now_ms: 1_700_000_000_000, random }
+    }
+
+    /// A session with a question and an answer, and more behind them.
+    fn session(behind: &str) -> (tempfile::TempDir, PathBuf) {
+        let data = tempfile::tempdir().unwrap();
+        let mut session = create(data.path(), "/w", None, stamp(1));
+        for (n, role) in (2..).zip(["user", "assistant"]) {
+            let message = Object::new().with("role", role).with("content", "text");
+            session.append(NewEntry::Message(message), stamp(n)).unwrap();
+        }
+        let custom = NewEntry::Custom { custom_type: "capture.task".to_owned(), data: None };
+        session.append(custom, stamp(9)).unwrap();
+        let path = session.path().to_owned();
+        drop(session);
+        fs::File::options().append(true).open(&path).unwrap().write_all(behind.as_bytes()).unwrap();
+        (data, path)
+    }
+
+    #[test]
+    fn what_does_not_belong_to_a_session_is_reported_and_the_history_stays() {
+        for (behind, told) in [
+            ("x", "cut off"),
+            ("x\n", "not valid JSON"),
+            ("{}\n", "without an id"),
+            ("[1]\n", "not a JSON object"),
+            ("{\"type\":\"note\",\"id\":\"zz\",\"parentId\":null}\n", "`zz`, does not follow"),
+            ("{\"type\":\"note\",\"id\":\"zz\",\"parentId\":\"gone\"}\n", "a parent that does not exist"),
+        ] {
+            let (data, path) = session(behind);
+            let mut opened = Session::open(&path, "/w", stamp(50)).unwrap();
+            let lines = problems(&mut opened, stamp(51)).unwrap();
+            assert!(lines.iter().any(|line| line.contains(told)), "{behind:?}: {lines:?}");
+            assert!(lines.iter().all(|line| line.contains(".jsonl")), "{lines:?}");
+            let said = |session: &Session| session.tree().leaf_path().iter().filter(|entry| is_said(entry)).count();
+            assert_eq!(said(&opened), 2, "{behind:?}");
+            drop(opened);
+            // The next one finds it as it is now, and reads on where this one was.
+            let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52)).unwrap();
+            assert_eq!(said(&again), 2, "{behind:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_reported_of_a_sound_session() {
+        let (_data, path) = session("");
+        let before = fs::read(&path).unwrap();
+        let mut opened = Session::open(&path, "/w", stamp(50)).unwrap();
+        assert_eq!(problems(&mut opened, stamp(51)).unwrap(), Vec::<String>::new());
+        assert_eq!(fs::read(&path).unwrap(), before);
     }
 }

@@ -265,7 +265,9 @@ impl SessionStatus {
             RuntimeFrame::DiskTrouble { error: Some(error) } => {
                 self.base(claim(State::Waiting, Some(Reason::Error), error));
             }
+            RuntimeFrame::FileLost { error } => self.base(claim(State::Waiting, Some(Reason::Error), error)),
             RuntimeFrame::DiskTrouble { error: None }
+            | RuntimeFrame::ContextFills { .. }
             | RuntimeFrame::Block(_)
             | RuntimeFrame::Thinking(_)
             | RuntimeFrame::CallOpened { .. }
@@ -287,6 +289,7 @@ impl SessionStatus {
             EngineActivity::Streaming => works(Reason::Streaming, "an answer is coming"),
             EngineActivity::Deciding | EngineActivity::Running => works(Reason::Tool, "tools are running"),
             EngineActivity::Retrying { .. } => works(Reason::Retrying, "a request failed and will be repeated"),
+            EngineActivity::Slowed { .. } => works(Reason::Tool, "the next request waits for what the calls wait for"),
             EngineActivity::Paused(why) => paused(why),
         });
     }

@@ -93,6 +93,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         running: HashMap::new(),
         alarm: None,
         waiting: None,
+        disk_trouble: None,
     };
     let thread = std::thread::Builder::new().name("session".to_owned());
     thread.spawn(move || driver.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
@@ -117,6 +118,8 @@ struct SessionDriver {
     running: HashMap<CallId, JoinHandle<()>>,
     alarm: Option<AbortHandle>,
     waiting: Option<WaitingPrompt>,
+    /// Why nothing can be appended to the file at present.
+    disk_trouble: Option<String>,
 }
 
 /// Somebody who waits for the end of the turn that their prompt begins.
@@ -141,7 +144,11 @@ impl SessionDriver {
             match message {
                 DriverMessage::Input(input) => {
                     self.forget(&input);
+                    let is_abort = input == EngineInput::Abort;
                     self.step(input);
+                    if is_abort {
+                        self.report_unwritten_end();
+                    }
                 }
                 DriverMessage::Prompt(message, done) => {
                     if self.waiting.as_ref().is_some_and(|waiting| !waiting.done.is_closed()) {
@@ -225,7 +232,7 @@ impl SessionDriver {
             Err(error) => {
                 // Those behind it would otherwise stand in its place.
                 self.effects.retain(|effect| !matches!(effect, Effect::Append(_)));
-                EngineInput::AppendFailed { ticket, error: error.to_string() }
+                EngineInput::AppendFailed { ticket, error: error.to_string(), may_pass: error.may_pass() }
             }
         }
     }
@@ -345,7 +352,10 @@ impl SessionDriver {
                 let text = self.last_text(*outcome);
                 Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text })
             }
-            RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => Some(TurnReport::Paused(*why)),
+            RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => {
+                Some(TurnReport::Paused { why: *why, until_wall_ms: self.paused_until_wall_ms() })
+            }
+            RuntimeFrame::FileLost { error } => Some(TurnReport::FileLost(error.clone())),
             RuntimeFrame::Message { outcome: QueueOutcome::Refused { reason }, .. } if is_mine => {
                 Some(TurnReport::Refused(reason.clone()))
             }
@@ -360,9 +370,13 @@ impl SessionDriver {
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::RequestEnded { .. }
+            | RuntimeFrame::ContextFills { .. }
             | RuntimeFrame::Message { .. }
-            | RuntimeFrame::Refused { .. }
-            | RuntimeFrame::DiskTrouble { .. } => None,
+            | RuntimeFrame::Refused { .. } => None,
+            RuntimeFrame::DiskTrouble { error } => {
+                self.disk_trouble.clone_from(error);
+                None
+            }
         };
         // Nobody may be watching.
         let _ = self.updates.send(SessionUpdate::Frame(Arc::new(frame)));
@@ -372,6 +386,25 @@ impl SessionDriver {
             // Who waited may be gone.
             let _ = waiting.done.send(report);
         }
+    }
+
+    /// Tells whoever waits that a turn is over which was aborted while its end could not be written.
+    fn report_unwritten_end(&mut self) {
+        if let Some(error) = self.disk_trouble.clone()
+            && let Some(waiting) = self.waiting.take()
+        {
+            let error = Some(format!("{error}; what was not written by now is not in the session"));
+            let report = TurnReport::Ended { outcome: TurnOutcome::Aborted, error, text: String::new() };
+            // Who waited may be gone.
+            let _ = waiting.done.send(report);
+        }
+    }
+
+    /// When a pause ends by itself, in milliseconds since 1970.
+    fn paused_until_wall_ms(&self) -> Option<i64> {
+        let now = self.clock.now();
+        let until_ms = self.state.paused_until_ms()?;
+        Some(now.wall_ms.saturating_add_unsigned(until_ms.saturating_sub(now.mono_ms)))
     }
 
     /// The text of the last answer of the turn. When the turn did not come to its end, what was said before its calls

@@ -68,7 +68,14 @@ pub enum TurnReport {
         text: String,
     },
     /// The turn is paused.
-    Paused(PauseReason),
+    Paused {
+        /// Why.
+        why: PauseReason,
+        /// When it goes on by itself, in milliseconds since 1970.
+        until_wall_ms: Option<i64>,
+    },
+    /// Another program touched the session's file, which ended the session. What happened, with the file.
+    FileLost(String),
     /// The prompt was not accepted.
     Refused(String),
 }

@@ -5,7 +5,7 @@ mod progress;
 
 use std::io::{self, Write};
 
-use engine::{EngineInput, PauseReason, RuntimeFrame, TurnOutcome, UserMessage};
+use engine::{CallVerdict, EngineInput, PauseReason, RuntimeFrame, TurnOutcome, UserMessage};
 use serde::Serialize;
 use session_tree::{Entry, Object};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -35,6 +35,8 @@ pub enum PrintExit {
     OutOfBudget,
     /// The prompt was not accepted, or the model refused to answer.
     Refused,
+    /// The model has answered, but none of its calls was done: each was denied, or nobody decided.
+    Undone,
 }
 
 impl PrintExit {
@@ -46,6 +48,7 @@ impl PrintExit {
             Self::Failed => 1,
             Self::OutOfBudget => 3,
             Self::Refused => 5,
+            Self::Undone => 6,
         }
     }
 }
@@ -57,12 +60,23 @@ enum PrintedLine<'a> {
     Skipped(u64),
 }
 
+/// How much is told of what is done until the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrintDetail {
+    /// Everything, for a person who watches.
+    All,
+    /// Only what holds the turn up, and what soon will.
+    Trouble,
+}
+
 /// Where print mode writes.
 pub struct PrintStreams<'a> {
     /// The answer, or everything that happens.
     pub out: &'a mut (dyn Write + Send),
-    /// What is done until then, for a person who waits; nothing when nobody does.
-    pub progress: Option<&'a mut (dyn Write + Send)>,
+    /// What is done until then, and how much of it is told; nothing when all of it is in `out`.
+    pub progress: Option<(&'a mut (dyn Write + Send), PrintDetail)>,
+    /// A moment in milliseconds since 1970 as the clock time where the person is.
+    pub clock: fn(i64) -> String,
     /// By which others write to the person too, without getting in between.
     pub gate: PrintGate,
 }
@@ -78,8 +92,9 @@ pub async fn print(
     format: PrintFormat,
     streams: PrintStreams<'_>,
 ) -> io::Result<(PrintExit, Option<String>)> {
-    let PrintStreams { out, progress, mut gate } = streams;
-    let mut progress = progress.map(PrintProgress::new);
+    let PrintStreams { out, progress, clock, mut gate } = streams;
+    let mut progress = progress.map(|(out, detail)| PrintProgress::new(out, detail, clock));
+    let mut calls = DecidedCalls::default();
     let mut updates = session.subscribe();
     let turn = session.prompt(message);
     tokio::pin!(turn);
@@ -91,6 +106,7 @@ pub async fn print(
             update = updates.recv() => match update {
                 Ok(update) => {
                     progress.as_mut().map_or(Ok(()), |progress| progress.print(&update))?;
+                    calls.count(&update);
                     print_update(&update, format, out)?;
                 }
                 Err(RecvError::Lagged(count)) => print_skipped(count, format, out)?,
@@ -101,13 +117,17 @@ pub async fn print(
         }
     };
     progress.as_mut().map_or(Ok(()), |progress| progress.hold(false))?;
-    if let Ok(TurnReport::Paused(_)) = &report {
+    if let Ok(TurnReport::Paused { .. }) = &report {
         // When it is closed, it is not paused.
         let _ = session.input(EngineInput::Abort).await;
     }
     loop {
         match updates.try_recv() {
-            Ok(update) => print_update(&update, format, out)?,
+            Ok(update) => {
+                progress.as_mut().map_or(Ok(()), |progress| progress.warn(&update))?;
+                calls.count(&update);
+                print_update(&update, format, out)?;
+            }
             Err(TryRecvError::Lagged(count)) => print_skipped(count, format, out)?,
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
@@ -118,11 +138,54 @@ pub async fn print(
         writeln!(out, "{}", text.trim_end_matches('\n'))?;
     }
     out.flush()?;
-    Ok(exit_of(report))
+    Ok(exit_of(report, &calls, clock))
 }
 
-fn exit_of(report: Result<TurnReport, SessionClosed>) -> (PrintExit, Option<String>) {
+/// The calls of a turn, by how they were decided.
+#[derive(Debug, Default)]
+struct DecidedCalls {
+    done: usize,
+    undone: usize,
+}
+
+impl DecidedCalls {
+    fn count(&mut self, update: &SessionUpdate) {
+        let SessionUpdate::Frame(frame) = update else { return };
+        let RuntimeFrame::CallDecided { decision, .. } = &**frame else { return };
+        match decision.verdict {
+            CallVerdict::Allow | CallVerdict::NoEffect => self.done += 1,
+            CallVerdict::Deny | CallVerdict::Unanswered => self.undone += 1,
+        }
+    }
+
+    /// What is said of them behind the answer, when none was done.
+    fn remark(&self) -> Option<String> {
+        let which = match (self.done, self.undone) {
+            (0, 0) | (1.., _) => return None,
+            (0, 1) => "the model's only call was",
+            (0, many) => &format!("all {many} calls of the model were"),
+        };
+        Some(format!("{which} left undone, because nobody allowed it; `capture approve` and your policy allow calls"))
+    }
+}
+
+/// How a session whose turn has ended goes on.
+const GO_ON: &str = "`capture agent run --continue` goes on with this session";
+
+fn exit_of(
+    report: Result<TurnReport, SessionClosed>,
+    calls: &DecidedCalls,
+    clock: fn(i64) -> String,
+) -> (PrintExit, Option<String>) {
     match report {
+        Ok(TurnReport::Ended { outcome: TurnOutcome::Done, error: None, .. }) => match calls.remark() {
+            Some(remark) => (PrintExit::Undone, Some(remark)),
+            None => (PrintExit::Done, None),
+        },
+        Ok(TurnReport::Ended { outcome: TurnOutcome::Rounds, error, .. }) => {
+            let error = error.unwrap_or_else(|| "the limit of answers is reached".to_owned());
+            (PrintExit::OutOfBudget, Some(format!("{error}; {GO_ON}, and `--max-turns` sets another limit")))
+        }
         Ok(TurnReport::Ended { outcome, error, .. }) => {
             let exit = match outcome {
                 TurnOutcome::Done => PrintExit::Done,
@@ -135,24 +198,43 @@ fn exit_of(report: Result<TurnReport, SessionClosed>) -> (PrintExit, Option<Stri
                 | TurnOutcome::Failed => PrintExit::Failed,
             };
             let error = error.or_else(|| {
-                (outcome == TurnOutcome::Length).then(|| "the answer reached its maximum length".to_owned())
+                let what = "the answer reached its maximum length";
+                (outcome == TurnOutcome::Length)
+                    .then(|| format!("{what}; {GO_ON}, and agent.providers.….max_output_tokens sets another maximum"))
             });
             (exit, error)
         }
-        Ok(TurnReport::Paused(why)) => {
+        Ok(TurnReport::Paused { why, until_wall_ms }) => {
+            let higher = |limit: &str| format!("the limit of {limit} is reached; {GO_ON} once the limit is higher");
             let (exit, text) = match why {
-                PauseReason::TokenLimit => (PrintExit::OutOfBudget, "the limit of tokens is reached"),
-                PauseReason::CostLimit => (PrintExit::OutOfBudget, "the limit of costs is reached"),
-                PauseReason::PriceUnknown => {
-                    (PrintExit::OutOfBudget, "costs are limited, and the price of the model is unknown")
+                PauseReason::TokenLimit => (PrintExit::OutOfBudget, higher("tokens")),
+                PauseReason::CostLimit => (PrintExit::OutOfBudget, higher("costs")),
+                PauseReason::PriceUnknown => (
+                    PrintExit::OutOfBudget,
+                    "costs are limited, and the price of the model is unknown; add its price, or take the limit away"
+                        .to_owned(),
+                ),
+                PauseReason::TimeLimit => (PrintExit::OutOfBudget, higher("time")),
+                PauseReason::CallLimit => (PrintExit::OutOfBudget, higher("tool calls")),
+                PauseReason::Quota => {
+                    let until = until_wall_ms.map(|ms| format!(", until {}", clock(ms))).unwrap_or_default();
+                    let text = format!("the provider's quota is used up for now{until}; {GO_ON} then");
+                    (PrintExit::OutOfBudget, text)
                 }
-                PauseReason::TimeLimit => (PrintExit::OutOfBudget, "the limit of time is reached"),
-                PauseReason::CallLimit => (PrintExit::OutOfBudget, "the limit of tool calls is reached"),
-                PauseReason::Quota => (PrintExit::OutOfBudget, "the provider's quota is used up for now"),
-                PauseReason::Loop => (PrintExit::Failed, "the model repeats the same calls with the same results"),
-                PauseReason::Requested => (PrintExit::Failed, "the turn was paused"),
+                PauseReason::Loop => (
+                    PrintExit::Failed,
+                    format!("the model repeats the same calls with the same results, so the turn was ended; {GO_ON}"),
+                ),
+                PauseReason::Requested => (PrintExit::Failed, format!("the turn was paused; {GO_ON}")),
             };
-            (exit, Some(text.to_owned()))
+            (exit, Some(text))
+        }
+        Ok(TurnReport::FileLost(error)) => {
+            let way_on = "look at what changed it; `capture agent run --continue` goes on with what the file holds, and \
+                          without --continue a new session begins";
+            let text =
+                format!("{error}, so this session ends: what the agent did since then is not in the file; {way_on}");
+            (PrintExit::Failed, Some(text))
         }
         Ok(TurnReport::Refused(reason)) => (PrintExit::Refused, Some(reason)),
         Err(closed) => (PrintExit::Failed, Some(closed.to_string())),

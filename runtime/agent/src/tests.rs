@@ -123,17 +123,18 @@ impl ToolRunner for Tools {
 /// Allows everything, or never answers.
 struct Broker {
     answers: bool,
+    verdict: CallVerdict,
 }
 
 impl PermissionBroker for Broker {
     fn decide(&self, asked: AskedPermission) -> BoxFuture<'static, CallDecision> {
-        let answers = self.answers;
+        let (answers, verdict) = (self.answers, self.verdict);
         Box::pin(async move {
             if !answers {
                 std::future::pending::<()>().await;
             }
             CallDecision {
-                verdict: CallVerdict::Allow,
+                verdict,
                 by: "policy".to_owned(),
                 rule: None,
                 audit: None,
@@ -171,6 +172,7 @@ struct House {
     clock: Arc<Clock>,
     answers_questions: bool,
     limits: SpendLimits,
+    verdict: CallVerdict,
 }
 
 impl House {
@@ -183,6 +185,7 @@ impl House {
             clock: Arc::default(),
             answers_questions: true,
             limits: SpendLimits::default(),
+            verdict: CallVerdict::Allow,
         }
     }
 
@@ -191,6 +194,7 @@ impl House {
         let stamp = Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() };
         let session = Session::continue_recent(&sessions, "/w", false, stamp).unwrap();
         let model = ModelChoice {
+            window: None,
             provider: "scripted".to_owned(),
             id: "m".to_owned(),
             api: "anthropic-messages".to_owned(),
@@ -218,7 +222,7 @@ impl House {
                 requests: Arc::clone(&self.requests),
             }),
             tools: Arc::clone(&self.tools) as Arc<dyn ToolRunner>,
-            broker: Arc::new(Broker { answers: self.answers_questions }),
+            broker: Arc::new(Broker { answers: self.answers_questions, verdict: self.verdict }),
             clock: Arc::clone(&self.clock) as Arc<dyn SessionClock>,
         };
         open(parts, self.runtime.handle()).unwrap()
@@ -236,7 +240,7 @@ impl House {
             session,
             prompt("p"),
             format,
-            PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+            PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
         );
         let (exit, message) = self.runtime.block_on(printed).unwrap();
         (String::from_utf8(out).unwrap(), exit, message)
@@ -305,7 +309,12 @@ fn a_limit_ends_a_printed_turn_with_its_own_code() {
     let session = house.open([want(&["read"]), say("never")]);
     let (out, exit, message) = house.print(&session, PrintFormat::Text);
     assert_eq!((out.as_str(), exit.code()), ("", 3));
-    assert_eq!(message.as_deref(), Some("the limit of tool calls is reached"));
+    assert_eq!(
+        message.as_deref(),
+        Some(
+            "the limit of tool calls is reached; `capture agent run --continue` goes on with this session once the limit is higher"
+        )
+    );
     house.runtime.block_on(session.close());
     let outcomes: Vec<_> = house.tree().entries().iter().filter_map(TaskEnded::of).map(|e| e.outcome).collect();
     assert_eq!(outcomes, [TurnOutcome::Aborted]);
@@ -322,7 +331,7 @@ fn a_prompt_that_is_not_accepted_says_why() {
         &session,
         message,
         PrintFormat::Text,
-        PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+        PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
     );
     let (exit, message) = house.runtime.block_on(printed).unwrap();
     assert_eq!((exit.code(), message.as_deref()), (5, Some("the message is empty")));
@@ -411,4 +420,89 @@ fn a_session_that_was_killed_is_cleared_up_when_it_is_opened() {
     let tree = killed.tree();
     assert_eq!(results(&tree), ["Interrupted; it may have taken effect. Files changed since: half.txt."]);
     assert_eq!(tree.entries().iter().filter_map(Reopened::of).count(), 1);
+}
+
+/// The file of the session, once it is there.
+fn file_of(house: &House) -> PathBuf {
+    let mut all = std::fs::read_dir(house.dir.path().join("sessions")).unwrap();
+    all.next().unwrap().unwrap().path()
+}
+
+/// What another program does to a session's file.
+type Touch = fn(&Path);
+
+#[test]
+fn a_file_that_another_program_touched_ends_the_session_with_a_sentence_that_names_it() {
+    let appended: Touch = |path| std::io::Write::write_all(&mut appending(path), b"x").unwrap();
+    let deleted: Touch = |path| std::fs::remove_file(path).unwrap();
+    let truncated: Touch = |path| appending(path).set_len(40).unwrap();
+    let replaced: Touch = |path| {
+        let other = path.with_extension("other");
+        std::fs::copy(path, &other).unwrap();
+        std::fs::rename(other, path).unwrap();
+    };
+    let all =
+        [(appended, "was changed"), (deleted, "was deleted"), (truncated, "was changed"), (replaced, "was changed")];
+    for (touch, what) in all {
+        let house = House::new();
+        let session = house.open([want(&["hang"]), say("never")]);
+        let started = house.tool_started();
+        let (tools, handle) = (Arc::clone(&house.tools), session.clone());
+        let (_, exit, message) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                started.blocking_recv().unwrap();
+                touch(&file_of(&house));
+                // The result of the call cannot be written.
+                tools.cancel(CallId { request: RequestNumber(1), index: 0 });
+            });
+            house.print(&handle, PrintFormat::Text)
+        });
+        let message = message.unwrap();
+        assert_eq!(exit, PrintExit::Failed, "{message}");
+        assert!(message.contains(what) && message.contains(".jsonl") && message.contains("--continue"), "{message}");
+        // Nothing more is accepted, and it says why.
+        let refused = house.runtime.block_on(session.prompt(prompt("q"))).unwrap();
+        assert!(matches!(&refused, TurnReport::Refused(why) if why.contains(what)), "{refused:?}");
+        house.runtime.block_on(session.close());
+    }
+}
+
+fn appending(path: &Path) -> std::fs::File {
+    std::fs::File::options().append(true).open(path).unwrap()
+}
+
+#[test]
+fn an_abort_does_not_wait_for_a_file_that_cannot_be_written() {
+    let house = House::new();
+    let session = house.open([say("never")]);
+    // A file stands where the directory of the sessions should be.
+    std::fs::write(house.dir.path().join("sessions"), "").unwrap();
+    let mut updates = session.subscribe();
+    let report = house.runtime.block_on(async {
+        let turn = session.prompt(prompt("p"));
+        let aborting = async {
+            loop {
+                let Ok(SessionUpdate::Frame(frame)) = updates.recv().await else { continue };
+                if matches!(&*frame, RuntimeFrame::DiskTrouble { error: Some(_) }) {
+                    return session.input(EngineInput::Abort).await.unwrap();
+                }
+            }
+        };
+        tokio::join!(turn, aborting).0.unwrap()
+    });
+    let TurnReport::Ended { outcome: TurnOutcome::Aborted, error: Some(error), .. } = &report else {
+        panic!("{report:?}")
+    };
+    assert!(error.contains("sessions") && error.contains("not in the session"), "{error}");
+    assert!(house.requests.lock().unwrap().is_empty());
+    house.runtime.block_on(session.close());
+}
+
+#[test]
+fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
+    let house = House { verdict: CallVerdict::Unanswered, ..House::new() };
+    let session = house.open([want(&["read", "fail"]), say("I could not.")]);
+    let (out, exit, message) = house.print(&session, PrintFormat::Text);
+    assert_eq!((out.as_str(), exit.code()), ("I could not.\n", 6));
+    assert!(message.unwrap().starts_with("all 2 calls of the model were left undone"));
 }

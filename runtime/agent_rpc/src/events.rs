@@ -3,7 +3,7 @@
 //! A fold over what the machine tells (frames) and what is in the file (entries), in their order. Messages are told as
 //! they are stored. pi's run of an agent (`agent_start` to `agent_end`) is our turn, with what was queued for its end;
 //! pi's turn is one answer with the results of its calls. Our own events, which pi does not have: `turn_paused`,
-//! `disk_trouble`, and `entry_appended` for every `custom` entry.
+//! `disk_trouble`, `file_lost`, `context_fills`, and `entry_appended` for every `custom` entry.
 
 mod lines;
 
@@ -163,7 +163,7 @@ impl EventStream {
             RuntimeFrame::RequestEnded { failure: Some(_), error, .. } => {
                 self.request_failed(error.as_deref(), now, &mut out)
             }
-            RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms }) => {
+            RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms, .. }) => {
                 self.repeats(until_mono_ms.saturating_sub(now.mono_ms), &mut out);
             }
             RuntimeFrame::Activity(EngineActivity::Paused(why)) => {
@@ -173,6 +173,10 @@ impl EventStream {
             RuntimeFrame::TurnEnded { outcome, error } => self.run_ended(*outcome, error.as_deref(), now, &mut out),
             RuntimeFrame::DiskTrouble { error } => {
                 out.push(event("disk_trouble").with_some("error", error.as_deref()).to_text());
+            }
+            RuntimeFrame::FileLost { error } => out.push(event("file_lost").with("error", error.as_str()).to_text()),
+            RuntimeFrame::ContextFills { tokens, window } => {
+                out.push(event("context_fills").with("tokens", *tokens).with("contextWindow", *window).to_text());
             }
             RuntimeFrame::Activity(_)
             | RuntimeFrame::TurnStarted

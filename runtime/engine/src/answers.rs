@@ -1,16 +1,19 @@
 //! Requests to the model and their answers.
 
+use std::collections::BTreeSet;
+
 use session_tree::{FailureKind, Json, NewEntry, Object};
 
 use crate::{
     cache::{self, RequestDigest},
     effect::{Effect, RequestPlan, RuntimeFrame},
     entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
-    ids::RequestNumber,
-    input::{AnswerEnd, AnswerEvent, AnswerFailure, PauseReason, TurnOutcome},
+    ids::{RequestNumber, call_key, other_id},
+    input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, PauseReason, TurnOutcome},
     machine::EngineStep,
     retry::{self, RetryDecision},
     state::{Activity, AnswerInProgress, Then},
+    window,
 };
 
 impl EngineStep<'_> {
@@ -89,6 +92,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Calls(_)
             | Activity::Paused { .. } => return,
         };
@@ -113,7 +117,7 @@ impl EngineStep<'_> {
                 if block.text("type") == Some("text") {
                     answer.text.clear();
                 }
-                tell_apart(&mut block, &answer.content, answer.request);
+                tell_apart(&mut block, &answer.content, &self.state.recorded.call_keys, answer.request);
                 answer.content.push(Json::Object(block.clone()));
                 self.out.push(Effect::Tell(RuntimeFrame::Block(block)));
             }
@@ -144,6 +148,7 @@ impl EngineStep<'_> {
             AnswerEnd::Length => "length",
         };
         let content = std::mem::take(&mut answer.content);
+        self.tell_context(answer.usage.unwrap_or_default());
         let message = self.answer_message(&answer, content, stop, None);
         self.append(NewEntry::Message(message), false, Then::Nothing);
         self.append_ended(&answer, None, None);
@@ -161,8 +166,11 @@ impl EngineStep<'_> {
         let setup = &self.state.setup;
         match retry::decide(&failure, &setup.session, request, retries, setup.turns.retries) {
             RetryDecision::Repeat(wait_ms) => {
-                self.state.live.activity =
-                    Activity::Retrying { until_ms: now_ms.saturating_add(wait_ms), retries: retries + 1 };
+                self.state.live.activity = Activity::Retrying {
+                    until_ms: now_ms.saturating_add(wait_ms),
+                    until_wall_ms: self.time.wall_ms.saturating_add_unsigned(wait_ms),
+                    retries: retries + 1,
+                };
             }
             RetryDecision::Pause(wait_ms) => {
                 let until_ms = now_ms.saturating_add(wait_ms);
@@ -171,12 +179,36 @@ impl EngineStep<'_> {
             RetryDecision::GiveUp => {
                 let outcome =
                     if failure.kind == FailureKind::Refused { TurnOutcome::Refused } else { TurnOutcome::Failed };
-                self.end_turn(outcome, Some(failure.message));
+                let error = match failure.kind {
+                    FailureKind::TooLong => window::too_long(&failure.message, self.state.live.model.window),
+                    FailureKind::Overloaded
+                    | FailureKind::Rate
+                    | FailureKind::Quota
+                    | FailureKind::Auth
+                    | FailureKind::BadRequest
+                    | FailureKind::Refused
+                    | FailureKind::Network
+                    | FailureKind::Stalled
+                    | FailureKind::Unknown => failure.message,
+                };
+                self.end_turn(outcome, Some(error));
             }
         }
     }
 
-    /// Writes what has come of an answer that is not complete. It is never sent, and its calls are dropped.
+    /// Tells how full the context is, once for each share.
+    fn tell_context(&mut self, usage: AnswerUsage) {
+        let Some(window) = self.state.live.model.window else { return };
+        let tokens = usage.prompt_tokens().saturating_add(usage.output);
+        let reached = window::shares_reached(tokens, window);
+        if reached > self.state.live.context_told {
+            self.state.live.context_told = reached;
+            self.out.push(Effect::Tell(RuntimeFrame::ContextFills { tokens, window }));
+        }
+    }
+
+    /// Writes what has come of an answer that is not complete. Its calls are dropped. What of it is sent is said in
+    /// [`wire`](crate::wire).
     pub(crate) fn append_broken(
         &mut self,
         mut answer: AnswerInProgress,
@@ -239,14 +271,22 @@ fn is_call(block: &Json) -> bool {
     block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"))
 }
 
-/// Gives a call an id that no call before it in its answer has: results are paired by them.
-fn tell_apart(block: &mut Object, before: &[Json], request: RequestNumber) {
+/// Gives a call an id that no call before it has, in its answer or in the session: results are paired by them, and
+/// vendors refuse ids that come twice.
+fn tell_apart(block: &mut Object, before: &[Json], known: &BTreeSet<String>, request: RequestNumber) {
     if block.text("type") != Some("toolCall") {
         return;
     }
     let id = block.text("id").unwrap_or_default();
-    let is_taken = before.iter().filter_map(Json::as_object).any(|call| call.text("id") == Some(id));
-    if id.is_empty() || is_taken {
-        block.set("id", format!("call_{request}_{}", before.len()));
+    let is_taken = |id: &str| {
+        let key = call_key(id);
+        let mut of_answer = before.iter().filter_map(Json::as_object).filter_map(|call| call.text("id"));
+        known.contains(&key) || of_answer.any(|other| call_key(other) == key)
+    };
+    if id.is_empty() || is_taken(id) {
+        let id = other_id(format!("call_{request}_{}", before.len()), is_taken);
+        // The block as the vendor sent it has the other id.
+        block.remove("raw");
+        block.set("id", id);
     }
 }

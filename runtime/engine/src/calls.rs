@@ -162,6 +162,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Paused { calls: None, .. } => None,
         }
     }
@@ -267,8 +268,10 @@ impl EngineStep<'_> {
     pub(crate) fn result_written(&mut self, id: CallId) {
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
         call.stage = CallStage::Done;
-        if self.state.recorded.guard.verdict() == LoopVerdict::Pause {
-            self.state.live.pause = Some(PauseReason::Loop);
+        match self.state.recorded.guard.verdict() {
+            LoopVerdict::Pause => self.state.live.pause = Some(PauseReason::Loop),
+            LoopVerdict::Wait(times, ms) => self.state.live.slow = Some((times, ms)),
+            LoopVerdict::Fine | LoopVerdict::Note(_) => {}
         }
     }
 
@@ -392,11 +395,8 @@ impl EngineStep<'_> {
         let Some(call) = batch.calls.iter_mut().find(|call| call.stage != CallStage::Done) else { return };
         let CallStage::Finished(result) = &call.stage else { return };
         let mut result = result.clone();
-        let identity = guard::identity(&call.run.tool, &call.run.arguments, &result.content);
-        if let LoopVerdict::Note(times) = self.state.recorded.guard.verdict_with(&identity) {
-            let note = format!("[This call was made {times} times with the same result. Try something else.]");
-            result.content.push(text_block(note));
-        }
+        let identity = guard::identity(&call.run.tool, &call.run.arguments, &result);
+        result.content.extend(guard::note(self.state.recorded.guard.verdict_with(&identity)));
         call.stage = CallStage::Writing;
         let run = call.run.clone();
         self.append_result(&run, result, Some(identity));

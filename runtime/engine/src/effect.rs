@@ -109,6 +109,17 @@ pub enum EngineActivity {
     Retrying {
         /// When, on the monotonic clock.
         until_mono_ms: u64,
+        /// The same, in milliseconds since 1970.
+        until_wall_ms: i64,
+    },
+    /// The model looks for something again and again that has not come, so the next request waits.
+    Slowed {
+        /// Until when, on the monotonic clock.
+        until_mono_ms: u64,
+        /// The same, in milliseconds since 1970.
+        until_wall_ms: i64,
+        /// How often it has looked.
+        times: usize,
     },
     /// The turn is paused.
     Paused(PauseReason),
@@ -197,6 +208,13 @@ pub enum RuntimeFrame {
         /// What to show a person of the failure.
         error: Option<String>,
     },
+    /// The context has reached another share of what the model takes, of [`window::SHARES`](crate::window::SHARES).
+    ContextFills {
+        /// The tokens of the last request and its answer.
+        tokens: u64,
+        /// How many tokens the model takes.
+        window: u64,
+    },
     /// What happened to a message.
     Message {
         /// Its id.
@@ -213,7 +231,12 @@ pub enum RuntimeFrame {
     },
     /// The file cannot be appended to. Nothing goes on until it can.
     DiskTrouble {
-        /// What the system said; nothing when it is over.
+        /// What the system said, with the file; nothing when it is over.
         error: Option<String>,
+    },
+    /// Another program touched the file, so the session is over: it ran nothing since, and accepts nothing more.
+    FileLost {
+        /// What happened, with the file.
+        error: String,
     },
 }

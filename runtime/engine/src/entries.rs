@@ -277,7 +277,8 @@ pub struct AnswerOrigin {
 pub struct ResultOrigin {
     /// Of which call.
     pub call: CallId,
-    /// What makes two calls the same for the loop guard, in hexadecimal digits; nothing when the tool did not run.
+    /// What makes two calls the same for the loop guard: a letter for the kind of the call, and two hashes in hexadecimal
+    /// digits with a point between them; nothing when the tool did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }

@@ -1,30 +1,107 @@
-//! The loop guard: calls that are repeated with the same outcome.
+//! The loop guard: calls that are repeated and bring nothing new.
 //!
-//! Two calls are the same when tool, arguments and result are, numbers and times in the result aside. What alternates
-//! between up to three calls counts like one that is repeated. A command that waits, and looking at background
-//! processes, may be repeated twice as often.
+//! Results are compared without clock times, dates, durations, addresses and hexadecimal ids ([`mask`]). Numbers count:
+//! `10 %` and `20 %` are progress. Two rules look at the calls since the last message of a user:
+//!
+//! - **The same calls**: up to [`PERIOD`] calls come again in the same order, with the same arguments and results. At
+//!   the [`NOTE`]th time the model is told, at the [`PAUSE`]th the turn is paused; at the [`PAUSE_SLOW`]th where a call
+//!   takes long and succeeds, since it may be one that waits.
+//! - **The same results**, whatever the arguments: at [`NOTE_RESULTS`] calls the model is told, at [`PAUSE_RESULTS`] the
+//!   turn is paused. Results of a few words count half as much, since many different calls say `(no output)`. A call
+//!   that changed a file does not count.
+//!
+//! A call that waits for something (a command that sleeps, a look at a background process that runs) never ends a turn:
+//! the next request waits longer each time instead ([`wait_ms`]).
 
 use std::collections::VecDeque;
 
 use session_tree::{Json, Object};
 
-/// At which repetition the model is told.
+use self::mask::masked;
+use crate::{calls::text_block, input::CallOutput};
+
+mod mask;
+
+/// At which repetition of the same calls the model is told.
 const NOTE: usize = 3;
-/// At which repetition the turn is paused,
+/// At which repetition the turn is paused, or the first wait is put in,
 const PAUSE: usize = 5;
-/// and at which when the call is one that waits for something.
-const PAUSE_WAITING: usize = 10;
+/// and at which it is paused when a call takes long and succeeds.
+const PAUSE_SLOW: usize = 20;
+/// After how many calls with the same results the model is told,
+const NOTE_RESULTS: usize = 8;
+/// and after how many the turn is paused, or the first wait is put in.
+const PAUSE_RESULTS: usize = 20;
+/// How much longer it takes where all that is said are a few words.
+const QUIET_FACTOR: usize = 2;
 /// Longest cycle of calls that counts as a repetition.
-const PERIOD: usize = 3;
+const PERIOD: usize = 6;
 /// Number of calls that are remembered: enough for the longest cycle.
-const REMEMBERED: usize = PAUSE_WAITING * PERIOD;
-/// Begins the identity of a call that waits for something.
-const WAITING: char = '~';
+const REMEMBERED: usize = PAUSE_SLOW * PERIOD;
+/// Longest result that is only a few words, in bytes.
+const QUIET_BYTES: usize = 64;
+/// How long a call takes that may be one that waits, in milliseconds.
+const SLOW_MS: u64 = 5_000;
+/// How long a call takes at least that has a word for waiting and does wait, in milliseconds.
+const WAITING_MS: u64 = 500;
+/// The first wait before the next request, in milliseconds; it doubles with each repetition.
+const FIRST_WAIT_MS: u64 = 1_000;
+/// The longest wait, in milliseconds.
+const LONGEST_WAIT_MS: u64 = 60_000;
+/// Words of commands that wait.
+const WAITING_WORDS: [&str; 4] = ["sleep", "wait", "watch", "inotifywait"];
+
+/// What kind of call was made, as far as it matters here. Its letter begins the identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    /// It waited for something that has not come.
+    Waits,
+    /// It took long and succeeded.
+    Slow,
+    /// It changed a file.
+    Changes,
+    /// It said only a few words.
+    Quiet,
+    /// Any other.
+    Plain,
+}
+
+impl CallKind {
+    const ALL: [Self; 5] = [Self::Waits, Self::Slow, Self::Changes, Self::Quiet, Self::Plain];
+
+    const fn letter(self) -> char {
+        match self {
+            Self::Waits => 'w',
+            Self::Slow => 's',
+            Self::Changes => 'c',
+            Self::Quiet => 'q',
+            Self::Plain => 'p',
+        }
+    }
+}
+
+/// A call that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SeenCall {
+    kind: CallKind,
+    /// Tool, arguments and result.
+    whole: String,
+    /// Tool and result.
+    result: String,
+}
+
+impl SeenCall {
+    fn of(identity: &str) -> Option<Self> {
+        let kind = CallKind::ALL.into_iter().find(|kind| identity.starts_with(kind.letter()))?;
+        let (whole, result) = identity.get(1..)?.split_once('.')?;
+        Some(Self { kind, whole: whole.to_owned(), result: result.to_owned() })
+    }
+}
 
 /// The calls since the last message of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoopGuard {
-    recent: VecDeque<String>,
+    recent: VecDeque<SeenCall>,
 }
 
 /// What is to be done about a call.
@@ -34,17 +111,20 @@ pub(crate) enum LoopVerdict {
     Fine,
     /// The model is told that this is the nth time.
     Note(usize),
+    /// The next request waits, in milliseconds, because this is the nth time.
+    Wait(usize, u64),
     /// The turn is paused.
     Pause,
 }
 
 impl LoopGuard {
     /// Takes in a call that has ended.
-    pub(crate) fn push(&mut self, identity: String) {
+    pub(crate) fn push(&mut self, identity: &str) {
+        let Some(seen) = SeenCall::of(identity) else { return };
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back(identity);
+        self.recent.push_back(seen);
     }
 
     /// Forgets all calls.
@@ -55,44 +135,138 @@ impl LoopGuard {
     /// What is to be done once this call has been taken in.
     pub(crate) fn verdict_with(&self, identity: &str) -> LoopVerdict {
         let mut guard = self.clone();
-        guard.push(identity.to_owned());
+        guard.push(identity);
         guard.verdict()
     }
 
     /// What is to be done about the last call.
     pub(crate) fn verdict(&self) -> LoopVerdict {
-        let repeated = (1..=PERIOD).map(|period| self.repetitions(period)).max().unwrap_or_default();
-        let waits = self.recent.iter().rev().take(PERIOD).any(|identity| identity.starts_with(WAITING));
-        if repeated >= if waits { PAUSE_WAITING } else { PAUSE } {
+        let verdicts = (1..=PERIOD).map(|period| self.verdict_of(period));
+        let weight = |verdict: &LoopVerdict| match *verdict {
+            LoopVerdict::Fine => (0, 0),
+            LoopVerdict::Note(times) => (1, times),
+            LoopVerdict::Wait(times, _) => (2, times),
+            LoopVerdict::Pause => (3, 0),
+        };
+        verdicts.max_by_key(weight).unwrap_or(LoopVerdict::Fine)
+    }
+
+    /// The verdict about a cycle of this length.
+    fn verdict_of(&self, period: usize) -> LoopVerdict {
+        if self.recent.len() < period {
+            return LoopVerdict::Fine;
+        }
+        let has = |kind: CallKind| self.recent.iter().rev().take(period).any(|call| call.kind == kind);
+        let waits = has(CallKind::Waits);
+        let same = self.run_of(period, |a, b| a.whole == b.whole);
+        let times = same / period;
+        // One call of a cycle gets the note.
+        let is_round = same % period == 0;
+        let same_calls = if waits && times >= PAUSE {
+            // Between the rounds, not after each call of one.
+            if is_round { LoopVerdict::Wait(times, wait_ms(times - PAUSE)) } else { LoopVerdict::Fine }
+        } else if times >= if has(CallKind::Slow) { PAUSE_SLOW } else { PAUSE } {
             LoopVerdict::Pause
-        } else if repeated == NOTE {
-            LoopVerdict::Note(repeated)
+        } else if times == NOTE && is_round && !waits {
+            LoopVerdict::Note(times)
+        } else {
+            LoopVerdict::Fine
+        };
+        if same_calls != LoopVerdict::Fine {
+            return same_calls;
+        }
+        let alike = self
+            .run_of(period, |a, b| a.result == b.result && a.kind != CallKind::Changes && b.kind != CallKind::Changes);
+        let factor = if has(CallKind::Quiet) { QUIET_FACTOR } else { 1 };
+        // A longer cycle has to come as often as to be one.
+        let most = (PAUSE_RESULTS * factor).max(PAUSE * period);
+        if has(CallKind::Changes) || alike < NOTE_RESULTS {
+            LoopVerdict::Fine
+        } else if alike >= most && waits {
+            let over = (alike - most) / period;
+            if alike % period == 0 { LoopVerdict::Wait(alike, wait_ms(over)) } else { LoopVerdict::Fine }
+        } else if alike >= most {
+            LoopVerdict::Pause
+        } else if alike == NOTE_RESULTS * factor && period == 1 {
+            LoopVerdict::Note(alike)
         } else {
             LoopVerdict::Fine
         }
     }
 
-    /// How often the last `period` calls come in a row.
-    fn repetitions(&self, period: usize) -> usize {
-        let same = self.recent.iter().rev().zip(self.recent.iter().rev().skip(period)).take_while(|(a, b)| a == b);
-        if self.recent.len() < period { 0 } else { same.count() / period + 1 }
+    /// How many calls at the end make a cycle of this length.
+    fn run_of(&self, period: usize, is_same: impl Fn(&SeenCall, &SeenCall) -> bool) -> usize {
+        let pairs = self.recent.iter().rev().zip(self.recent.iter().rev().skip(period));
+        pairs.take_while(|(a, b)| is_same(a, b)).count() + period
     }
 }
 
-/// What makes two calls the same.
-pub(crate) fn identity(tool: &str, arguments: &Object, content: &[Json]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(tool.as_bytes());
-    hasher.update(&[0]);
-    hasher.update(canonical(&Json::Object(arguments.clone())).as_bytes());
-    for block in content {
-        hasher.update(&[0]);
-        hasher.update(masked(&block.to_text()).as_bytes());
+/// The wait after this many repetitions too many, in milliseconds.
+fn wait_ms(over: usize) -> u64 {
+    FIRST_WAIT_MS.saturating_mul(1 << over.min(16)).min(LONGEST_WAIT_MS)
+}
+
+/// What makes two calls the same: a letter for its kind, the hash of tool, arguments and result, a point, and the hash
+/// of tool and result.
+pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput) -> String {
+    let mut result = blake3::Hasher::new();
+    result.update(tool.as_bytes());
+    let mut bytes = 0;
+    for block in &output.content {
+        let text = block.as_object().and_then(|block| block.text("text"));
+        bytes += text.map_or(QUIET_BYTES + 1, |text| text.trim().len());
+        result.update(&[0]);
+        result.update(text.map_or_else(|| block.to_text(), masked).as_bytes());
     }
-    let hash = hasher.finalize().to_hex();
-    let command = arguments.text("command").unwrap_or_default();
-    let waits = tool == "process" || command.split(|c: char| !c.is_alphanumeric()).any(|word| word == "sleep");
-    if waits { format!("{WAITING}{}", &hash[..16]) } else { hash[..16].to_owned() }
+    let mut whole = result.clone();
+    whole.update(&[1]);
+    whole.update(canonical(&Json::Object(arguments.clone())).as_bytes());
+    let kind = kind_of(tool, arguments, output, bytes);
+    let short = |hasher: &blake3::Hasher| hasher.finalize().to_hex()[..16].to_owned();
+    format!("{}{}.{}", kind.letter(), short(&whole), short(&result))
+}
+
+/// The kind of a call whose result has this many bytes of text.
+fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) -> CallKind {
+    let details = output.details.as_ref();
+    let detail = |key: &str| details.and_then(|details| details.get(key));
+    let took_ms = detail("ms").and_then(Json::as_f64).unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a limit of some seconds")]
+    let takes = |limit_ms: u64| took_ms >= limit_ms as f64;
+    let words = arguments.text("command").unwrap_or_default();
+    let has_word = words.split(|c: char| !c.is_alphanumeric()).any(|word| WAITING_WORDS.contains(&word));
+    // A background process that still runs is named in the details of a look at it.
+    let looks_at_running = tool == "process" && detail("background").is_some_and(|id| id.as_str().is_some());
+    if looks_at_running || (has_word && takes(WAITING_MS)) {
+        CallKind::Waits
+    } else if !output.is_error && detail("changed").and_then(Json::as_array).is_some_and(|all| !all.is_empty()) {
+        CallKind::Changes
+    } else if !output.is_error && takes(SLOW_MS) {
+        CallKind::Slow
+    } else if bytes <= QUIET_BYTES {
+        CallKind::Quiet
+    } else {
+        CallKind::Plain
+    }
+}
+
+/// What the model is told with the result of a call.
+pub(crate) fn note(verdict: LoopVerdict) -> Option<Json> {
+    let text = match verdict {
+        LoopVerdict::Note(times) if times == NOTE => {
+            format!("[This call was made {times} times with the same result. Try something else.]")
+        }
+        LoopVerdict::Note(times) => {
+            format!("[The last {times} calls had the same result. Try something else, or say what is missing.]")
+        }
+        LoopVerdict::Wait(times, ms) => format!(
+            "[The same result {times} times. The next request is sent after a wait of {} s. Wait longer in one command, \
+             or do something else meanwhile.]",
+            ms / 1000
+        ),
+        LoopVerdict::Fine | LoopVerdict::Pause => return None,
+    };
+    Some(text_block(text))
 }
 
 /// The text of a value with the keys of objects in order.
@@ -111,83 +285,5 @@ fn canonical(value: &Json) -> String {
     sorted(value).to_text()
 }
 
-/// A text with each number, also of hexadecimal digits, as one sign.
-fn masked(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
-        let (word, end) = match word.char_indices().last() {
-            Some((at, c)) if !c.is_ascii_alphanumeric() => word.split_at(at),
-            Some(_) | None => (word, ""),
-        };
-        let is_hex = word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
-        if is_hex {
-            out.push('#');
-        } else {
-            let mut in_number = false;
-            for c in word.chars() {
-                if !c.is_ascii_digit() {
-                    out.push(c);
-                } else if !in_number {
-                    out.push('#');
-                }
-                in_number = c.is_ascii_digit();
-            }
-        }
-        out.push_str(end);
-    }
-    out
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn verdicts(calls: &[&str]) -> Vec<LoopVerdict> {
-        let mut guard = LoopGuard::default();
-        let one = |call: &&str| {
-            let told = guard.verdict_with(call);
-            guard.push((*call).to_owned());
-            assert_eq!(told, guard.verdict());
-            told
-        };
-        calls.iter().map(one).collect()
-    }
-
-    #[test]
-    fn the_third_is_noted_and_the_fifth_pauses() {
-        use LoopVerdict::{Fine, Note, Pause};
-        assert_eq!(verdicts(&["a"; 5]), [Fine, Fine, Note(3), Fine, Pause]);
-        assert_eq!(verdicts(&["a", "a", "b", "a", "a"]), [Fine; 5]);
-    }
-
-    #[test]
-    fn what_alternates_counts_alike() {
-        let two: Vec<&str> = ["a", "b"].into_iter().cycle().take(10).collect();
-        assert_eq!(verdicts(&two).iter().position(|v| *v == LoopVerdict::Note(3)), Some(5));
-        assert_eq!(verdicts(&two).iter().position(|v| *v == LoopVerdict::Pause), Some(9));
-        let three: Vec<&str> = ["a", "b", "c"].into_iter().cycle().take(15).collect();
-        assert_eq!(verdicts(&three).iter().position(|v| *v == LoopVerdict::Pause), Some(14));
-        let four: Vec<&str> = ["a", "b", "c", "d"].into_iter().cycle().take(30).collect();
-        assert!(verdicts(&four).iter().all(|v| *v == LoopVerdict::Fine));
-    }
-
-    #[test]
-    fn waiting_may_be_repeated_longer() {
-        assert_eq!(verdicts(&["~a"; 10]).iter().position(|v| *v == LoopVerdict::Pause), Some(9));
-    }
-
-    #[test]
-    fn the_order_of_arguments_numbers_and_addresses_do_not_count() {
-        let content = |text: &str| vec![Json::from(text)];
-        let ab = Object::new().with("a", "1").with("b", "2");
-        let ba = Object::new().with("b", "2").with("a", "1");
-        let of = |arguments: &Object, text: &str| identity("bash", arguments, &content(text));
-        assert_eq!(of(&ab, "took 12.5 s at 0xdeadbeef01"), of(&ba, "took 3.25 s at 0xdeadbeef02"));
-        assert_eq!(of(&ab, "commit 9f8e7d6c5b"), of(&ab, "commit 0123456789"));
-        assert_ne!(of(&ab, "2 failed: one"), of(&ab, "2 failed: two"));
-        assert_ne!(of(&ab, "x"), of(&Object::new().with("a", "1"), "x"));
-        assert_ne!(identity("read", &ab, &[]), identity("grep", &ab, &[]));
-        assert!(identity("bash", &Object::new().with("command", "sleep 5; curl x"), &[]).starts_with('~'));
-        assert!(!identity("bash", &Object::new().with("command", "echo asleep"), &[]).starts_with('~'));
-    }
-}
+mod tests;

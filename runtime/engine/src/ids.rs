@@ -54,6 +54,21 @@ impl<'de> Deserialize<'de> for CallId {
     }
 }
 
+/// What vendors tell calls apart by, of an id that a model gave: of a call and its item, as Responses has them, the
+/// call, as it is sent where only letters, digits, `_` and `-` are taken.
+pub(crate) fn call_key(id: &str) -> String {
+    const LONGEST: usize = 64;
+    let call = id.split('|').next().unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    call.chars().take(LONGEST).map(plain).collect()
+}
+
+/// An id for a call whose own one is missing or taken: `first`, or with a number behind it where that is taken too.
+pub(crate) fn other_id(first: String, is_taken: impl Fn(&str) -> bool) -> String {
+    let more = (2..).map(|n: u32| format!("{first}_{n}"));
+    std::iter::once(first.clone()).chain(more).find(|id| !is_taken(id)).unwrap_or(first)
+}
+
 /// A text that is not the id of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidCallId;

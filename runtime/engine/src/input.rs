@@ -91,8 +91,10 @@ pub enum EngineInput {
     AppendFailed {
         /// Of which effect.
         ticket: Ticket,
-        /// What the system said.
+        /// What the system said, with the file.
         error: String,
+        /// Whether it may succeed later. If not, another program touched the file, and the session is over.
+        may_pass: bool,
     },
     /// The body of a request was encoded.
     Prepared {
@@ -239,6 +241,8 @@ pub struct ModelChoice {
     pub api: String,
     /// The level of thinking, as pi names it (`off`, `low`, `high`).
     pub thinking: String,
+    /// How many tokens of input it takes; nothing when that is not known.
+    pub window: Option<u64>,
     /// How the provider caches.
     pub cache: CacheRules,
     /// Whether what an answer costs is known.

@@ -31,6 +31,7 @@ mod recorded;
 mod retry;
 mod state;
 mod turn;
+pub mod window;
 pub mod wire;
 
 pub use context::{InstructionFile, InstructionOrigin, ListedSkill, SessionFacts};

@@ -12,8 +12,9 @@ pub const CALLS_PER_ANSWER: usize = 32;
 pub const PARALLEL_READS: usize = 8;
 /// Maximum number of answers of a turn, unless its settings have another.
 pub const ROUNDS_PER_TURN: u32 = 200;
-/// Maximum number of times a request is repeated after a failure, unless the settings have another.
-pub const RETRIES: u32 = 8;
+/// Maximum number of times a request is repeated after a failure, unless the settings have another: with the waits in
+/// between three to six minutes, since an incident of a provider lasts minutes.
+pub const RETRIES: u32 = 12;
 /// Maximum number of times a request is repeated because its stream stalled or failed for an unknown reason.
 pub const STALL_RETRIES: u32 = 2;
 /// Longest wait that a provider may ask for before the turn is paused instead, in milliseconds.

@@ -44,6 +44,10 @@ impl EngineStep<'_> {
         if !self.state.live.is_open && !matches!(input, EngineInput::Restored { .. } | EngineInput::Facts(_)) {
             return self.refuse("input", "the session is not open yet");
         }
+        if let DiskState::Lost(why) = &self.state.live.disk {
+            let why = why.clone();
+            return self.refuse_lost(input, why);
+        }
         match input {
             EngineInput::Restored { changed } => self.restored(changed),
             EngineInput::Facts(facts) => self.state.live.facts = facts,
@@ -62,7 +66,8 @@ impl EngineStep<'_> {
             EngineInput::Undo => self.refuse("undo", "going back is not available yet"),
             EngineInput::Redo => self.refuse("redo", "going forward is not available yet"),
             EngineInput::Appended { ticket, entry } => self.appended(ticket, &entry),
-            EngineInput::AppendFailed { ticket, error } => self.append_failed(ticket, error),
+            EngineInput::AppendFailed { ticket, error, may_pass: true } => self.append_failed(ticket, error),
+            EngineInput::AppendFailed { ticket, error, may_pass: false } => self.file_lost(ticket, error),
             EngineInput::Prepared { request, digest } => self.prepared(request, &digest),
             EngineInput::Streamed { request, event } => self.streamed(request, event),
             EngineInput::Inspected { call, facts } => self.inspected(call, facts),
@@ -125,6 +130,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Calls(_) => Some("a turn is running: queue the message, or abort the turn"),
         };
         match busy.map(str::to_owned).or_else(|| queue::refuse_prompt(&message)) {
@@ -141,6 +147,10 @@ impl EngineStep<'_> {
         let waiting = self.state.live.unwritten.iter().filter(|unwritten| is_waiting(&unwritten.then)).count();
         if let Some(reason) = queue::refuse_queued(&message, &self.state.recorded, waiting) {
             return self.tell_message(message.id, QueueOutcome::Refused { reason });
+        }
+        if kind == QueueKind::Steer && matches!(self.state.live.activity, Activity::Slowed { .. }) {
+            // A message of the user is not held up.
+            self.state.live.activity = Activity::Boundary;
         }
         let UserMessage { id, content, origin } = message;
         let record = QueuedRecord::Queued { id: id.clone(), kind, content, origin };
@@ -168,7 +178,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Calls(_) => self.state.live.pause = Some(PauseReason::Requested),
-            Activity::Retrying { .. } => {
+            Activity::Retrying { .. } | Activity::Slowed { .. } => {
                 self.state.live.pause = Some(PauseReason::Requested);
                 self.state.live.activity = Activity::Boundary;
             }
@@ -189,6 +199,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Calls(_) => {
                 if self.state.live.pause.take().is_none() {
                     self.refuse("resume", "the turn is not paused");
@@ -202,6 +213,9 @@ impl EngineStep<'_> {
     }
 
     fn set_model(&mut self, model: ModelChoice) {
+        if self.state.live.model.window != model.window {
+            self.state.live.context_told = 0;
+        }
         self.state.live.model = model;
     }
 
@@ -234,7 +248,7 @@ impl EngineStep<'_> {
                 }
                 return;
             }
-            Activity::Boundary | Activity::Retrying { .. } => {}
+            Activity::Boundary | Activity::Retrying { .. } | Activity::Slowed { .. } => {}
             Activity::Preparing { request, .. } => self.out.push(Effect::Cancel(request)),
             Activity::Sending(answer) | Activity::Answering(answer) => {
                 self.out.push(Effect::Cancel(answer.request));
@@ -257,7 +271,7 @@ impl EngineStep<'_> {
         self.state.live.tickets += 1;
         let ticket = Ticket(self.state.live.tickets);
         // After a failure everything waits for the next attempt.
-        if !matches!(self.state.live.disk, DiskState::RetryAt(_)) {
+        if !matches!(self.state.live.disk, DiskState::RetryAt(_) | DiskState::Lost(_)) {
             self.out.push(Effect::Append(Append { ticket, entry: entry.clone(), sync }));
         }
         self.state.live.unwritten.push_back(Unwritten { ticket, entry, sync, then });
@@ -298,6 +312,52 @@ impl EngineStep<'_> {
         }
     }
 
+    /// Ends everything: what happens from now on could not be written down, and would be unknown to whoever goes on.
+    fn file_lost(&mut self, ticket: Ticket, error: String) {
+        if !self.state.live.unwritten.iter().any(|unwritten| unwritten.ticket == ticket) {
+            return;
+        }
+        self.state.live.disk = DiskState::Lost(error.clone());
+        self.abort();
+        self.out.push(Effect::Tell(RuntimeFrame::FileLost { error: error.clone() }));
+        for unwritten in std::mem::take(&mut self.state.live.unwritten) {
+            if let Then::Landed(id) | Then::Queued(id) = unwritten.then {
+                self.tell_message(id, QueueOutcome::Refused { reason: error.clone() });
+            }
+        }
+    }
+
+    /// Refuses what is wanted of a session without a file. What comes late of something that was ended is ignored.
+    fn refuse_lost(&mut self, input: EngineInput, why: String) {
+        match input {
+            EngineInput::Prompt(message) | EngineInput::Queue { message, .. } => {
+                self.tell_message(message.id, QueueOutcome::Refused { reason: why });
+            }
+            EngineInput::Unqueue { .. } => self.refuse("unqueue", why),
+            EngineInput::Pause => self.refuse("pause", why),
+            EngineInput::Resume => self.refuse("resume", why),
+            EngineInput::SetModel(_) => self.refuse("set_model", why),
+            EngineInput::SetMode { .. } => self.refuse("set_mode", why),
+            EngineInput::SetLimits { .. } => self.refuse("set_limits", why),
+            EngineInput::SetName(_) => self.refuse("set_name", why),
+            EngineInput::Compact => self.refuse("compact", why),
+            EngineInput::Undo => self.refuse("undo", why),
+            EngineInput::Redo => self.refuse("redo", why),
+            EngineInput::Restored { .. }
+            | EngineInput::Facts(_)
+            | EngineInput::Abort
+            | EngineInput::SetTurns(_)
+            | EngineInput::Appended { .. }
+            | EngineInput::AppendFailed { .. }
+            | EngineInput::Prepared { .. }
+            | EngineInput::Streamed { .. }
+            | EngineInput::Inspected { .. }
+            | EngineInput::Decided { .. }
+            | EngineInput::Returned { .. }
+            | EngineInput::Ticked => {}
+        }
+    }
+
     // Time
 
     fn ticked(&mut self) {
@@ -309,7 +369,10 @@ impl EngineStep<'_> {
             self.out.extend(again.map(Effect::Append));
         }
         match self.state.live.activity {
-            Activity::Retrying { until_ms, retries } if until_ms <= now_ms => self.prepare(retries),
+            Activity::Retrying { until_ms, retries, .. } if until_ms <= now_ms => self.prepare(retries),
+            Activity::Slowed { until_ms, .. } if until_ms <= now_ms || self.is_out_of_time() => {
+                self.state.live.activity = Activity::Boundary;
+            }
             Activity::Paused { until_ms: Some(until_ms), .. } if until_ms <= now_ms => self.resume(),
             Activity::Preparing { .. } | Activity::Sending(_) | Activity::Answering(_) if self.is_out_of_time() => {
                 self.drop_request();
@@ -321,6 +384,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Calls(_)
             | Activity::Paused { .. } => {}
         }
@@ -338,13 +402,14 @@ impl EngineStep<'_> {
             | Activity::Starting(_)
             | Activity::Boundary
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Calls(_)
             | Activity::Paused { .. } => return,
         };
         self.state.live.activity = Activity::Boundary;
         if let Some(answer) = answer {
             self.out.push(Effect::Cancel(answer.request));
-            self.append_broken(answer, "aborted", "out of time", None);
+            self.append_broken(answer, "aborted", crate::wire::OUT_OF_TIME, None);
         }
     }
 
@@ -352,6 +417,7 @@ impl EngineStep<'_> {
         let live = &self.state.live;
         let of_activity = match &live.activity {
             Activity::Retrying { until_ms, .. } => Some(*until_ms),
+            Activity::Slowed { until_ms, .. } => self.time_is_up_at_ms().into_iter().chain([*until_ms]).min(),
             Activity::Paused { until_ms, .. } => *until_ms,
             Activity::Idle => None,
             Activity::Starting(_)
@@ -397,6 +463,9 @@ impl EngineStep<'_> {
     /// Does the next thing. Gives whether there may be another one at once.
     fn advance_once(&mut self) -> bool {
         let is_written = self.state.live.unwritten.is_empty();
+        if matches!(self.state.live.disk, DiskState::Lost(_)) {
+            return false;
+        }
         match &self.state.live.activity {
             Activity::Idle if is_written && self.state.live.is_open => self.idle(),
             Activity::Starting(_) if is_written && self.state.recorded.is_unfinished() => {
@@ -422,6 +491,7 @@ impl EngineStep<'_> {
             | Activity::Sending(_)
             | Activity::Answering(_)
             | Activity::Retrying { .. }
+            | Activity::Slowed { .. }
             | Activity::Paused { .. } => false,
         }
     }

@@ -4,7 +4,7 @@
 //! session is opened. Nothing else changes it. So a process that is killed finds, after its last whole line, what the
 //! one before knew when it had written that line.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use session_tree::{Entry, EntryBody, Json, Object, Tree};
 
@@ -16,7 +16,7 @@ use crate::{
         QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, TaskEnded, from_json,
     },
     guard::LoopGuard,
-    ids::{CallId, RequestNumber},
+    ids::{CallId, RequestNumber, call_key},
     input::{
         CallDecision, CallFacts, MessageOrigin, PauseReason, QueueKind, SessionMode, SpendLimits, TurnOutcome,
         UserMessage,
@@ -44,6 +44,8 @@ pub struct RecordedSession {
     pub(crate) queue: VecDeque<QueuedMessage>,
     pub(crate) paused: Option<PauseReason>,
     pub(crate) guard: LoopGuard,
+    /// What the ids of all calls are told apart by.
+    pub(crate) call_keys: BTreeSet<String>,
 }
 
 /// A turn that has not ended.
@@ -256,6 +258,7 @@ impl RecordedSession {
                 stage: stage.clone(),
             })
             .collect();
+        self.call_keys.extend(self.calls.iter().map(|call| call_key(&call.model_id)));
         if let Some(turn) = &mut self.turn {
             turn.rounds += 1;
             turn.is_empty = self.calls.is_empty() && !says_something(message);
@@ -270,7 +273,7 @@ impl RecordedSession {
             self.calls.remove(at);
         }
         if let Some(identity) = message.get(OWN_KEY).and_then(from_json::<ResultOrigin>).and_then(|o| o.identity) {
-            self.guard.push(identity);
+            self.guard.push(&identity);
         }
     }
 

@@ -56,8 +56,8 @@ pub(crate) fn decide(
     }
 }
 
-/// A wait between 0 and the longest for this repetition. It differs between sessions, so that those that failed
-/// together do not come back together.
+/// A wait between half of the longest for this repetition and all of it. It differs between sessions, so that those
+/// that failed together do not come back together.
 fn jittered(session: &str, request: RequestNumber, retries: u32) -> u64 {
     let longest = FIRST_MS.saturating_mul(1 << retries.min(16)).min(LONGEST_MS);
     let mut hasher = blake3::Hasher::new();
@@ -66,7 +66,7 @@ fn jittered(session: &str, request: RequestNumber, retries: u32) -> u64 {
     hasher.update(&retries.to_le_bytes());
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(bytes) % (longest + 1)
+    longest / 2 + u64::from_le_bytes(bytes) % (longest - longest / 2 + 1)
 }
 
 #[cfg(test)]
@@ -112,11 +112,18 @@ mod tests {
     fn waits_grow_and_differ() {
         let of = |request, retries| jittered("s", RequestNumber(request), retries);
         for retries in 0..40 {
-            assert!((1..50).all(|request| of(request, retries) <= LONGEST_MS.min(FIRST_MS << retries.min(20))));
+            let longest = LONGEST_MS.min(FIRST_MS << retries.min(20));
+            assert!((1..50).all(|request| (longest / 2..=longest).contains(&of(request, retries))));
         }
         let many: std::collections::BTreeSet<u64> = (1..50).map(|request| of(request, 8)).collect();
         assert!(many.len() > 40, "{many:?}");
-        assert!(many.last().is_some_and(|longest| *longest > LONGEST_MS / 2));
+        assert!(many.last().is_some_and(|longest| *longest > LONGEST_MS / 4 * 3));
         assert_ne!(of(1, 8), jittered("another", RequestNumber(1), 8));
+    }
+
+    #[test]
+    fn an_overload_is_tried_for_minutes() {
+        let total_ms: u64 = (0..RETRIES).map(|retries| jittered("s", RequestNumber(u64::from(retries)), retries)).sum();
+        assert!((180_000..=370_000).contains(&total_ms), "{total_ms}");
     }
 }

@@ -71,6 +71,10 @@ pub(crate) struct Live {
     /// How the turn that is not running any more ends.
     pub(crate) ending: Ending,
     pub(crate) pause: Option<PauseReason>,
+    /// How often the same was looked for in vain, and how long the next request waits for it, in milliseconds.
+    pub(crate) slow: Option<(usize, u64)>,
+    /// How many of the shares of the context have been told.
+    pub(crate) context_told: usize,
     /// Whether queued messages wait for a person, not for the end of the turn.
     pub(crate) is_held: bool,
     /// The highest number given to a request, also to one that was never sent.
@@ -84,13 +88,15 @@ pub(crate) struct Live {
 }
 
 /// Whether the file can be appended to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DiskState {
     Fine,
     /// It could not. Entries wait until then.
     RetryAt(u64),
     /// The entries that waited are being written again.
     Retrying,
+    /// It never will: why.
+    Lost(String),
 }
 
 /// An entry on its way to the file.
@@ -136,7 +142,14 @@ pub(crate) enum Activity {
     Answering(Box<AnswerInProgress>),
     Retrying {
         until_ms: u64,
+        until_wall_ms: i64,
         retries: u32,
+    },
+    /// The next request waits, since the last calls waited for something that has not come.
+    Slowed {
+        until_ms: u64,
+        until_wall_ms: i64,
+        times: usize,
     },
     Calls(CallBatch),
     /// Paused; with calls that go on afterwards.
@@ -222,6 +235,8 @@ impl EngineState {
             activity: Activity::Idle,
             ending: Ending::new(TurnOutcome::Interrupted, None),
             pause: None,
+            slow: None,
+            context_told: 0,
             is_held: !recorded.queue.is_empty(),
             requests: recorded.requests,
             chain: Vec::new(),
@@ -258,6 +273,12 @@ impl EngineState {
         &self.live.model
     }
 
+    /// When a pause ends by itself, on the monotonic clock.
+    #[must_use]
+    pub fn paused_until_ms(&self) -> Option<u64> {
+        if let Activity::Paused { until_ms, .. } = &self.live.activity { *until_ms } else { None }
+    }
+
     /// What the machine is doing.
     #[must_use]
     pub fn activity(&self) -> EngineActivity {
@@ -268,7 +289,12 @@ impl EngineState {
             }
             Activity::Answering(answer) if answer.first_ms.is_some() => EngineActivity::Streaming,
             Activity::Answering(_) => EngineActivity::Waiting,
-            Activity::Retrying { until_ms, .. } => EngineActivity::Retrying { until_mono_ms: *until_ms },
+            Activity::Retrying { until_ms, until_wall_ms, .. } => {
+                EngineActivity::Retrying { until_mono_ms: *until_ms, until_wall_ms: *until_wall_ms }
+            }
+            Activity::Slowed { until_ms, until_wall_ms, times } => {
+                EngineActivity::Slowed { until_mono_ms: *until_ms, until_wall_ms: *until_wall_ms, times: *times }
+            }
             Activity::Calls(calls) => calls.activity(),
             Activity::Paused { why, .. } => EngineActivity::Paused(*why),
         }

@@ -50,6 +50,7 @@ impl EngineStep<'_> {
             for message in &steers {
                 self.append_user(message);
             }
+            self.state.live.slow = None;
             return false;
         }
         let turn = self.state.recorded.turn.clone().unwrap_or_default();
@@ -63,7 +64,9 @@ impl EngineStep<'_> {
         }
         let most = self.state.setup.turns.rounds;
         if turn.rounds >= most {
-            self.end_turn(TurnOutcome::Rounds, Some(format!("the limit of answers ({most}) is reached")));
+            let answers = if most == 1 { "answer" } else { "answers" };
+            let error = format!("stopped after {most} {answers} of the model, the limit for one prompt");
+            self.end_turn(TurnOutcome::Rounds, Some(error));
             return true;
         }
         if let Some(why) = self.limit_reached() {
@@ -72,6 +75,12 @@ impl EngineStep<'_> {
         }
         if turn.is_empty {
             self.append_note(NUDGE);
+            return false;
+        }
+        if let Some((times, ms)) = self.state.live.slow.take() {
+            let until_ms = self.time.mono_ms.saturating_add(ms);
+            let until_wall_ms = self.time.wall_ms.saturating_add_unsigned(ms);
+            self.state.live.activity = Activity::Slowed { until_ms, until_wall_ms, times };
             return false;
         }
         let settings = self.settings();
@@ -116,6 +125,7 @@ impl EngineStep<'_> {
         };
         self.state.live.is_held = false;
         self.state.live.pause = None;
+        self.state.live.slow = None;
         self.state.live.clock = TurnClock::default();
         self.state.live.clock.start(self.time.mono_ms);
         self.state.live.long_system_cache = self.state.recorded.cache.is_long_cache_cheaper();

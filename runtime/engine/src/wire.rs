@@ -4,12 +4,15 @@
 //! messages of the path to the leaf in their order. Each entry gives the same messages in every request, so that a
 //! request begins as the one before. What cannot be sent is left out or completed here, always in the same way:
 //!
-//! - answers that failed, were aborted, or say nothing are left out;
-//! - each call is followed by its result; a result that is missing is made up, one without a call is left out.
+//! - answers that failed or say nothing are left out;
+//! - of an answer that was aborted the texts are sent, and that it was interrupted there: not its calls, which did not
+//!   run, nor its thoughts, which vendors take only whole and signed;
+//! - each call is followed by its result; a result that is missing is made up, one without a call is left out;
+//! - a call whose id an earlier answer has gets another one: vendors refuse ids that come twice.
 //!
 //! Messages of one role that follow each other are not joined: that is the wire format's business.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use session_tree::{
     Context, Entry, EntryKind, Json, Object, Tree,
@@ -19,11 +22,18 @@ use session_tree::{
 
 use crate::{
     entries::{CONTEXT_TYPE, NOTE_TYPE},
+    ids::{call_key, other_id},
     recorded::{calls_of, says_something},
 };
 
 /// How many blocks may follow a mark before another one is set.
 const BLOCKS_BEHIND_MARK: usize = 15;
+/// What an answer that the limit of time ended says in `errorMessage`.
+pub(crate) const OUT_OF_TIME: &str = "out of time";
+/// What the model gets behind an answer that was interrupted,
+const USER_ENDED_IT: &str = "[The user interrupted this answer here.]";
+/// and behind one that the limit of time ended.
+const TIME_ENDED_IT: &str = "[The time limit ended this answer here.]";
 /// What the model gets for a call whose result is not in the file.
 const LOST_RESULT: &str = "The result of this call is missing in the session's file. It may have taken effect.";
 
@@ -79,6 +89,12 @@ pub fn outline(tree: &Tree) -> WireOutline<'_> {
                 Cow::Owned(message) => llm::message_for_model(&message).map(|m| Cow::Owned(m.into_owned())),
             };
             let Some(message) = own.filter(|message| is_sent(message)) else { continue };
+            if message.text("stopReason") == Some("aborted") {
+                let (said, remark) = interrupted(&message);
+                sent.push(WireMessage { entry: item.entry, message: Cow::Owned(said), is_injected });
+                sent.push(WireMessage { entry: item.entry, message: Cow::Owned(remark), is_injected: true });
+                continue;
+            }
             sent.push(WireMessage { entry: item.entry, message, is_injected });
         }
     }
@@ -106,8 +122,12 @@ fn is_injected(entry: &Entry) -> bool {
 fn is_sent(message: &Object) -> bool {
     match message.text("role") {
         Some("assistant") => {
-            let is_whole = !matches!(message.text("stopReason"), Some("error" | "aborted"));
-            is_whole && (says_something(message) || calls_of(message).next().is_some())
+            let has_calls = || calls_of(message).next().is_some();
+            match message.text("stopReason") {
+                Some("error") => false,
+                Some("aborted") => says_something(message),
+                Some(_) | None => says_something(message) || has_calls(),
+            }
         }
         Some("user") => has_content(message),
         Some("toolResult") => true,
@@ -115,46 +135,117 @@ fn is_sent(message: &Object) -> bool {
     }
 }
 
-/// The messages with every call followed by its result.
+/// What is sent of an answer that was interrupted: its texts, and a remark behind them.
+fn interrupted(message: &Object) -> (Object, Object) {
+    let text_only = |block: &Object| {
+        let text = block.text("text").filter(|text| block.text("type") == Some("text") && !text.trim().is_empty())?;
+        Some(Json::Object(Object::new().with("type", "text").with("text", text)))
+    };
+    let content = match message.get("content") {
+        Some(Json::Array(blocks)) => {
+            Json::Array(blocks.iter().filter_map(Json::as_object).filter_map(text_only).collect())
+        }
+        other => other.cloned().unwrap_or(Json::Null),
+    };
+    let mut said = message.clone();
+    said.set("content", content);
+    said.set("stopReason", "stop");
+    said.remove("errorMessage");
+    let remark = if message.text("errorMessage") == Some(OUT_OF_TIME) { TIME_ENDED_IT } else { USER_ENDED_IT };
+    let remark = Object::new()
+        .with("role", "user")
+        .with("content", remark)
+        .with_some("timestamp", message.get("timestamp").cloned());
+    (said, remark)
+}
+
+/// The messages with every call followed by its result, and no id of a call twice.
 fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
     let mut out: Vec<WireMessage<'_>> = Vec::with_capacity(messages.len());
-    let mut open: Vec<(String, String)> = Vec::new();
+    // The ids that were given, those by which results are sent, and the tools.
+    let mut open: Vec<OpenCall> = Vec::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
     let mut asked_by: Option<&Entry> = None;
-    for message in messages {
+    for mut message in messages {
         if message.message.text("role") == Some("toolResult") {
             let id = message.message.text("toolCallId").unwrap_or_default();
-            let Some(at) = open.iter().position(|(open, _)| open == id) else { continue };
+            let Some(at) = open.iter().position(|open| open.given == id) else { continue };
             // Results stand in the order of their calls.
-            for (id, tool) in open.drain(..at) {
-                out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
+            out.extend(open.drain(..at).filter_map(|call| Some(lost(asked_by?, &call))));
+            let call = open.remove(0);
+            if call.sent != call.given {
+                message.message.to_mut().set("toolCallId", call.sent);
             }
-            open.remove(0);
             out.push(message);
             continue;
         }
-        for (id, tool) in open.drain(..) {
-            out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
-        }
+        out.extend(open.drain(..).filter_map(|call| Some(lost(asked_by?, &call))));
         if message.message.text("role") == Some("assistant") {
-            let text = |block: &Object, key: &str| block.text(key).unwrap_or_default().to_owned();
-            open = calls_of(&message.message).map(|call| (text(call, "id"), text(call, "name"))).collect();
+            open = open_calls(&message.message, &known, out.len());
+            known.extend(open.iter().map(|call| call_key(&call.sent)));
+            if open.iter().any(|call| call.sent != call.given) {
+                rename_calls(message.message.to_mut(), &open);
+            }
             asked_by = Some(message.entry);
         }
         out.push(message);
     }
     // The calls of the last answer may still be running: then nothing is sent.
-    for (id, tool) in open {
-        out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
-    }
+    out.extend(open.drain(..).filter_map(|call| Some(lost(asked_by?, &call))));
     out
 }
 
-fn lost<'a>(entry: &'a Entry, id: &str, tool: &str) -> WireMessage<'a> {
+/// A call that waits for its result.
+struct OpenCall {
+    /// Its id in the file,
+    given: String,
+    /// and the one it is sent with.
+    sent: String,
+    tool: String,
+}
+
+/// The calls of the answer that is message number `at`. Ids that are `known` were sent before it.
+fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<OpenCall> {
+    let mut open: Vec<OpenCall> = Vec::new();
+    for call in calls_of(answer) {
+        let given = call.text("id").unwrap_or_default().to_owned();
+        let is_taken = |id: &str| {
+            let key = call_key(id);
+            known.contains(&key) || open.iter().any(|other| call_key(&other.sent) == key)
+        };
+        // Derived from what stands before it only, so that it is the same in every request.
+        let is_again = is_taken(&given);
+        let sent = if is_again { other_id(format!("call_again_{at}_{}", open.len()), is_taken) } else { given.clone() };
+        open.push(OpenCall { given, sent, tool: call.text("name").unwrap_or_default().to_owned() });
+    }
+    open
+}
+
+/// Gives the calls of an answer the ids they are sent with.
+fn rename_calls(answer: &mut Object, open: &[OpenCall]) {
+    let Some(Json::Array(blocks)) = answer.get("content").cloned() else { return };
+    let mut calls = open.iter();
+    let renamed = blocks.into_iter().map(|block| {
+        let Json::Object(mut block) = block else { return block };
+        if block.text("type") == Some("toolCall")
+            && let Some(call) = calls.next().filter(|call| call.sent != call.given)
+        {
+            block.set("id", call.sent.as_str());
+            // The block as the vendor sent it has the other id.
+            block.remove("raw");
+        }
+        Json::Object(block)
+    });
+    let renamed = Json::Array(renamed.collect());
+    answer.set("content", renamed);
+}
+
+fn lost<'a>(entry: &'a Entry, call: &OpenCall) -> WireMessage<'a> {
     let block = Object::new().with("type", "text").with("text", LOST_RESULT);
     let message = Object::new()
         .with("role", "toolResult")
-        .with("toolCallId", id)
-        .with("toolName", tool)
+        .with("toolCallId", call.sent.as_str())
+        .with("toolName", call.tool.as_str())
         .with("content", vec![Json::Object(block)])
         .with("isError", true)
         .with("timestamp", entry.at_ms().unwrap_or_default());

@@ -13,9 +13,9 @@ use session_tree::{Json, Object, time::parse_iso};
 /// Most bytes that are kept of what a vendor said.
 const RAW_BYTES: usize = 16 * 1024;
 
-/// A failure of a request.
+/// A failure of a request. As a text it is a sentence for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {message}", kind.name())]
+#[error("{}: {message}", kind.in_words())]
 pub struct Failure {
     /// Its kind.
     pub kind: FailureKind,

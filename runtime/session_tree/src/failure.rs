@@ -38,7 +38,24 @@ impl FailureKind {
         }
     }
 
-    /// The word for it.
+    /// What happened, for a person; what the provider said follows.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Overloaded => "the provider is overloaded or has an error of its own",
+            Self::Rate => "the provider's limit of requests or tokens per minute is reached",
+            Self::Quota => "the quota or the credit with the provider is used up",
+            Self::Auth => "the provider does not accept the key",
+            Self::TooLong => "the conversation is longer than the model takes",
+            Self::BadRequest => "the provider calls the request invalid",
+            Self::Refused => "the model or the provider refuses to answer",
+            Self::Network => "the connection to the provider failed",
+            Self::Stalled => "the answer stopped coming",
+            Self::Unknown => "the provider's answer was not understood",
+        }
+    }
+
+    /// The word for it, for programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

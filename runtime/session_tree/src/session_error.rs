@@ -34,9 +34,15 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
     },
-    /// Another program has changed the file since it was read.
-    #[error("{path} was changed by another program; open it again", path = path.display())]
+    /// Another program has changed or replaced the file since it was read.
+    #[error("{path} was changed by another program", path = path.display())]
     Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was deleted or moved while it was open.
+    #[error("{path} was deleted or moved by another program", path = path.display())]
+    Gone {
         /// The file.
         path: PathBuf,
     },
@@ -46,6 +52,17 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// Whether the same write may succeed later: the system refused it, and nobody else touched the file.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Io { .. } => true,
+            Self::Refused { .. } | Self::Locked { .. } | Self::Changed { .. } | Self::Gone { .. } | Self::Tree(_) => {
+                false
+            }
+        }
+    }
+
     /// Says of an error of the system what was to be done, and to which file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -467,7 +467,7 @@ fn limits_end_a_prompt_with_their_own_code() {
     let house = House::new(Api::Anthropic, reads());
     let run = house.run(&["--max-turns", "1", "read it"]);
     assert_eq!((run.code, run.out.as_str()), (Some(3), ""), "{run:?}");
-    assert!(run.err.contains("the limit of answers (1) is reached"), "{}", run.err);
+    assert!(run.err.contains("stopped after 1 answer of the model"), "{}", run.err);
     // It goes on where it was.
     let run = house.run(&["--continue", "--max-turns", "9", "read it"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");

@@ -302,7 +302,7 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
     let run = house.run(&["--wait", "1", "work"]);
-    assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not.\n"), "{run:?}");
+    assert_eq!((run.code, run.out.as_str()), (Some(6), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("work");
     assert!(results[0].contains("Nobody answered"), "{results:?}");
@@ -331,7 +331,7 @@ fn a_server_that_dies_allows_nothing() {
     asked(&server);
     server.kill();
     let run = ended(run);
-    assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not.\n"), "{run:?}");
+    assert_eq!((run.code, run.out.as_str()), (Some(6), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
     assert!(house.model.results("work")[0].contains("Nobody answered"));
     // The next one learns that the request was withdrawn.

@@ -114,6 +114,7 @@ fn call(id: &str, tool: &str, input: &str, usage: [u64; 3]) -> String {
 
 fn choice() -> ModelChoice {
     ModelChoice {
+        window: None,
         provider: "anthropic".to_owned(),
         id: "claude-x".to_owned(),
         api: Api::Anthropic.name().to_owned(),
@@ -193,7 +194,7 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
             &session,
             message,
             PrintFormat::Text,
-            PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+            PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
         ))
         .unwrap();
     runtime.block_on(session.close());

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use engine::{EngineActivity, PauseReason, RuntimeFrame};
+use engine::{EngineActivity, PauseReason, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped};
 use session_tree::{Entry, Json, Object, context::text_of};
 
+use super::PrintDetail;
 use crate::handle::SessionUpdate;
 
 /// Arguments that say what a call is about, the first that there is.
@@ -15,6 +16,11 @@ const LETTERS: usize = 72;
 /// Prints it to a stream.
 pub(super) struct PrintProgress<'a> {
     out: &'a mut (dyn Write + Send),
+    detail: PrintDetail,
+    /// A moment as clock time.
+    clock: fn(i64) -> String,
+    /// Why the file cannot be written, as it was said last.
+    disk_trouble: Option<String>,
     /// What the model said; it is the answer unless a call follows.
     said: Vec<String>,
     /// The calls of the last answer.
@@ -27,8 +33,18 @@ pub(super) struct PrintProgress<'a> {
 }
 
 impl<'a> PrintProgress<'a> {
-    pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Self { out, said: Vec::new(), calls: Vec::new(), is_new: true, error: None, held: None }
+    pub(super) fn new(out: &'a mut (dyn Write + Send), detail: PrintDetail, clock: fn(i64) -> String) -> Self {
+        Self {
+            out,
+            detail,
+            clock,
+            disk_trouble: None,
+            said: Vec::new(),
+            calls: Vec::new(),
+            is_new: true,
+            error: None,
+            held: None,
+        }
     }
 
     /// Keeps what is printed from now on, so that it does not get into a question, or prints what was kept.
@@ -53,6 +69,10 @@ impl<'a> PrintProgress<'a> {
     }
 
     pub(super) fn print(&mut self, update: &SessionUpdate) -> io::Result<()> {
+        self.warn(update)?;
+        if self.detail == PrintDetail::Trouble {
+            return Ok(());
+        }
         let frame = match update {
             SessionUpdate::Frame(frame) => &**frame,
             SessionUpdate::Entry(entry) => return self.failed(entry),
@@ -60,12 +80,8 @@ impl<'a> PrintProgress<'a> {
         if let RuntimeFrame::Block(block) = frame {
             return self.block(block);
         }
-        if let RuntimeFrame::RequestEnded { error, .. } = frame {
+        if let RuntimeFrame::RequestEnded { .. } = frame {
             self.is_new = true;
-            self.error.clone_from(error);
-        }
-        if let RuntimeFrame::Activity(activity) = frame {
-            return self.failed_request(*activity);
         }
         if let RuntimeFrame::CallStarted { call, .. } = frame
             && let Some(call) = usize::try_from(call.index).ok().and_then(|at| self.calls.get(at))
@@ -76,23 +92,73 @@ impl<'a> PrintProgress<'a> {
         Ok(())
     }
 
-    /// Says why nothing comes for a while.
-    fn failed_request(&mut self, activity: EngineActivity) -> io::Result<()> {
-        let Some(then) = (match activity {
-            EngineActivity::Retrying { .. } => Some("; trying again"),
-            EngineActivity::Paused(PauseReason::Quota) => Some(""),
+    /// Says what holds the turn up, and what soon will.
+    pub(super) fn warn(&mut self, update: &SessionUpdate) -> io::Result<()> {
+        let SessionUpdate::Frame(frame) = update else { return Ok(()) };
+        match &**frame {
+            RuntimeFrame::RequestEnded { error, .. } => {
+                self.error.clone_from(error);
+                Ok(())
+            }
+            RuntimeFrame::Activity(activity) => self.holds_up(*activity),
+            RuntimeFrame::DiskTrouble { error } => {
+                // It is told with each attempt, and said once.
+                if *error == self.disk_trouble {
+                    return Ok(());
+                }
+                self.disk_trouble.clone_from(error);
+                match error {
+                    Some(error) => self.line(&format!(
+                        "{error}; nothing goes on until it can be written, which is tried every {} seconds",
+                        DISK_RETRY_MS / 1000
+                    )),
+                    None => self.line("the session's file can be written again; the agent goes on"),
+                }
+            }
+            RuntimeFrame::ContextFills { tokens, window } => self.line(&format!(
+                "the context is {} % full ({} of {} tokens); once it is full, only a new session or a model with a \
+                 larger context goes on",
+                tokens.saturating_mul(100) / (*window).max(1),
+                grouped(*tokens),
+                grouped(*window)
+            )),
+            RuntimeFrame::TurnStarted
+            | RuntimeFrame::TurnEnded { .. }
+            | RuntimeFrame::Text(_)
+            | RuntimeFrame::Thinking(_)
+            | RuntimeFrame::CallOpened { .. }
+            | RuntimeFrame::Block(_)
+            | RuntimeFrame::CallDecided { .. }
+            | RuntimeFrame::CallStarted { .. }
+            | RuntimeFrame::CallEnded { .. }
+            | RuntimeFrame::Message { .. }
+            | RuntimeFrame::Refused { .. }
+            | RuntimeFrame::FileLost { .. } => Ok(()),
+        }
+    }
+
+    /// Says why nothing comes for a while, and until when.
+    fn holds_up(&mut self, activity: EngineActivity) -> io::Result<()> {
+        match activity {
+            EngineActivity::Retrying { until_wall_ms, .. } => {
+                let why = self.error.take().unwrap_or_else(|| "the request failed".to_owned());
+                let at = (self.clock)(until_wall_ms);
+                self.line(&format!("{}; trying again at {at}", why.trim()))
+            }
+            EngineActivity::Slowed { until_wall_ms, times, .. } => {
+                let at = (self.clock)(until_wall_ms);
+                self.line(&format!("the same result {times} times; the next request is sent at {at}"))
+            }
+            EngineActivity::Paused(PauseReason::Quota) => match self.error.take() {
+                Some(error) => self.line(error.trim()),
+                None => Ok(()),
+            },
             EngineActivity::Idle
             | EngineActivity::Waiting
             | EngineActivity::Streaming
             | EngineActivity::Deciding
             | EngineActivity::Running
-            | EngineActivity::Paused(_) => None,
-        }) else {
-            return Ok(());
-        };
-        match self.error.take() {
-            Some(error) => self.line(&format!("{}{then}", error.trim())),
-            None => Ok(()),
+            | EngineActivity::Paused(_) => Ok(()),
         }
     }
 
@@ -181,6 +247,10 @@ mod tests {
 
     use super::*;
 
+    fn clock(ms: i64) -> String {
+        format!("{} s", ms / 1000)
+    }
+
     fn object(text: &str) -> Object {
         Json::parse(text).unwrap().as_object().unwrap().clone()
     }
@@ -188,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_said_before_a_call_is_told_and_the_answer_is_not() {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out);
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
         let mut tell = |update: SessionUpdate| progress.print(&update).unwrap();
         let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
         tell(block(r#"{"type":"text","text":"I look.\n"}"#));
@@ -215,32 +285,60 @@ mod tests {
         assert_eq!(about(&call(r#""none""#)), "todo");
     }
 
-    #[test]
-    fn what_holds_a_request_up_is_told() {
+    fn told(detail: PrintDetail, frames: impl IntoIterator<Item = RuntimeFrame>) -> String {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out);
+        let mut progress = PrintProgress::new(&mut out, detail, clock);
+        for frame in frames {
+            progress.print(&SessionUpdate::Frame(Arc::new(frame))).unwrap();
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_holds_a_request_up_is_told_with_its_time() {
         let ended = RuntimeFrame::RequestEnded {
             request: RequestNumber(1),
             usage: None,
             predicted: engine::cache::CachePrediction::default(),
             cause: None,
             failure: Some(engine::FailureKind::Network),
-            error: Some("network: cannot connect".to_owned()),
+            error: Some("the connection failed: cannot connect".to_owned()),
         };
-        let retrying = RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1 });
-        for frame in [ended.clone(), retrying.clone(), retrying, ended] {
-            progress.print(&SessionUpdate::Frame(Arc::new(frame))).unwrap();
-        }
+        let retrying = RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1, until_wall_ms: 5_000 });
         let quota = RuntimeFrame::Activity(EngineActivity::Paused(PauseReason::Quota));
-        progress.print(&SessionUpdate::Frame(Arc::new(quota))).unwrap();
-        let told = "network: cannot connect; trying again\nnetwork: cannot connect\n";
-        assert_eq!(String::from_utf8(out).unwrap(), told);
+        let slowed = EngineActivity::Slowed { until_mono_ms: 1, until_wall_ms: 9_000, times: 7 };
+        let slowed = RuntimeFrame::Activity(slowed);
+        for detail in [PrintDetail::All, PrintDetail::Trouble] {
+            let frames = [ended.clone(), retrying.clone(), ended.clone(), quota.clone(), slowed.clone()];
+            assert_eq!(
+                told(detail, frames),
+                "the connection failed: cannot connect; trying again at 5 s\n\
+                 the connection failed: cannot connect\n\
+                 the same result 7 times; the next request is sent at 9 s\n"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_told_once_and_when_it_is_over() {
+        let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
+        let full = || trouble(Some("cannot append to /s.jsonl: No space left on device"));
+        let frames = [full(), full(), full(), trouble(None), full(), trouble(None)];
+        let once = "cannot append to /s.jsonl: No space left on device; nothing goes on until it can be written, which \
+                    is tried every 5 seconds\nthe session's file can be written again; the agent goes on\n";
+        assert_eq!(told(PrintDetail::Trouble, frames), once.repeat(2));
+    }
+
+    #[test]
+    fn a_context_that_fills_is_told_with_both_numbers() {
+        let told = told(PrintDetail::All, [RuntimeFrame::ContextFills { tokens: 161_000, window: 200_000 }]);
+        assert!(told.starts_with("the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
     }
 
     #[test]
     fn nothing_gets_into_a_question() {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out);
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
         progress.line("before").unwrap();
         progress.hold(true).unwrap();
         progress.line("meanwhile").unwrap();

@@ -216,7 +216,7 @@ fn failures_and_repetitions_are_told_once_each() {
     told.message(r#"{"role":"user","content":"go"}"#);
     told.lines.clear();
     told.frame(request_ended(Some(FailureKind::Overloaded), Some("too much to do")));
-    told.frame(RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1500 }));
+    told.frame(RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1500, until_wall_ms: 0 }));
     told.expect(&[
         "message_start assistant error",
         "message_end assistant error",
@@ -242,7 +242,7 @@ fn failures_and_repetitions_are_told_once_each() {
     // Half an answer is in the file, and there is no other attempt.
     told.message(r#"{"role":"user","content":"go"}"#);
     told.frame(request_ended(Some(FailureKind::Network), Some("gone")));
-    told.frame(RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 0 }));
+    told.frame(RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 0, until_wall_ms: 0 }));
     told.lines.clear();
     told.frame(RuntimeFrame::Text("Do".to_owned()));
     told.message(r#"{"role":"assistant","content":[{"type":"text","text":"Do"}],"stopReason":"error"}"#);

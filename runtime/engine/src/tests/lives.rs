@@ -286,7 +286,7 @@ fn an_abort_ends_everything_at_once_and_every_call_has_a_result() {
 }
 
 #[test]
-fn text_that_was_aborted_is_kept_and_not_sent_again() {
+fn an_answer_that_was_aborted_keeps_its_text_and_loses_its_calls() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.answer([text_block("whole"), call_block("a", "bash", "1"), AnswerEvent::Text("half".to_owned())]);
@@ -294,7 +294,8 @@ fn text_that_was_aborted_is_kept_and_not_sent_again() {
     assert_eq!(world.talk(), ["u go", "a whole half"]);
     world.prompt("p2", "again");
     let sent: Vec<String> = wire::outline(world.tree()).messages.iter().map(|m| m.message.to_text()).collect();
-    assert!(sent.iter().all(|message| !message.contains("half")), "{sent:?}");
+    assert!(sent.iter().any(|message| message.contains("half")), "{sent:?}");
+    assert!(sent.iter().all(|message| !message.contains("toolCall")), "{sent:?}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
                     call: CallId { request: RequestNumber(0), ..call },
                     result: text_result("x"),
                 },
-                3 => EngineInput::AppendFailed { ticket: Ticket(0), error: "old".to_owned() },
+                3 => EngineInput::AppendFailed { ticket: Ticket(0), error: "old".to_owned(), may_pass: false },
                 _ => EngineInput::Decided { call: CallId { request: RequestNumber(0), ..call }, decision: allow() },
             });
         }

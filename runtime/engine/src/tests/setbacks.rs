@@ -280,3 +280,192 @@ fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
     // The last life had room for all.
     assert_eq!(stopped, entries);
 }
+
+#[test]
+fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
+    // At any entry: before the message is in the file, while an answer is awaited, before and behind a call.
+    for fit in 0..24 {
+        let mut world = World::new();
+        world.fit = Some(fit);
+        world.is_file_touched = true;
+        world.prompt("p1", "go");
+        if !world.sent.is_empty() {
+            world.want(&[("a", "read", "1"), ("b", "bash", "2")]);
+        }
+        for _ in 0..4 {
+            world.inspect_all();
+            world.decide_all(&allow());
+            world.return_all("ok");
+        }
+        if !world.sent.is_empty() {
+            world.say("done");
+        }
+        let lost = world.frames.iter().filter(|f| matches!(f, RuntimeFrame::FileLost { .. })).count();
+        if lost == 0 {
+            assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+            continue;
+        }
+        assert_eq!(lost, 1, "said once");
+        assert_eq!(world.state.activity(), EngineActivity::Idle);
+        assert!(world.running.is_empty() && world.sent.is_empty() && world.asked.is_empty());
+        let (sent, entries, ran) = (world.requests_sent, world.tree().entries().len(), world.ran.len());
+        world.is_disk_full = false;
+        world.prompt("p2", "go on");
+        world.give(EngineInput::Resume);
+        world.tick(60_000);
+        assert!(world.message_outcomes("p2")[0].contains("changed by another program"), "fit {fit}");
+        assert_eq!((world.requests_sent, world.tree().entries().len(), world.ran.len()), (sent, entries, ran));
+    }
+}
+
+#[test]
+fn a_poll_is_slowed_down_and_goes_on() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    let poll = |world: &mut World| {
+        let command = session_tree::Object::new().with("command", "sleep 30; gh run view 7");
+        let call = session_tree::Object::new().with("type", "toolCall").with("id", "c").with("name", "bash");
+        world.answer([AnswerEvent::Block(call.with("arguments", command)), AnswerEvent::Ended(AnswerEnd::ToolUse)]);
+        world.inspect_all();
+        world.decide_all(&allow());
+        for run in std::mem::take(&mut world.running) {
+            let details = Some(session_tree::Object::new().with("ms", 30_100_u64));
+            world.give(EngineInput::Returned {
+                call: run.call,
+                result: CallOutput { details, ..text_result("queued") },
+            });
+        }
+    };
+    for _ in 0..4 {
+        poll(&mut world);
+        assert!(!world.sent.is_empty(), "no wait yet");
+    }
+    let mut waits = Vec::new();
+    for _ in 5..=30 {
+        poll(&mut world);
+        assert!(world.sent.is_empty(), "the next request waits");
+        let EngineActivity::Slowed { until_mono_ms, .. } = world.state.activity() else {
+            panic!("{:?}", world.state.activity())
+        };
+        waits.push(until_mono_ms - world.now.mono_ms);
+        assert_eq!(world.alarm, Some(until_mono_ms));
+        world.tick(until_mono_ms - world.now.mono_ms);
+    }
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
+    assert!(waits[0] <= 1_000 && *waits.last().unwrap() > 50_000, "{waits:?}");
+    let told = world.tree().leaf_path().into_iter().filter_map(|entry| entry.message());
+    let told: Vec<String> =
+        told.map(session_tree::Object::to_text).filter(|text| text.contains("after a wait")).collect();
+    assert_eq!(told.len(), 26, "the model is told of each wait");
+    // A message of the user is not held up, and neither is an abort.
+    poll(&mut world);
+    world.give(EngineInput::Queue { kind: QueueKind::Steer, message: person("s1", "it is done") });
+    assert_eq!(world.sent.len(), 1);
+    poll(&mut world);
+    world.say("done");
+    assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+    world.check_prefixes();
+}
+
+#[test]
+fn what_the_user_interrupted_stays_in_the_history() {
+    let mut world = World::new();
+    world.prompt("p1", "explain");
+    let thought = session_tree::Object::new().with("type", "thinking").with("thinking", "hm");
+    world.answer([
+        AnswerEvent::Block(thought),
+        text_block("First point."),
+        call_block("a", "bash", "1"),
+        AnswerEvent::Text("Second po".to_owned()),
+    ]);
+    world.give(EngineInput::Abort);
+    world.prompt("p2", "go on");
+    let outline = wire::outline(world.tree());
+    let sent: Vec<String> = outline.messages.iter().map(|message| message.message.to_text()).collect();
+    let answer = sent.iter().position(|text| text.contains("Second po")).unwrap();
+    assert!(sent[answer].contains("First point."), "{sent:?}");
+    assert!(!sent[answer].contains("thinking") && !sent[answer].contains("toolCall"), "{}", sent[answer]);
+    assert!(sent[answer + 1].contains("interrupted") && sent[answer + 1].contains(r#""user""#), "{sent:?}");
+    assert!(sent[answer + 2].contains("go on"), "{sent:?}");
+    world.say("on it");
+    // An answer that said nothing leaves nothing behind, and one that failed was repeated.
+    world.prompt("p3", "more");
+    world.give(EngineInput::Abort);
+    world.prompt("p4", "again");
+    world.answer([AnswerEvent::Text("half".to_owned())]);
+    let failure = AnswerFailure {
+        kind: FailureKind::Network,
+        retry_after_ms: None,
+        should_retry: None,
+        message: "broke".to_owned(),
+    };
+    world.answer([AnswerEvent::Failed(failure)]);
+    world.tick(60_000);
+    world.say("whole");
+    let sent = wire::outline(world.tree()).messages;
+    assert_eq!(sent.iter().filter(|m| m.message.to_text().contains("interrupted")).count(), 1);
+    assert!(sent.iter().all(|m| !m.message.to_text().contains("half")));
+    world.check_prefixes();
+}
+
+#[test]
+fn an_id_that_comes_again_in_a_later_answer_is_another_one() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    for n in 0..3 {
+        world.want(&[("dup", "read", &n.to_string()), ("dup", "read", "x"), ("", "read", "y")]);
+        world.run_calls(&format!("result {n}"));
+    }
+    world.say("done");
+    let ids = |tree: &session_tree::Tree| -> Vec<String> {
+        let outline = wire::outline(tree);
+        let calls = |m: &wire::WireMessage<'_>| {
+            let ids = recorded::calls_of(&m.message).filter_map(|call| call.text("id")).map(str::to_owned);
+            ids.collect::<Vec<_>>()
+        };
+        outline.messages.iter().flat_map(calls).collect()
+    };
+    let all = ids(world.tree());
+    assert_eq!(all.len(), 9);
+    assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 9, "{all:?}");
+    assert!(all.iter().all(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))));
+    assert_eq!(all[0], "dup");
+    // The file has them as they are sent.
+    let stored = world.tree().leaf_path().into_iter().filter_map(|entry| entry.message());
+    let stored: Vec<String> =
+        stored.flat_map(recorded::calls_of).map(|call| call.text("id").unwrap_or_default().to_owned()).collect();
+    assert_eq!(stored, all);
+    world.check_prefixes();
+}
+
+#[test]
+fn a_context_that_fills_is_said_once_for_each_share() {
+    let mut setup = setup();
+    setup.model.window = Some(1_000);
+    let mut world = World::with(setup);
+    let said = |world: &World| -> Vec<u64> {
+        let of = |frame: &RuntimeFrame| match frame {
+            RuntimeFrame::ContextFills { tokens, window: 1_000 } => Some(*tokens),
+            _ => None,
+        };
+        world.frames.iter().filter_map(of).collect()
+    };
+    world.prompt("p1", "go");
+    for (n, input) in [600_u64, 795, 830, 900, 945, 960, 990].into_iter().enumerate() {
+        let call = call_block(&format!("c{n}"), "read", &n.to_string());
+        world.answer([call, usage(input, 0, 0), AnswerEvent::Ended(AnswerEnd::ToolUse)]);
+        world.run_calls(&n.to_string());
+    }
+    // 10 tokens of output each.
+    assert_eq!(said(&world), [805, 955]);
+    let failure = AnswerFailure {
+        kind: FailureKind::TooLong,
+        retry_after_ms: None,
+        should_retry: None,
+        message: "prompt is too long: 213452 tokens > 200000 maximum".to_owned(),
+    };
+    world.answer([AnswerEvent::Failed(failure)]);
+    let ended = world.tree().leaf_path().into_iter().rev().find_map(TaskEnded::of).unwrap();
+    let error = ended.error.unwrap();
+    assert!(error.contains("213,452 of 200,000 tokens") && error.contains("new session"), "{error}");
+}

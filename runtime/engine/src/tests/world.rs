@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) frames: Vec<RuntimeFrame>,
     /// Whether the disk is full.
     pub(super) is_disk_full: bool,
+    /// Whether another program has touched the file when it is full.
+    pub(super) is_file_touched: bool,
     /// The number of entries that fit on the disk before it is full.
     pub(super) fit: Option<usize>,
     /// What was known after each entry.
@@ -50,6 +52,7 @@ pub(super) fn model(id: &str) -> ModelChoice {
         id: id.to_owned(),
         api: "anthropic-messages".to_owned(),
         thinking: "off".to_owned(),
+        window: None,
         cache: CacheRules::Markers { lookback: 20, min_tokens: 10, ttl_ms: 300_000, long_ttl_ms: 3_600_000 },
         is_priced: true,
     }
@@ -152,6 +155,7 @@ impl World {
             killed: Vec::new(),
             frames: Vec::new(),
             is_disk_full: false,
+            is_file_touched: false,
             fit: None,
             snapshots: vec![RecordedSession::default()],
             ran: Vec::new(),
@@ -237,7 +241,9 @@ impl World {
         }
         if self.is_disk_full {
             self.effects.retain(|effect| !matches!(effect, Effect::Append(_)));
-            return self.input(EngineInput::AppendFailed { ticket: append.ticket, error: "disk full".to_owned() });
+            let error = if self.is_file_touched { "changed by another program" } else { "disk full" };
+            let may_pass = !self.is_file_touched;
+            return self.input(EngineInput::AppendFailed { ticket: append.ticket, error: error.to_owned(), may_pass });
         }
         self.stamps += 1;
         let stamp = Stamp { now_ms: self.now.wall_ms, random: self.stamps };
@@ -268,6 +274,7 @@ impl World {
         assert_eq!(outline.system, SYSTEM);
         assert_eq!(outline.tools, self.setup.tools);
         let mut open: VecDeque<&str> = VecDeque::new();
+        let mut known: BTreeSet<String> = BTreeSet::new();
         for message in &outline.messages {
             let text = message.message.to_text();
             assert!(!text.contains("is missing in the session's file"), "{text}");
@@ -277,7 +284,7 @@ impl World {
             }
             assert!(open.is_empty(), "calls without a result before {text}");
             let calls: Vec<&str> = recorded::calls_of(&message.message).filter_map(|call| call.text("id")).collect();
-            assert_eq!(calls.iter().collect::<BTreeSet<_>>().len(), calls.len(), "{text}");
+            assert!(calls.iter().all(|id| known.insert((*id).to_owned())), "an id comes twice: {text}");
             open.extend(calls);
         }
         assert!(open.is_empty());

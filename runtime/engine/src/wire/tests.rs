@@ -66,7 +66,7 @@ fn check(messages: &[&str], expected: &[&str]) {
 fn what_failed_and_what_says_nothing_is_left_out() {
     check(
         &["s:sys", "c:today", "u:hello", "error:half", "aborted:x<1>", "think:hm", "a:", "a:ok", "u: ", "u:more"],
-        &["u:today", "u:hello", "a:ok", "u:more"],
+        &["u:today", "u:hello", "a:x", "u:[The user interrupted this answer here.]", "a:ok", "u:more"],
     );
 }
 

@@ -86,7 +86,11 @@ pub(super) fn append(file: &mut File, path: &Path, len: u64, text: &[u8]) -> Res
 /// Whether the file is still the one at its path, and as long as we left it.
 pub(super) fn check_unchanged(file: &File, path: &Path, len: u64) -> Result<(), SessionError> {
     let now = file.metadata().map_err(SessionError::io("inspect", path))?.len();
-    if now == len && is_at(file, path) { Ok(()) } else { Err(SessionError::Changed { path: path.to_owned() }) }
+    if now == len && is_at(file, path) {
+        return Ok(());
+    }
+    let path = path.to_owned();
+    Err(if path.exists() { SessionError::Changed { path } } else { SessionError::Gone { path } })
 }
 
 fn is_at(file: &File, path: &Path) -> bool {

@@ -1,0 +1,159 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn output(text: &str) -> CallOutput {
+    CallOutput { content: vec![text_block(text)], ..CallOutput::default() }
+}
+
+/// A call with a result that is more than a few words.
+fn call(argument: &str, result: &str) -> String {
+    let long = format!("{result} {}", "and more ".repeat(12));
+    identity("bash", &Object::new().with("command", argument), &output(&long))
+}
+
+/// A call that takes this long.
+fn timed(command: &str, result: &str, ms: u64, is_error: bool) -> String {
+    let details = Some(Object::new().with("ms", ms));
+    identity("bash", &Object::new().with("command", command), &CallOutput { details, is_error, ..output(result) })
+}
+
+fn verdicts(calls: impl IntoIterator<Item = String>) -> Vec<LoopVerdict> {
+    let mut guard = LoopGuard::default();
+    let one = |call: String| {
+        let told = guard.verdict_with(&call);
+        guard.push(&call);
+        assert_eq!(told, guard.verdict());
+        told
+    };
+    calls.into_iter().map(one).collect()
+}
+
+/// After how many calls the turn is paused.
+fn stopped(calls: impl IntoIterator<Item = String>) -> Option<usize> {
+    verdicts(calls).iter().position(|verdict| *verdict == LoopVerdict::Pause).map(|at| at + 1)
+}
+
+#[test]
+fn the_third_is_noted_and_the_fifth_pauses() {
+    use LoopVerdict::{Fine, Note, Pause};
+    assert_eq!(verdicts((0..5).map(|_| call("a", "x"))), [Fine, Fine, Note(3), Fine, Pause]);
+    let broken = ["a", "a", "b", "a", "a"].map(|name| call(name, name));
+    assert_eq!(verdicts(broken), [Fine; 5]);
+}
+
+#[test]
+fn what_comes_in_turn_counts_alike() {
+    for period in 1..=PERIOD {
+        let calls = (0..200).map(|n| call(&format!("c{}", n % period), &format!("r{}", n % period)));
+        assert_eq!(stopped(calls), Some(PAUSE * period), "a cycle of {period}");
+    }
+}
+
+#[test]
+fn progress_is_never_a_loop() {
+    assert_eq!(stopped((0..300).map(|n| call("make status", &format!("progress: {n} %")))), None);
+    let alternating = (0..300).map(|n| if n % 2 == 0 { call("ls", "x") } else { call("status", &format!("{n} left")) });
+    assert_eq!(stopped(alternating), None);
+    // Edits differ, and what fails may fail in the same way.
+    let edits = (0..100).map(|n| {
+        let changed = Object::new().with("changed", vec![Json::from("a.py")]);
+        let edited = CallOutput { details: Some(changed), ..output("edited a.py: 1 replacement") };
+        let arguments = Object::new().with("path", "a.py").with("new", format!("{n}"));
+        if n % 2 == 0 { identity("edit", &arguments, &edited) } else { call("make test", "failed") }
+    });
+    assert_eq!(stopped(edits), None);
+    // So are different commands without output.
+    let silent = (0..PAUSE_RESULTS * QUIET_FACTOR - 1)
+        .map(|n| identity("bash", &Object::new().with("command", format!("mkdir {n}")), &output("(no output)")));
+    assert_eq!(stopped(silent), None);
+}
+
+#[test]
+fn varied_arguments_are_found_by_their_results() {
+    let found = stopped((0..200).map(|n| call(&format!("cat a.py # try {n}"), "text")));
+    assert_eq!(found, Some(PAUSE_RESULTS));
+    let two = stopped((0..200).map(|n| call(&format!("cat {n}"), if n % 2 == 0 { "a" } else { "b" })));
+    assert_eq!(two, Some(PAUSE_RESULTS));
+    let quiet = |n| identity("bash", &Object::new().with("command", format!("true # {n}")), &output("(no output)"));
+    assert_eq!(stopped((0..200).map(quiet)), Some(PAUSE_RESULTS * QUIET_FACTOR));
+    let notes = verdicts((0..10).map(|n| call(&format!("cat a.py # try {n}"), "text")));
+    assert_eq!(notes[NOTE_RESULTS - 1], LoopVerdict::Note(NOTE_RESULTS));
+}
+
+#[test]
+fn what_waits_is_slowed_down_and_never_ended() {
+    let waits = |calls: Vec<String>| -> Vec<u64> {
+        let verdicts = verdicts(calls);
+        assert!(!verdicts.contains(&LoopVerdict::Pause), "{verdicts:?}");
+        let wait = |verdict: &LoopVerdict| if let LoopVerdict::Wait(_, ms) = verdict { Some(*ms) } else { None };
+        verdicts.iter().filter_map(wait).collect()
+    };
+    let polls = waits((0..150).map(|_| timed("sleep 30; gh run view 7", "queued", 30_400, true)).collect());
+    assert_eq!(polls[..4], [1_000, 2_000, 4_000, 8_000]);
+    assert_eq!((polls.len(), polls.last()), (150 - PAUSE + 1, Some(&LONGEST_WAIT_MS)));
+    let details = Some(Object::new().with("background", "p1"));
+    let look = CallOutput { details, ..output("(no new output)\n[p1: running]") };
+    let looks = (0..150).map(|_| identity("process", &Object::new().with("id", "p1"), &look));
+    assert_eq!(waits(looks.collect()).len(), 150 - PAUSE + 1);
+    let varied = waits((0..100).map(|n| timed(&format!("sleep 5 # {n}"), "queued", 5_000, false)).collect());
+    assert!(!varied.is_empty());
+    let in_turn = |n: usize| if n % 2 == 0 { timed("sleep 9", "x", 9_000, false) } else { call("cat log", "log") };
+    assert_eq!(waits((0..40).map(in_turn).collect()).len(), 20 - PAUSE + 1);
+}
+
+#[test]
+fn what_only_names_a_wait_is_a_loop() {
+    assert_eq!(stopped((0..50).map(|_| timed("grep sleep a.c", "none", 3, true))), Some(PAUSE));
+    // One that takes long may wait, and is given longer.
+    assert_eq!(stopped((0..50).map(|_| timed("./await-job", "queued", 9_000, false))), Some(PAUSE_SLOW));
+    assert_eq!(stopped((0..50).map(|_| timed("make", "failed", 9_000, true))), Some(PAUSE));
+}
+
+#[test]
+fn the_order_of_arguments_does_not_count() {
+    let ab = Object::new().with("a", "1").with("b", "2");
+    let ba = Object::new().with("b", "2").with("a", "1");
+    let of = |tool: &str, arguments: &Object, text: &str| identity(tool, arguments, &output(text));
+    assert_eq!(of("bash", &ab, "took 12.5 s at 0xdeadbeef01"), of("bash", &ba, "took 3.25 s at 0xdeadbeef02"));
+    assert_ne!(of("bash", &ab, "2 failed: one"), of("bash", &ab, "2 failed: two"));
+    assert_ne!(of("bash", &ab, "x"), of("bash", &Object::new().with("a", "1"), "x"));
+    assert_ne!(of("read", &ab, "x"), of("grep", &ab, "x"));
+}
+
+proptest! {
+    /// Whatever is repeated beside it: a run in which a number goes on in every round is never paused.
+    #[test]
+    fn a_run_with_progress_is_never_paused(
+        period in 1..=PERIOD,
+        moving in 0..PERIOD,
+        step in 1..5_usize,
+        ms in 0..20_000_u64,
+    ) {
+        let calls = (0..150).map(|n| {
+            let name = format!("c{}", n % period);
+            let result = if n % period == moving % period { format!("{} of 900 done", n * step) } else { name.clone() };
+            timed(&name, &result, ms, false)
+        });
+        prop_assert_eq!(stopped(calls), None);
+    }
+
+    /// A cycle with equal results is paused within five rounds, and one with varied arguments within forty calls.
+    #[test]
+    fn a_cycle_is_paused_within_its_bound(
+        period in 1..=PERIOD,
+        lead in 0..20_usize,
+        varies in any::<bool>(),
+        is_quiet in any::<bool>(),
+    ) {
+        let before = (0..lead).map(|n| call(&format!("before {n}"), &format!("{n}")));
+        let cycle = (0..150).map(|n| {
+            let argument = if varies { format!("c {n}") } else { format!("c{}", n % period) };
+            let result = format!("r{}", n % period);
+            if is_quiet { timed(&argument, &result, 1, false) } else { call(&argument, &result) }
+        });
+        let bound = if varies { PAUSE_RESULTS * QUIET_FACTOR } else { PAUSE * period };
+        let found = stopped(before.chain(cycle));
+        prop_assert!(found.is_some_and(|at| at <= lead + bound), "{:?}", found);
+    }
+}

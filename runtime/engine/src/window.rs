@@ -1,0 +1,114 @@
+//! How full the context of the model is, and what to do when it is full.
+
+use std::fmt::Write as _;
+
+/// The shares of the context at which whoever watches is told, in percent.
+pub const SHARES: [u64; 2] = [80, 95];
+/// The smallest number in a message of a provider that is one of tokens.
+const FEWEST_TOKENS: u64 = 1_000;
+
+/// How many of the shares this number of tokens has reached.
+pub(crate) fn shares_reached(tokens: u64, window: u64) -> usize {
+    SHARES.iter().filter(|share| tokens.saturating_mul(100) >= window.saturating_mul(**share)).count()
+}
+
+/// What a person is told when the conversation no longer fits. `said` is what the provider said, `window` what is known
+/// of the model.
+pub(crate) fn too_long(said: &str, window: Option<u64>) -> String {
+    let mut text = "The conversation no longer fits the model's context".to_owned();
+    let _ = match (sizes(said, window), window) {
+        (Some((tokens, most)), _) => write!(text, " ({} of {} tokens). ", grouped(tokens), grouped(most)),
+        (None, Some(window)) => write!(text, " of {} tokens; the provider said: {}. ", grouped(window), ended(said)),
+        (None, None) => write!(text, "; the provider said: {}. ", ended(said)),
+    };
+    text + "Begin a new session, fork this one at an earlier message, or go on with a model that has a larger context."
+}
+
+fn ended(said: &str) -> &str {
+    said.trim().trim_end_matches('.')
+}
+
+/// The number of tokens that were sent and the most there may be, where a message has both.
+fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
+    let mut numbers: Vec<u64> = said
+        .split(|c: char| !c.is_ascii_digit() && c != ',' && c != '_')
+        .map(|word| word.replace([',', '_'], ""))
+        .filter_map(|word| word.parse().ok())
+        .filter(|number| *number >= FEWEST_TOKENS)
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let largest = *numbers.last()?;
+    let most = match (&numbers[..], window) {
+        ([most, _], _) => *most,
+        (_, Some(window)) if numbers.contains(&window) => window,
+        _ => return None,
+    };
+    (most < largest).then_some((largest, most))
+}
+
+/// A number with a comma between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_numbers_are_found_in_what_vendors_say() {
+        for (said, window, expected) in [
+            ("prompt is too long: 213452 tokens > 200000 maximum", None, Some((213_452, 200_000))),
+            (
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens \
+                 (129000 in the messages, 1000 in the functions).",
+                Some(128_000),
+                Some((130_000, 128_000)),
+            ),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                None,
+                Some((1_200_000, 1_048_576)),
+            ),
+            ("Your input exceeds the context window of this model.", Some(272_000), None),
+            ("input length and `max_tokens` exceed context limit: 195000 + 32000 > 200000", None, None),
+            ("the context is 8,192 tokens and the prompt 9_000", None, Some((9_000, 8_192))),
+        ] {
+            assert_eq!(sizes(said, window), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_full_context_is_one_sentence_with_the_way_on() {
+        let way_on = "Begin a new session, fork this one at an earlier message, or go on with a model that has a larger \
+                      context.";
+        assert_eq!(
+            too_long("prompt is too long: 213452 tokens > 200000 maximum", Some(200_000)),
+            format!("The conversation no longer fits the model's context (213,452 of 200,000 tokens). {way_on}")
+        );
+        assert_eq!(
+            too_long("Your input is too long.", Some(272_000)),
+            format!(
+                "The conversation no longer fits the model's context of 272,000 tokens; the provider said: Your input is \
+                 too long. {way_on}"
+            )
+        );
+        assert!(too_long("too long", None).starts_with("The conversation no longer fits the model's context; the"));
+    }
+
+    #[test]
+    fn shares_are_reached_one_after_the_other() {
+        assert_eq!([799, 800, 949, 950, 2_000].map(|tokens| shares_reached(tokens, 1_000)), [0, 1, 1, 2, 2]);
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(999), "999");
+    }
+}
