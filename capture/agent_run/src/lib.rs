@@ -37,7 +37,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent_settings::AgentSettings;
+use agent_settings::{AgentMode, AgentSettings};
 pub use cache_table::{CacheTable, cache_table};
 pub use open::{BY_COMMAND, SessionChoice, SessionOptions};
 pub use piped::piped_text;
@@ -47,8 +47,20 @@ pub use session_host::{HostOptions, host};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.
-pub const SANDBOX: &str =
-    "none: commands would run with the user's own rights, so everything but reads of the workspace is asked";
+pub const SANDBOX: &str = "none: commands run with the user's own rights";
+
+/// What a mode does with calls, for the person and for the model.
+pub(crate) const fn rules_of(mode: AgentMode) -> &'static str {
+    match mode {
+        AgentMode::Plan => "only reads are done, everything else is denied",
+        AgentMode::Ask => {
+            "reads of the workspace are done unasked, everything else is up to the user's policy and the user"
+        }
+        AgentMode::AcceptEdits => {
+            "reads and edits of the workspace are done unasked, everything else is up to the user's policy and the user"
+        }
+    }
+}
 
 /// Threads of the runtime; a session's own thread does most of the work.
 const WORKERS: usize = 2;

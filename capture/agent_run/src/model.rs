@@ -26,6 +26,8 @@ use crate::{
 
 /// What pi takes for the context of a model that says nothing of it, in tokens.
 const UNKNOWN_WINDOW: u64 = 128_000;
+/// The same for an answer.
+const UNKNOWN_OUTPUT: u64 = 16_384;
 
 /// A model that can be sent requests.
 pub(crate) struct SessionModel {
@@ -61,7 +63,7 @@ impl ModelCatalog {
             return Err(RunError::Usage(format!("agent.providers.{}: api is missing", name.provider)));
         };
         let facts = ModelFacts::of(api, &name.model);
-        let max_output = provider.max_output_tokens.unwrap_or(facts.max_output);
+        let max_output = provider.max_output_tokens.or(facts.max_output);
         let mut target = Target::new(wire_api(api), &name.provider, &name.model, max_output);
         target.images = facts.images;
         target.thinking = match level {
@@ -133,7 +135,7 @@ impl ModelCatalog {
             .with("reasoning", facts.reasons)
             .with("input", sees.map(Json::from).collect::<Vec<Json>>())
             .with("contextWindow", facts.context_window.unwrap_or(UNKNOWN_WINDOW))
-            .with("maxTokens", provider.max_output_tokens.unwrap_or(facts.max_output))
+            .with("maxTokens", provider.max_output_tokens.or(facts.max_output).unwrap_or(UNKNOWN_OUTPUT))
             .with("cost", cost)
     }
 

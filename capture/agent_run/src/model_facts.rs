@@ -9,8 +9,6 @@ use models::Thinking;
 const TABLE: &str = include_str!("models.tsv");
 /// Milliseconds of a minute.
 const MINUTE_MS: i64 = 60_000;
-/// Most tokens of an answer of a model that is not known.
-const UNKNOWN_OUTPUT: u64 = 8_192;
 /// Most tokens of an answer of models that could give more: an answer that long is a mistake more often than not.
 const LONG_OUTPUT: u64 = 32_000;
 /// Levels that are passed on to a model that is not known.
@@ -25,8 +23,8 @@ const WITHOUT_REASONING: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat"
 pub(crate) struct ModelFacts {
     /// Tokens of input it takes; nothing when that is not known.
     pub(crate) context_window: Option<u64>,
-    /// Most tokens of an answer that are asked for.
-    pub(crate) max_output: u64,
+    /// Most tokens of an answer that are asked for; nothing for a model that is not known, whose vendor's limit holds.
+    pub(crate) max_output: Option<u64>,
     /// Whether it sees images, as far as that is known.
     pub(crate) images: bool,
     /// Whether it may think.
@@ -44,7 +42,7 @@ impl ModelFacts {
                 (level, if is_off { Thinking::Off } else { Thinking::Effort(level.name().to_owned()) })
             };
             let levels = if reasons { COMMON_LEVELS.map(level).to_vec() } else { Vec::new() };
-            Self { context_window: None, max_output: UNKNOWN_OUTPUT, images: true, reasons, levels }
+            Self { context_window: None, max_output: None, images: true, reasons, levels }
         })
     }
 
@@ -60,7 +58,7 @@ impl ModelFacts {
         let levels: Vec<_> = row.levels.split(' ').filter_map(level_of).collect();
         Some(Self {
             context_window: Some(row.context),
-            max_output: row.output.min(LONG_OUTPUT),
+            max_output: Some(row.output.min(LONG_OUTPUT)),
             images: row.sees == "image",
             reasons: !levels.is_empty(),
             levels,
@@ -177,12 +175,12 @@ mod tests {
         let of = |api, model| ModelFacts::of(api, model);
         let sonnet = of(ModelApi::Anthropic, "claude-sonnet-4-5-20250929");
         assert_eq!(sonnet, of(ModelApi::Anthropic, "claude-sonnet-4-5"));
-        assert_eq!((sonnet.context_window, sonnet.max_output), (Some(200_000), LONG_OUTPUT));
+        assert_eq!((sonnet.context_window, sonnet.max_output), (Some(200_000), Some(LONG_OUTPUT)));
         assert_eq!(sonnet.thinking(ThinkingLevel::High), Some(Thinking::Budget(16_384)));
         assert_eq!(sonnet.thinking(ThinkingLevel::Max), None);
         let effort = of(ModelApi::Anthropic, "claude-sonnet-5").thinking(ThinkingLevel::Minimal);
         assert_eq!(effort, Some(Thinking::Effort("low".to_owned())));
-        assert_eq!(of(ModelApi::Responses, "gpt-4o-2024-11-20").max_output, 16_384);
+        assert_eq!(of(ModelApi::Responses, "gpt-4o-2024-11-20").max_output, Some(16_384));
         assert!(!of(ModelApi::Responses, "gpt-4o").reasons);
         assert!(!of(ModelApi::Responses, "gpt-5-chat-latest").reasons);
         assert!(of(ModelApi::Responses, "gpt-5.2").reasons);
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(pro.thinking(ThinkingLevel::Off), None);
         // Another model of the same beginning is not that model.
         assert_eq!(of(ModelApi::Responses, "gpt-5.9").context_window, None);
-        assert_eq!(of(ModelApi::Chat, "claude-sonnet-5").max_output, UNKNOWN_OUTPUT);
+        assert_eq!(of(ModelApi::Chat, "claude-sonnet-5").max_output, None);
     }
 
     #[test]
@@ -200,7 +198,8 @@ mod tests {
                 let facts = ModelFacts::of(api, model);
                 for level in facts.levels() {
                     let thinking = facts.thinking(level);
-                    let is_short = !matches!(thinking, Some(Thinking::Budget(tokens)) if tokens >= facts.max_output);
+                    let is_short =
+                        !matches!(thinking, Some(Thinking::Budget(tokens)) if Some(tokens) >= facts.max_output);
                     assert!(is_short || api == ModelApi::Gemini, "{model} {level:?}");
                 }
             }

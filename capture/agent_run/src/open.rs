@@ -16,7 +16,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use outbound::SystemLookup;
 use session_tree::{Json, Object, Session, Stamp};
 use tokio::runtime::Handle;
-use tools::{SCHEMAS, Settings, Tools, host};
+use tools::{BackgroundState, SCHEMAS, Settings, Tools, host};
 
 use crate::{
     RunError, SANDBOX,
@@ -26,7 +26,7 @@ use crate::{
     model::ModelCatalog,
     permission::InProcess,
     place::{PlacedSession, SessionPlace},
-    refused_request, sessions,
+    refused_request, rules_of, sessions,
     status::SessionStatus,
 };
 
@@ -243,7 +243,7 @@ impl SessionOpener {
         let keep = refused_request::keep_in(self.outputs(&id), move |text| cleaning.clean(text));
         let answers = self
             .models
-            .answers(routes.clone(), id.clone())
+            .answers(routes.clone(), sessions::root_of(file.tree().header(), &id))
             .keeping(keep)
             .spilling_to(crate::spill::file_in(self.outputs(&id)));
         let facts = self.facts(&in_process, &session_tools);
@@ -326,6 +326,7 @@ impl SessionOpener {
             cwd: self.cwd_text.clone(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             sandbox: SANDBOX.to_owned(),
+            permission: format!("mode {}: {}", self.mode, rules_of(self.mode)),
             instructions: found.files,
             skills: Vec::new(),
         }
@@ -380,20 +381,28 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Ends the session with everything it runs. The process goes on with another one.
-    pub(crate) async fn close(&self) {
-        self.handle.close().await;
-        self.tools.stop_background();
+    /// Ends the session with everything it runs. The process goes on with another one. Gives the background commands
+    /// that were stopped.
+    pub(crate) async fn close(&self) -> Vec<BackgroundState> {
+        let stopped = self.stop().await;
         self.status.finish().await;
         self.status.leave();
+        stopped
     }
 
     /// The same, and the process ends with this code.
-    pub(crate) async fn end(&self, code: u8) {
-        self.handle.close().await;
-        self.tools.stop_background();
+    pub(crate) async fn end(&self, code: u8) -> Vec<BackgroundState> {
+        let stopped = self.stop().await;
         self.status.finish().await;
         self.status.end(code);
+        stopped
+    }
+
+    async fn stop(&self) -> Vec<BackgroundState> {
+        self.handle.close().await;
+        let running = self.tools.background().into_iter().filter(|one| one.exit.is_none()).collect();
+        self.tools.stop_background();
+        running
     }
 }
 

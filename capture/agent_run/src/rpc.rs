@@ -23,7 +23,7 @@ use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
 };
-use session_tree::{Entry, Json, Session, SessionError};
+use session_tree::{Entry, Json, Object, Session, SessionError};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -32,6 +32,7 @@ use tokio::{
         mpsc,
     },
 };
+use tools::BackgroundState;
 
 use self::{client::RpcClient, lines::InputLine};
 use crate::{
@@ -69,7 +70,11 @@ pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
             server.input(EngineInput::SetName(name)).await.map_err(closed)?;
         }
         let ended = server.serve(questions).await;
-        server.session.end(*ended.as_ref().unwrap_or(&1)).await;
+        let stopped = server.session.end(*ended.as_ref().unwrap_or(&1)).await;
+        if let (Ok(_), Some(line)) = (&ended, stopped_event(&stopped)) {
+            // The program may be gone.
+            let _ = write(&line);
+        }
         ended
     })
 }
@@ -161,8 +166,11 @@ impl RpcServer {
     }
 
     async fn close(&mut self) -> Result<(), String> {
-        self.session.close().await;
+        let stopped = self.session.close().await;
         self.drain().map_err(|error| error.to_string())?;
+        if let Some(line) = stopped_event(&stopped) {
+            write(&line).map_err(|error| error.to_string())?;
+        }
         let unanswered: Vec<SentMessage> = self.sent.drain().map(|(_, sent)| sent).collect();
         for sent in unanswered {
             let line = failure(sent.id.as_ref(), &sent.command, "the session was closed");
@@ -278,7 +286,7 @@ impl RpcServer {
                     self.withdrawn.insert(id);
                 }
                 if let Some(sent) = message_id(entry).and_then(|id| self.sent.remove(id)) {
-                    write(&success(sent.id.as_ref(), &sent.command, None))?;
+                    write(&success(sent.id.as_ref(), &sent.command, Some(&disposition(&sent.command, false))))?;
                 }
                 self.events.entry(entry)
             }
@@ -291,7 +299,7 @@ impl RpcServer {
                     }
                     RuntimeFrame::Message { id, outcome: QueueOutcome::Queued } => {
                         if let Some(sent) = self.sent.remove(id) {
-                            write(&success(sent.id.as_ref(), &sent.command, None))?;
+                            write(&success(sent.id.as_ref(), &sent.command, Some(&disposition(&sent.command, true))))?;
                         }
                     }
                     RuntimeFrame::Refused { reason, .. } => self.refused = Some(reason.clone()),
@@ -322,6 +330,21 @@ impl RpcServer {
         }
         self.held.drain(..).try_for_each(|line| write(&line))
     }
+}
+
+/// What pi's clients are told of a message that was taken: a prompt that began a turn was `started`, everything else
+/// `queued`, also a steering message that began one, since pi's clients know no other word there.
+fn disposition(command: &str, is_queued: bool) -> String {
+    let word = if command == "prompt" && !is_queued { "started" } else { "queued" };
+    Object::new().with("disposition", word).to_text()
+}
+
+/// The event for background commands that ended with a session; nothing without one.
+fn stopped_event(stopped: &[BackgroundState]) -> Option<String> {
+    let one = |one: &BackgroundState| Object::new().with("id", one.id.as_str()).with("command", one.command.as_str());
+    let all: Vec<Json> = stopped.iter().map(one).map(Json::from).collect();
+    let event = Object::new().with("type", "background_stopped").with("processes", all);
+    (!stopped.is_empty()).then(|| event.to_text())
 }
 
 /// The id of a message of the user that has landed.

@@ -13,6 +13,7 @@ use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
 };
+use tools::BackgroundState;
 
 use crate::{
     RunError, SANDBOX, WORKERS,
@@ -20,6 +21,7 @@ use crate::{
     open::{SessionOpener, SessionOptions, other},
     person::{Person, is_at_terminal},
     place::SessionPlace,
+    rules_of,
 };
 
 /// Exit codes as a shell gives them.
@@ -64,11 +66,16 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let (id, model, mode) = (&session.id, &opener.model, opener.mode);
         let limits = opener.limits_in_words();
         let address = opener.models.address_in_words(model)?;
-        let header =
-            format!("capture: session {id}, model {model} at {address}, mode {mode}{limits}; sandbox {SANDBOX}");
+        let rules = rules_of(mode);
+        let header = format!(
+            "capture: session {id}, model {model} at {address}, mode {mode} ({rules}){limits}; sandbox {SANDBOX}"
+        );
         printing::print_error_line(&printing::safe(&header));
         let ended = print_until_signal(&session.handle, message, format, gate, is_watched).await;
-        session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
+        let stopped = session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
+        if let Some(line) = stopped_in_words(&stopped) {
+            printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
+        }
         ended.map_err(other)
     })?;
     if let Some(message) = message {
@@ -141,6 +148,23 @@ fn clock_time(at_ms: i64) -> String {
     at.strftime(if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }).to_string()
 }
 
+/// What is said of background commands that ended with this process; nothing without one.
+fn stopped_in_words(stopped: &[BackgroundState]) -> Option<String> {
+    const LETTERS: usize = 60;
+    let one = |one: &BackgroundState| {
+        let line = one.command.lines().next().unwrap_or_default();
+        let cut = if line.len() < one.command.trim_end().len() || line.chars().count() > LETTERS { "…" } else { "" };
+        format!("{} ({}{cut})", one.id, line.chars().take(LETTERS).collect::<String>())
+    };
+    let all: Vec<String> = stopped.iter().map(one).collect();
+    let were = match stopped {
+        [] => return None,
+        [_] => "was",
+        [..] => "were",
+    };
+    Some(format!("{} {were} stopped; background commands end with each `capture agent run`", all.join(", ")))
+}
+
 /// Standard output, escaped where it is a terminal.
 fn output() -> Box<dyn Write + Send> {
     let stdout = std::io::stdout();
@@ -153,5 +177,26 @@ fn content_of(prompt: String, context: Option<String>) -> Json {
     match context {
         None => Json::from(prompt),
         Some(context) => Json::from(vec![block(format!("Standard input of the command:\n{context}")), block(prompt)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn background_commands_that_end_with_the_process_are_named() {
+        let state = |id: &str, command: &str| BackgroundState {
+            id: id.to_owned(),
+            call: "1.0".to_owned(),
+            command: command.to_owned(),
+            exit: None,
+            printed_bytes: 0,
+        };
+        assert_eq!(stopped_in_words(&[]), None);
+        let one = stopped_in_words(&[state("p1", "npm run dev")]).unwrap();
+        assert_eq!(one, "p1 (npm run dev) was stopped; background commands end with each `capture agent run`");
+        let two = stopped_in_words(&[state("p1", "a\nb"), state("p2", &"x".repeat(70))]).unwrap();
+        assert!(two.starts_with(&format!("p1 (a…), p2 ({}…) were stopped; ", "x".repeat(60))), "{two}");
     }
 }

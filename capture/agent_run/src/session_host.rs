@@ -68,7 +68,8 @@ pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunEr
                 _ = interrupted.recv() => drop(session.handle.input(EngineInput::Abort).await),
             }
         };
-        session.end(code).await;
+        // Whoever watches sees it in the session's next turn.
+        let _ = session.end(code).await;
         Ok(code)
     })
 }

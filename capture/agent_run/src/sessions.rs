@@ -1,8 +1,12 @@
 //! Which session a prompt belongs to.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
 
-use session_tree::{DocumentIssue, Entry, Session, Stamp, sessions};
+use session_tree::{DocumentIssue, Entry, Session, SessionDocument, SessionHeader, Stamp, sessions};
 
 use crate::{RunError, SessionChoice, sessions_dir};
 
@@ -65,6 +69,27 @@ fn problems(session: &mut Session, stamp: Stamp) -> Result<Vec<String>, RunError
 /// Whether an entry is a message of the conversation.
 fn is_said(entry: &Entry) -> bool {
     matches!(entry.role(), Some("user" | "assistant" | "toolResult"))
+}
+
+/// The id of the session from which this one was forked, from which that one was, and so on: their requests begin alike,
+/// so they share a cache. A parent that is gone or damaged ends the line.
+pub(crate) fn root_of(header: &SessionHeader, id: &str) -> String {
+    const DEPTH: usize = 16;
+    let (mut root, mut parent) = (id.to_owned(), header.parent_session().map(PathBuf::from));
+    for _ in 0..DEPTH {
+        let Some(found) = parent.take().and_then(|path| header_of(&path)) else { break };
+        found.id().clone_into(&mut root);
+        parent = found.parent_session().map(PathBuf::from);
+    }
+    root
+}
+
+/// The header of a session's file, which is its first line.
+fn header_of(path: &Path) -> Option<SessionHeader> {
+    const LONGEST: u64 = 64 * 1024;
+    let mut line = String::new();
+    BufReader::new(File::open(path).ok()?.take(LONGEST)).read_line(&mut line).ok()?;
+    Some(SessionDocument::read(line.as_bytes()).ok()?.header)
 }
 
 /// Where the sessions of a working directory are: as pi has them, in a directory of their own.
@@ -161,6 +186,24 @@ mod tests {
             let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52)).unwrap();
             assert_eq!(said(&again), 2, "{behind:?}");
         }
+    }
+
+    #[test]
+    fn forks_share_the_cache_of_the_session_they_come_from() {
+        let (_data, path) = session("");
+        let first = Session::open(&path, "/w", stamp(50)).unwrap();
+        let id = first.tree().header().id().to_owned();
+        let leaf = first.tree().leaf_id().unwrap().to_owned();
+        let second = first.branched(&leaf, stamp(60)).unwrap();
+        let third = second.branched(&leaf, stamp(70)).unwrap();
+        for session in [&first, &second, &third] {
+            let header = session.tree().header();
+            assert_eq!(root_of(header, header.id()), id);
+        }
+        // Without its parent a fork has a cache of its own.
+        fs::remove_file(second.path()).unwrap();
+        let header = third.tree().header();
+        assert_eq!(root_of(header, header.id()), header.id());
     }
 
     #[test]

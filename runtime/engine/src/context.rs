@@ -1,8 +1,8 @@
 //! The session context: what a model has to know that is not the same in every session.
 //!
 //! It stands in a message, never in the system prompt, so that every session of one version of the program shares the
-//! prefix of its requests. It is written at the beginning of a turn, when the date or the model is another one than
-//! the last time. That what is said of the files may be a day old is intended: a prefix is never changed.
+//! prefix of its requests. It is written at the beginning of a turn, when the date, the model or the mode is another
+//! one than the last time. That what is said of the files may be a day old is intended: a prefix is never changed.
 
 use std::fmt::Write as _;
 
@@ -22,6 +22,8 @@ pub struct SessionFacts {
     pub system: String,
     /// How commands are kept from doing harm, in a sentence.
     pub sandbox: String,
+    /// Which calls are done, asked about and denied, in a sentence.
+    pub permission: String,
     /// Instructions that apply here, the most general first. Within the limit of size, and without secrets, already.
     pub instructions: Vec<InstructionFile>,
     /// The skills that can be used.
@@ -62,6 +64,9 @@ pub struct ListedSkill {
 pub(crate) struct ContextKey {
     pub(crate) date: String,
     pub(crate) model: String,
+    /// What was said of permission, which differs between the modes of one session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) permission: String,
 }
 
 /// The entry with the context.
@@ -81,6 +86,7 @@ fn text(facts: &SessionFacts, model: &str) -> String {
         ("Working directory", &facts.cwd),
         ("System", &facts.system),
         ("Sandbox", &facts.sandbox),
+        ("Permission", &facts.permission),
         ("Model", model),
     ] {
         if !value.is_empty() {

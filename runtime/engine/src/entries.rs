@@ -272,6 +272,13 @@ pub struct AnswerOrigin {
     pub request: RequestNumber,
 }
 
+/// The `details` of a remark that says which background commands do not run any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoppedNote {
+    /// Their ids.
+    pub(crate) stopped: Vec<String>,
+}
+
 /// What a result says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultOrigin {

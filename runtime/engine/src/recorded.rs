@@ -4,7 +4,7 @@
 //! session is opened. Nothing else changes it. So a process that is killed finds, after its last whole line, what the
 //! one before knew when it had written that line.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use session_tree::{Entry, EntryBody, Json, Object, Tree};
 
@@ -13,7 +13,7 @@ use crate::{
     context::ContextKey,
     entries::{
         AnswerOrigin, Asked, BudgetSet, CONTEXT_TYPE, Decided, Frozen, ModeSet, NOTE_TYPE, OWN_KEY, PauseRecord,
-        QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, TaskEnded, from_json,
+        QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, StoppedNote, TaskEnded, from_json,
     },
     guard::LoopGuard,
     ids::{CallId, RequestNumber, call_key},
@@ -44,6 +44,8 @@ pub struct RecordedSession {
     pub(crate) queue: VecDeque<QueuedMessage>,
     pub(crate) paused: Option<PauseReason>,
     pub(crate) guard: LoopGuard,
+    /// Commands in the background that nobody has seen end: their ids and command lines.
+    pub(crate) background: BTreeMap<String, String>,
     /// What the ids of all calls are told apart by.
     pub(crate) call_keys: BTreeSet<String>,
 }
@@ -270,16 +272,33 @@ impl RecordedSession {
     fn apply_result(&mut self, message: &Object) {
         let id = message.text("toolCallId").unwrap_or_default();
         if let Some(at) = self.calls.iter().position(|call| call.model_id == id) {
-            self.calls.remove(at);
+            let call = self.calls.remove(at);
+            self.apply_background(&call, message);
         }
         if let Some(identity) = message.get(OWN_KEY).and_then(from_json::<ResultOrigin>).and_then(|o| o.identity) {
             self.guard.push(&identity);
         }
     }
 
+    /// Takes in which commands run in the background: the details of a result name one that does, and those of a look
+    /// at one that has ended say how.
+    fn apply_background(&mut self, call: &RecordedCall, result: &Object) {
+        let Some(details) = result.get("details").and_then(Json::as_object) else { return };
+        if let Some(id) = details.text("background") {
+            if let Some(command) = call.arguments.text("command") {
+                self.background.insert(id.to_owned(), command.to_owned());
+            }
+        } else if let (Some(id), Some(_)) = (call.arguments.text("id"), details.get("exit")) {
+            self.background.remove(id);
+        }
+    }
+
     fn apply_injected(&mut self, entry: &Entry) {
         let EntryBody::CustomMessage(injected) = entry.body() else { return };
         match injected.custom_type() {
+            Some(NOTE_TYPE) if entry.fields().get("details").and_then(from_json::<StoppedNote>).is_some() => {
+                self.background.clear();
+            }
             Some(CONTEXT_TYPE) => {
                 self.context = entry.fields().get("details").and_then(from_json);
             }

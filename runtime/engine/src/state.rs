@@ -73,6 +73,8 @@ pub(crate) struct Live {
     pub(crate) pause: Option<PauseReason>,
     /// How often the same was looked for in vain, and how long the next request waits for it, in milliseconds.
     pub(crate) slow: Option<(usize, u64)>,
+    /// Whether the commands in the background are those of a process that is gone.
+    pub(crate) background_is_lost: bool,
     /// How many of the shares of the context have been told.
     pub(crate) context_told: usize,
     /// Whether queued messages wait for a person, not for the end of the turn.
@@ -236,6 +238,7 @@ impl EngineState {
             ending: Ending::new(TurnOutcome::Interrupted, None),
             pause: None,
             slow: None,
+            background_is_lost: true,
             context_told: 0,
             is_held: !recorded.queue.is_empty(),
             requests: recorded.requests,

@@ -9,13 +9,15 @@ use crate::{
     calls::{CallBatch, error},
     context::{self, ContextKey},
     effect::{CallRun, Effect, RuntimeFrame},
-    entries::{Frozen, NOTE_TYPE, OWN_KEY, RuntimeEntry, Sent, TaskEnded, to_json},
+    entries::{Frozen, NOTE_TYPE, OWN_KEY, RuntimeEntry, Sent, StoppedNote, TaskEnded, to_json},
     input::{CallOutput, QueueKind, TurnOutcome, UserMessage},
     machine::EngineStep,
     recorded::{RecordedCall, RecordedStage, content_of},
     state::{Activity, Ending, Then, TurnClock},
 };
 
+/// Longest beginning of a background command that the model is reminded of, in characters.
+const STOPPED_COMMAND: usize = 200;
 /// What the model is told after an answer without text and calls.
 const NUDGE: &str = "Your last answer was empty. Go on with the task, or say that it is done.";
 
@@ -74,7 +76,7 @@ impl EngineStep<'_> {
             return false;
         }
         if turn.is_empty {
-            self.append_note(NUDGE);
+            self.append_note(NUDGE, None);
             return false;
         }
         if let Some((times, ms)) = self.state.live.slow.take() {
@@ -135,6 +137,9 @@ impl EngineStep<'_> {
         for entry in self.settings() {
             self.append(entry, false, Then::Nothing);
         }
+        if std::mem::replace(&mut self.state.live.background_is_lost, false) {
+            self.tell_stopped();
+        }
         self.append_user(&message);
         self.out.push(Effect::Tell(RuntimeFrame::TurnStarted));
     }
@@ -168,7 +173,8 @@ impl EngineStep<'_> {
             entries.push(NewEntry::ThinkingLevelChange(model.thinking.clone()));
         }
         let facts = &self.state.live.facts;
-        let key = ContextKey { date: facts.date.clone(), model: model.id.clone() };
+        let permission = facts.permission.clone();
+        let key = ContextKey { date: facts.date.clone(), model: model.id.clone(), permission };
         if recorded.context.as_ref() != Some(&key) {
             entries.push(context::entry(facts, &key));
         }
@@ -185,12 +191,32 @@ impl EngineStep<'_> {
         self.append(NewEntry::Message(entry), false, Then::Landed(message.id.clone()));
     }
 
-    fn append_note(&mut self, text: &str) {
+    /// Tells the model which background commands ended with the process before.
+    fn tell_stopped(&mut self) {
+        let lost = &self.state.recorded.background;
+        if lost.is_empty() {
+            return;
+        }
+        let command = |(id, command): (&String, &String)| {
+            let start: String = command.chars().take(STOPPED_COMMAND).collect();
+            format!("{id} (`{start}`)")
+        };
+        let all: Vec<String> = lost.iter().map(command).collect();
+        let stopped = StoppedNote { stopped: lost.keys().cloned().collect() };
+        let text = format!(
+            "[The agent's process was started anew, and background commands ended with the one before: {}. Start again \
+             what is still needed.]",
+            all.join(", ")
+        );
+        self.append_note(&text, Some(to_json(&stopped)));
+    }
+
+    fn append_note(&mut self, text: &str, details: Option<Json>) {
         let entry = NewEntry::CustomMessage {
             custom_type: NOTE_TYPE.to_owned(),
             content: Json::from(text),
             display: false,
-            details: None,
+            details,
         };
         self.append(entry, false, Then::Nothing);
     }

@@ -37,6 +37,6 @@ pub use prefix::Prefix;
 pub use request::EncodedRequest;
 pub use secret::Secret;
 pub use sse::{SseError, SseEvent, SseReader};
-pub use target::{Api, ChatOptions, Target, TargetError, Thinking};
+pub use target::{Api, ChatOptions, REQUIRED_OUTPUT_TOKENS, Target, TargetError, Thinking};
 pub use transcript::{BlockHash, BlockKind, ChainBlock, Transcript};
 pub use usage::{CostUnits, Usage};

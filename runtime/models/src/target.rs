@@ -73,6 +73,9 @@ impl Default for ChatOptions {
     }
 }
 
+/// Most tokens of an answer where the API wants a number and none is set. All Claude models since 3.7 take it.
+pub const REQUIRED_OUTPUT_TOKENS: u64 = 32_000;
+
 /// A model of a provider, and the settings that hold for a session with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -84,8 +87,9 @@ pub struct Target {
     pub model: String,
     /// Whether it takes images. If not, a note stands for each.
     pub images: bool,
-    /// Most tokens of an answer.
-    pub max_output_tokens: u64,
+    /// Most tokens of an answer, thinking included. Without it the request says nothing about it, and the vendor's own
+    /// limit holds; Messages wants the field, and gets [`REQUIRED_OUTPUT_TOKENS`].
+    pub max_output_tokens: Option<u64>,
     /// How much it is to think.
     pub thinking: Thinking,
     /// Settings of Chat Completions; other APIs ignore them.
@@ -114,13 +118,13 @@ pub enum TargetError {
 impl Target {
     /// A target with the defaults: images, no word about thinking.
     #[must_use]
-    pub fn new(api: Api, provider: &str, model: &str, max_output_tokens: u64) -> Self {
+    pub fn new(api: Api, provider: &str, model: &str, max_output_tokens: impl Into<Option<u64>>) -> Self {
         Self {
             api,
             provider: provider.to_owned(),
             model: model.to_owned(),
             images: true,
-            max_output_tokens,
+            max_output_tokens: max_output_tokens.into(),
             thinking: Thinking::Default,
             chat: ChatOptions::default(),
         }
@@ -131,15 +135,16 @@ impl Target {
     /// # Errors
     /// The first setting that is wrong.
     pub fn check(&self) -> Result<(), TargetError> {
-        if self.max_output_tokens == 0 {
+        if self.max_output_tokens == Some(0) {
             return Err(TargetError::NoOutput);
         }
+        let max = self.max_output_tokens.unwrap_or(REQUIRED_OUTPUT_TOKENS);
         match (&self.thinking, self.api) {
             (Thinking::Budget(_), Api::Responses | Api::Chat) => Err(TargetError::NoBudget(self.api)),
             // https://platform.claude.com/docs/en/build-with-claude/extended-thinking: budget_tokens is at least 1,024
             // and below max_tokens.
-            (Thinking::Budget(budget), Api::Anthropic) if *budget < 1024 || *budget >= self.max_output_tokens => {
-                Err(TargetError::Budget { budget: *budget, max: self.max_output_tokens })
+            (Thinking::Budget(budget), Api::Anthropic) if *budget < 1024 || *budget >= max => {
+                Err(TargetError::Budget { budget: *budget, max })
             }
             _ => Ok(()),
         }

@@ -28,7 +28,7 @@ pub struct BashArguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
     /// Return at once and leave the command running; read and stop it with `process`. A background command has no time
-    /// limit and ends with the session.
+    /// limit. It ends with the agent's process: after this turn where a command runs one prompt, else with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }

@@ -14,6 +14,7 @@ use std::{
 use crate::{
     arguments::{BashArguments, ProcessAction, ProcessArguments},
     cancel::Cancel,
+    environment::{Withheld, missed},
     limits,
     output::{Kept, Window},
     result::{Exit, OutputFile, ToolResult},
@@ -21,12 +22,16 @@ use crate::{
     text,
 };
 
+/// How many variables are named that a command may have missed.
+const NAMED_VARIABLES: usize = 3;
 /// Most commands that are remembered when they have ended.
 const REMEMBERED: usize = 32;
 
 /// The commands of a session.
 pub(crate) struct Commands {
     shell: CommandRunner,
+    /// Variables that the commands do not get.
+    withheld: Vec<Withheld>,
     outputs: PathBuf,
     background: Mutex<Vec<Arc<Background>>>,
     next: AtomicU64,
@@ -70,8 +75,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Commands {
-    pub(crate) const fn new(shell: CommandRunner, outputs: PathBuf) -> Self {
-        Self { shell, outputs, background: Mutex::new(Vec::new()), next: AtomicU64::new(1) }
+    pub(crate) const fn new(shell: CommandRunner, withheld: Vec<Withheld>, outputs: PathBuf) -> Self {
+        Self { shell, withheld, outputs, background: Mutex::new(Vec::new()), next: AtomicU64::new(1) }
     }
 
     pub(crate) fn bash(&self, call: &str, arguments: &BashArguments, cancel: &Cancel) -> ToolResult {
@@ -94,10 +99,19 @@ impl Commands {
         let (mut said, removed) = window.shown(kept.path());
         let mut result = match ended {
             Ok(ended) => {
+                let missed = match ended.exit {
+                    Exit::Code(1..) => missed(&self.withheld, &arguments.command, &said),
+                    Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => Vec::new(),
+                };
                 said = with_end(said, &ended, limit_s);
+                let notes: Vec<String> = missed.iter().take(NAMED_VARIABLES).map(|one| not_passed(one)).collect();
+                for note in &notes {
+                    write!(said, "\n[{note}]").ok();
+                }
                 let mut result = ToolResult::text(said);
                 result.is_error = ended.exit != Exit::Code(0);
                 result.details.exit = Some(ended.exit);
+                result.details.notes = notes;
                 result
             }
             Err(why) => ToolResult::error(format!("{said}\n[{why}]")),
@@ -265,6 +279,16 @@ impl Background {
             result.details.exit = Some(ended.exit);
         }
         result
+    }
+}
+
+/// What is said of a variable that a command may have missed.
+fn not_passed(variable: &Withheld) -> String {
+    let name = &variable.name;
+    if variable.can_be_named {
+        format!("commands do not get {name}, which is set; agent.pass = [\"{name}\"] in the configuration passes it")
+    } else {
+        format!("commands do not get {name}, which is set and cannot be passed because its name is that of a secret")
     }
 }
 

@@ -85,6 +85,47 @@ pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec
     all
 }
 
+/// A variable of this process that commands do not get, and whether it can be passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Withheld {
+    pub(crate) name: String,
+    pub(crate) can_be_named: bool,
+}
+
+/// What commands miss of this environment, names only. Ours are no business of theirs.
+pub(crate) fn withheld(own: &[(OsString, OsString)], more: &[String]) -> Vec<Withheld> {
+    let passed = for_commands(own, more);
+    let of = |(name, value): &(OsString, OsString)| {
+        let is_missing = !value.is_empty() && passed.iter().all(|(other, _)| other != name);
+        let name = name.to_str().filter(|name| is_missing && is_name(name) && !name.starts_with("CAPTURE_"))?;
+        Some(Withheld { name: name.to_owned(), can_be_named: !is_secret(name) })
+    };
+    own.iter().filter_map(of).collect()
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() >= 3 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// What commands print that miss a variable without naming it, and the variables.
+const SYMPTOMS: [(&str, &[&str]); 4] = [
+    ("(publickey", &["SSH_AUTH_SOCK"]),
+    ("authentication agent", &["SSH_AUTH_SOCK"]),
+    ("Could not resolve host", &["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"]),
+    ("docker.sock", &["DOCKER_HOST"]),
+];
+
+/// The variables that a command that failed may have missed: it or what it printed names them.
+pub(crate) fn missed<'a>(withheld: &'a [Withheld], command: &str, printed: &str) -> Vec<&'a Withheld> {
+    let is_in = |text: &str, name: &str| {
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+        text.match_indices(name)
+            .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next()))
+    };
+    let shows = |name: &str| SYMPTOMS.iter().any(|(text, names)| names.contains(&name) && printed.contains(text));
+    withheld.iter().filter(|one| is_in(printed, &one.name) || is_in(command, &one.name) || shows(&one.name)).collect()
+}
+
 /// A value without the users and passwords of the addresses in it; nothing if it has a password that cannot be taken
 /// out. An address without its user is still that of the place that was meant: without the variable, Go would ask a
 /// public proxy for private modules.
@@ -154,6 +195,35 @@ mod tests {
         );
         assert!(for_commands(&own, &[]).contains(&("TERM".into(), "dumb".into())));
         assert!(PASSED.iter().all(|name| !is_secret(name)));
+    }
+
+    #[test]
+    fn what_a_command_misses_is_named_and_nothing_else() {
+        let own: Vec<(OsString, OsString)> = [
+            ("PATH", "/bin"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("DATABASE_URL", "postgres://me:hunter2@db/x"),
+            ("GITHUB_TOKEN", "t"),
+            ("HTTPS_PROXY", "http://p:3128"),
+            ("CAPTURE_DATA_DIR", "/d"),
+            ("EMPTY_ONE", ""),
+            ("TERM", "xterm"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+        let all = withheld(&own, &[]);
+        let names = |command: &str, printed: &str| -> Vec<(String, bool)> {
+            missed(&all, command, printed).into_iter().map(|one| (one.name.clone(), one.can_be_named)).collect()
+        };
+        let one = |name: &str, can_be_named| vec![(name.to_owned(), can_be_named)];
+        assert_eq!(names("./migrate", "KeyError: 'DATABASE_URL'"), one("DATABASE_URL", true));
+        assert_eq!(names("psql \"$DATABASE_URL\"", "connection refused"), one("DATABASE_URL", true));
+        assert_eq!(names("gh pr list", "set the GITHUB_TOKEN environment variable"), one("GITHUB_TOKEN", false));
+        assert_eq!(names("git push", "git@h: Permission denied (publickey)."), one("SSH_AUTH_SOCK", true));
+        assert_eq!(names("curl x", "curl: (6) Could not resolve host: x"), one("HTTPS_PROXY", true));
+        assert_eq!(names("make", "MY_DATABASE_URL2 and DATABASE_URLS, PATH, CAPTURE_DATA_DIR, EMPTY_ONE, TERM"), []);
+        // What is passed on is not missed.
+        assert!(withheld(&own, &["DATABASE_URL".to_owned()]).iter().all(|one| one.name != "DATABASE_URL"));
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub struct Details {
     /// The change as a unified diff, for people. Secrets are masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// What the person should know who watches, in sentences: variables that a command may have missed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether the text comes from outside and may be written to mislead a model: fetched pages, files outside the
     /// workspace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -83,7 +83,11 @@ impl Tools {
         };
         Ok(Self {
             files: Files::new(workspace),
-            commands: Commands::new(shell, settings.outputs.clone()),
+            commands: Commands::new(
+                shell,
+                environment::withheld(&settings.environment, &settings.pass),
+                settings.outputs.clone(),
+            ),
             fetcher: Fetcher { allowed: allowed.into(), lookup: settings.lookup },
             outputs: settings.outputs,
         })

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
 use agent_settings::{ModelName, ThinkingLevel};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
 use session_tree::{Json, Object, Session, Tree};
 
@@ -122,6 +123,7 @@ impl RpcServer {
         message: String,
         images: &[RpcImage],
     ) -> Result<(), String> {
+        check_images(images)?;
         self.session.refresh(&self.opener).await;
         let message = UserMessage {
             id: format!("{:032x}", self.opener.clock.random()),
@@ -353,6 +355,22 @@ fn not_cancelled() -> Object {
 /// The mode that there is.
 fn only(mode: &str, there_is: &str) -> CommandAnswer {
     if mode == there_is { Ok(None) } else { Err(format!("only the mode `{there_is}` is available, got `{mode}`")) }
+}
+
+/// Whether vendors would take the images: one that they refuse stays in the session, and every later request with it.
+fn check_images(images: &[RpcImage]) -> Result<(), String> {
+    const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    for (at, image) in images.iter().enumerate() {
+        if !KINDS.contains(&image.mime_type.as_str()) {
+            return Err(format!("images[{at}].mimeType: expected {}, got `{}`", KINDS.join(", "), image.mime_type));
+        }
+        match STANDARD.decode(&image.data) {
+            Ok(bytes) if bytes.is_empty() => return Err(format!("images[{at}].data: the image is empty")),
+            Ok(_) => {}
+            Err(error) => return Err(format!("images[{at}].data: not base64: {error}")),
+        }
+    }
+    Ok(())
 }
 
 /// A text, with images beside it.

@@ -9,7 +9,7 @@ use api::{
     runs::RunState,
     sessions::{ActiveFilter, SessionsQuery},
 };
-use events::{Reason, State};
+use events::{Provider, Reason, State};
 use projections::Session;
 
 use super::{Context, Failed, find, print_line, run as runner, style};
@@ -87,8 +87,15 @@ fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
     }
     let words =
         session.provider_session_id.as_deref().and_then(|own| agent?.resume_words(own, session.model.as_deref()));
-    let mut words = words
-        .ok_or_else(|| Failed::Refused(format!("{} has no command that resumes session {id}", session.provider)))?;
+    let mut words = words.ok_or_else(|| {
+        Failed::Refused(if session.provider == Provider::Capture {
+            format!(
+                "the agent works on one prompt at a time; `capture agent run --session {id} PROMPT` goes on with it"
+            )
+        } else {
+            format!("{} has no command that resumes session {id}", session.provider)
+        })
+    })?;
     if let (Some(program), Some(first)) = (program_of(session), words.first_mut()) {
         program.clone_into(first);
     }

@@ -190,7 +190,10 @@ impl<'a> PrintProgress<'a> {
         let tool = result.text("toolName").unwrap_or_default();
         // A command says at the end why it failed.
         let why = if tool == "bash" { last_line(&text) } else { first_line(&text) };
-        self.line(&format!("  {tool}: {why}"))
+        self.line(&format!("  {tool}: {why}"))?;
+        let details = result.get("details").and_then(Json::as_object);
+        let notes = details.and_then(|details| details.get("notes")).and_then(Json::as_array).unwrap_or_default();
+        notes.iter().filter_map(Json::as_str).try_for_each(|note| self.line(&format!("  {note}")))
     }
 }
 
@@ -269,10 +272,10 @@ mod tests {
             tell(SessionUpdate::Frame(Arc::new(RuntimeFrame::CallStarted { call, tool: "read".to_owned() })));
         }
         let failed = r#"{"type":"message","id":"e","parentId":null,"message":{"role":"toolResult","toolName":"bash",
-            "content":[{"type":"text","text":"no such file"}],"isError":true}}"#;
+            "content":[{"type":"text","text":"no such file"}],"isError":true,"details":{"notes":["it misses X"]}}}"#;
         tell(SessionUpdate::Entry(Arc::new(Entry::read(object(failed)))));
         tell(block(r#"{"type":"text","text":"The answer."}"#));
-        let told = "I look.\n· read a.rs\n· bash one …\n  bash: no such file\n";
+        let told = "I look.\n· read a.rs\n· bash one …\n  bash: no such file\n  it misses X\n";
         assert_eq!(String::from_utf8(out).unwrap(), told);
     }
 

@@ -469,3 +469,49 @@ fn a_context_that_fills_is_said_once_for_each_share() {
     let error = ended.error.unwrap();
     assert!(error.contains("213,452 of 200,000 tokens") && error.contains("new session"), "{error}");
 }
+
+#[test]
+fn the_model_learns_which_background_commands_ended_with_the_process() {
+    let background = |world: &mut World, id: &str, details: session_tree::Object| {
+        let arguments = session_tree::Object::new().with("command", format!("serve {id}")).with("id", id);
+        let call = session_tree::Object::new().with("type", "toolCall").with("id", "c").with("name", "bash");
+        world.answer([AnswerEvent::Block(call.with("arguments", arguments)), AnswerEvent::Ended(AnswerEnd::ToolUse)]);
+        world.inspect_all();
+        world.decide_all(&allow());
+        for run in std::mem::take(&mut world.running) {
+            let result = CallOutput { details: Some(details.clone()), ..text_result("it runs") };
+            world.give(EngineInput::Returned { call: run.call, result });
+        }
+    };
+    let running = |id: &str| session_tree::Object::new().with("background", id);
+    let notes = |world: &World| -> Vec<String> {
+        let sent = wire::outline(world.tree()).messages;
+        let texts = sent.iter().map(|message| message.message.to_text());
+        texts.filter(|text| text.contains("started anew")).collect()
+    };
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    background(&mut world, "p1", running("p1"));
+    background(&mut world, "p2", running("p2"));
+    background(&mut world, "p3", running("p3"));
+    // One was seen to end.
+    background(
+        &mut world,
+        "p2",
+        session_tree::Object::new().with("exit", session_tree::Object::new().with("code", 0_u64)),
+    );
+    world.say("they run");
+    world.prompt("p2", "still?");
+    world.say("yes");
+    assert!(notes(&world).is_empty(), "the process is still the same");
+    for _ in 0..2 {
+        world.crash(None);
+        world.pump();
+        world.prompt("p3", "go on");
+        world.say("ok");
+        let told = notes(&world);
+        assert_eq!(told.len(), 1, "once: {told:?}");
+        assert!(told[0].contains("p1 (`serve p1`), p3 (`serve p3`)") && !told[0].contains("p2 ("), "{told:?}");
+    }
+    world.check_prefixes();
+}

@@ -526,3 +526,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn without_a_limit_the_request_names_none_unless_the_api_wants_one() {
+    for (api, wanted) in [
+        (Api::Anthropic, Some(r#""max_tokens":32000"#)),
+        (Api::Responses, None),
+        (Api::Chat, None),
+        (Api::Gemini, None),
+    ] {
+        let target = Target::new(api, "p", "unknown-model", None);
+        target.check().unwrap();
+        let mut transcript = Transcript::new(target, &Prefix::default()).unwrap();
+        transcript.push(&Object::new().with("role", "user").with("content", "hello"));
+        let body = transcript.request(None, &[]).unwrap().body.to_vec().unwrap();
+        let body = String::from_utf8(body).unwrap();
+        let parsed: serde_json::Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+        assert!(parsed.is_object());
+        match wanted {
+            Some(wanted) => assert!(body.contains(wanted), "{body}"),
+            None => assert!(!body.to_lowercase().contains("max"), "{body}"),
+        }
+    }
+}

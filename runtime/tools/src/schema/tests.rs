@@ -9,8 +9,9 @@ const DESCRIPTIONS: [&str; 13] = [
      workspace. The person may not be there; then nobody answers.",
     "Run a command line with bash in the working directory of the session. Each call is a new shell: a changed directory or \
      variable is not there in the next one. Standard input is empty. Output beyond 30 KiB is cut in the middle and kept in a \
-     file. The call ends when the shell ends; processes it leaves behind are ended, unless `background` is set. Prefer read, \
-     grep and glob over cat, grep and find.",
+     file. The call ends when the shell ends; processes it leaves behind are ended, unless `background` is set. Commands get \
+     only a list of the user's variables: no keys and tokens, no proxy, no ssh agent, unless the user set agent.pass. Prefer \
+     read, grep and glob over cat, grep and find.",
     "Replace text in a file. `old` must occur exactly once in the file, or the edit is refused and the nearest region is \
      shown. Line ends, blanks at the end of lines, one constant difference of indentation, and typographic quotes may differ \
      from the file; lines that stay keep the bytes of the file. Read the file first.",
@@ -21,7 +22,8 @@ const DESCRIPTIONS: [&str; 13] = [
     "Search files with a regular expression, line by line. Ignored, hidden and binary files and files over 10 MiB are left \
      out. Returns at most 250 matches and 30 KiB.",
     "Use tools of MCP servers: find them, see what arguments one takes, and call it.",
-    "Look after commands that `bash` left running in the background.",
+    "Look after commands that `bash` left running in the background. They end with the agent's process, which may be at the \
+     end of this turn; the next one says which were stopped.",
     "Read a text file with line numbers, at most 2000 lines and 50 KiB at once, or look at an image. Lines of more than 2000 \
      characters are cut. Secrets are masked as [redacted:KIND]; leave such places as they are.",
     "See what the tasks of this session changed in files. Undoing is up to the person.",

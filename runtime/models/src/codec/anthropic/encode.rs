@@ -4,6 +4,7 @@ use crate::{
     BlockKind, Prefix, Target, Thinking,
     codec::{PendingCall, Wire, plain_id, wire::JsonText},
     message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, joined},
+    target::REQUIRED_OUTPUT_TOKENS,
 };
 
 const USER: &str = r#"{"role":"user","content":["#;
@@ -47,7 +48,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
 }
 
 pub(crate) fn tail(target: &Target) -> String {
-    format!(r#"],"max_tokens":{},"stream":true}}"#, target.max_output_tokens)
+    format!(r#"],"max_tokens":{},"stream":true}}"#, target.max_output_tokens.unwrap_or(REQUIRED_OUTPUT_TOKENS))
 }
 
 pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {

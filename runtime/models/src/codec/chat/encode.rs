@@ -47,7 +47,8 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
 
 pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     let limit = if target.chat.old_max_tokens { "max_tokens" } else { "max_completion_tokens" };
-    let text = JsonText::new().raw(&format!(r#"],"{limit}":{}"#, target.max_output_tokens));
+    let limit = target.max_output_tokens.map(|max| format!(r#","{limit}":{max}"#));
+    let text = JsonText::new().raw("]").raw(&limit.unwrap_or_default());
     let key = cache_key.filter(|_| target.chat.cache_key).map(|key| plain_id(key, KEY_LETTERS));
     let text = text.maybe(r#","prompt_cache_key":"#, key.as_deref());
     text.raw(r#","stream":true,"stream_options":{"include_usage":true}}"#).done()

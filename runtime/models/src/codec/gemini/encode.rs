@@ -15,20 +15,20 @@ const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 const ID_LETTERS: usize = 64;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
-    let text =
-        JsonText::new().raw(&format!(r#"{{"generationConfig":{{"maxOutputTokens":{}"#, target.max_output_tokens));
-    let text = match &target.thinking {
-        Thinking::Default | Thinking::Absent => text,
-        Thinking::Off => text.raw(r#","thinkingConfig":{"thinkingBudget":0}"#),
+    let max = target.max_output_tokens.map(|max| format!(r#""maxOutputTokens":{max}"#));
+    let thinking = match &target.thinking {
+        Thinking::Default | Thinking::Absent => None,
+        Thinking::Off => Some(r#""thinkingConfig":{"thinkingBudget":0}"#.to_owned()),
         Thinking::Budget(tokens) => {
-            text.raw(&format!(r#","thinkingConfig":{{"includeThoughts":true,"thinkingBudget":{tokens}}}"#))
+            Some(format!(r#""thinkingConfig":{{"includeThoughts":true,"thinkingBudget":{tokens}}}"#))
         }
         Thinking::Effort(effort) => {
-            let text = text.raw(r#","thinkingConfig":{"includeThoughts":true,"thinkingLevel":"#);
-            text.string(&effort.to_uppercase()).raw("}")
+            let text = JsonText::new().raw(r#""thinkingConfig":{"includeThoughts":true,"thinkingLevel":"#);
+            Some(text.string(&effort.to_uppercase()).raw("}").done())
         }
     };
-    wire.raw(&text.raw("}").done());
+    let settings: Vec<String> = max.into_iter().chain(thinking).collect();
+    wire.raw(&format!(r#"{{"generationConfig":{{{}}}"#, settings.join(",")));
     wire.end_block(BlockKind::Settings, None);
     let tools: Vec<String> = prefix
         .each_tool()

@@ -47,8 +47,8 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
 }
 
 pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
-    let max = target.max_output_tokens.max(MIN_OUTPUT_TOKENS);
-    let text = JsonText::new().raw(&format!(r#"],"max_output_tokens":{max}"#));
+    let max = target.max_output_tokens.map(|max| format!(r#","max_output_tokens":{}"#, max.max(MIN_OUTPUT_TOKENS)));
+    let text = JsonText::new().raw("]").raw(&max.unwrap_or_default());
     let key = cache_key.map(|key| plain_id(key, ID_LETTERS));
     let text = text.maybe(r#","prompt_cache_key":"#, key.as_deref());
     let text = match target.thinking {
