@@ -177,9 +177,10 @@ fn complain(path: &Path, issues: &[DocumentIssue]) {
 pub(super) fn failed(error: SessionError) -> anyhow::Error {
     let text = error.to_string();
     let failed = match error {
-        SessionError::Refused { .. } | SessionError::Locked { .. } | SessionError::Changed { .. } => {
-            Failed::Refused(text)
-        }
+        SessionError::Refused { .. }
+        | SessionError::Locked { .. }
+        | SessionError::Changed { .. }
+        | SessionError::Gone { .. } => Failed::Refused(text),
         SessionError::Tree(TreeError::NotFound(_)) => Failed::NotFound(text),
         SessionError::Tree(
             TreeError::NotOnPath(_) | TreeError::NotEditable(_) | TreeError::NoContent | TreeError::NotAUserMessage(_),
