@@ -5,6 +5,8 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** A folder with another bundle than the program's: the page is tried without compiling the program. */
+const BUNDLE = process.env.CAPTURE_WEB_DIST;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 /** Starts the browser. */
@@ -23,6 +25,7 @@ export class Visitor {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...(phone ? PHONE : {}), ...options });
     const visitor = new Visitor(world, context, []);
     context.setDefaultTimeout(15_000);
+    if (BUNDLE !== undefined) await context.route(/\/assets\/app\.(js|css)(\?|$)/, (route) => route.fulfill({ path: `${BUNDLE}${new URL(route.request().url()).pathname.replace("/assets", "")}` }));
     context.on("page", (page) => visitor.watch(page));
     return visitor;
   }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { check } from "./axe.mjs";
 import { Visitor } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
@@ -100,6 +101,161 @@ test("a view takes the size visibly, one at a time, and gives it back", async ()
   await page.getByRole("button", { name: "Take the size" }).waitFor();
   await second.getByRole("button", { name: "Take the size" }).click();
   await second.getByRole("button", { name: "Give the size back" }).waitFor();
+  // Whoever types goes on typing: the button does not keep the keys.
+  await second.getByRole("button", { name: "Give the size back" }).click();
+  await second.getByRole("button", { name: "Type", exact: true }).click();
+  for (const [name, then] of [["Take the size", "Give the size back"], ["Give the size back", "Take the size"], ["Larger text", "Fit"]]) {
+    await second.getByRole("button", { name }).click();
+    await second.keyboard.type(`echo after-${name.split(" ")[0]}-$((1+1))\n`);
+    await screen(second).getByText(`after-${name.split(" ")[0]}-2`, { exact: true }).waitFor();
+    await second.getByRole("button", { name: then }).waitFor();
+  }
   await visitor.close();
   await other.close();
+});
+
+/** The least contrast between a character and what is behind it, and whose it is. */
+const contrastOf = (page) =>
+  page.evaluate(() => {
+    const luminance = (colour) => {
+      const part = (value) => ((value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+      return 0.2126 * part(colour[0]) + 0.7152 * part(colour[1]) + 0.0722 * part(colour[2]);
+    };
+    const rgb = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
+    const walker = document.createTreeWalker(document.querySelector(".terminal-screen"), NodeFilter.SHOW_TEXT);
+    let least = { ratio: 21, text: "", characters: 0 };
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+      if (node.data.trim() === "") continue;
+      let element = node.parentElement;
+      const front = rgb(getComputedStyle(element).color);
+      let back = null;
+      for (; element !== null && back === null; element = element.parentElement) {
+        const colour = rgb(getComputedStyle(element).backgroundColor);
+        if (colour.length === 3 || colour[3] > 0.5) back = colour;
+      }
+      const [a, b] = [luminance(front), luminance(back ?? [255, 255, 255])];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      least = ratio < least.ratio ? { ...least, ratio, text: node.data.trim() } : least;
+      least.characters += node.data.trim().length;
+    }
+    return least;
+  });
+
+/** Every colour of the palette and some of the others, as front and as back, dim and inverse. */
+const COLOURS = "for m in '' '2;' '7;' '2;7;'; do for c in $(seq 0 7); do printf \"\\033[$m$((30+c))mab\\033[0m\\033[$m$((90+c))mcd\\033[0m\\033[$m$((40+c))mef\\033[0m\\033[$m$((100+c))mgh\\033[0m\\033[$m\\063\\070;5;$((16+c*30))mij\\033[0m\\033[${m}48;2;$((c*36));$((c*30));90mkl\\033[0m\"; done; echo; done";
+
+test("every character of a terminal can be read, in the light theme and in the dark one", async () => {
+  const { id } = await run("colours");
+  await world.api(`/api/v1/runs/${id}/input`, { text: `clear; ${COLOURS}; echo drawn\n` });
+  for (const colorScheme of ["light", "dark"]) {
+    const visitor = await Visitor.paired(browser, world, "control", { colorScheme });
+    const page = await visitor.open(`/terminal/${id}`);
+    await screen(page).getByText("drawn", { exact: true }).waitFor();
+    const { ratio, text, characters } = await contrastOf(page);
+    assert.ok(ratio >= 4.5 && characters > 300, `${colorScheme}: ${text} has ${ratio}, of ${characters}`);
+    await check(page, `terminal, ${colorScheme}`);
+    await visitor.close();
+  }
+});
+
+/** Where the cursor is in the pane: in view, or how far from it, px. */
+const cursorIn = (page) =>
+  page.evaluate(() => {
+    const pane = document.querySelector(".terminal-pane").getBoundingClientRect();
+    const cursor = document.querySelector(".terminal-pane .cursor").getBoundingClientRect();
+    return cursor.top >= pane.top && cursor.bottom <= pane.bottom ? "in view" : `${cursor.top} in ${pane.top}–${pane.bottom}`;
+  });
+
+test("the cursor stays in view until somebody scrolls up, and there is a way back", async () => {
+  const { id } = await run("follow");
+  const visitor = await Visitor.paired(browser, world, "control", { viewport: { width: 1280, height: 420 } });
+  const page = await visitor.open(`/terminal/${id}`);
+  await page.getByText(/80×24/).waitFor();
+  await page.getByRole("button", { name: "Type", exact: true }).click();
+  await page.keyboard.type("seq 1 300\n");
+  await screen(page).getByText("300", { exact: true }).waitFor();
+  await eventually("the cursor is in view", async () => (await cursorIn(page)) === "in view");
+  await page.getByRole("button", { name: "Show earlier lines" }).click();
+  // The lines just before those that were seen, not the oldest.
+  await eventually("the lines before are in view", async () => {
+    const seen = await page.evaluate(() => {
+      const pane = document.querySelector(".terminal-pane").getBoundingClientRect();
+      return [...document.querySelectorAll(".terminal-line")].filter((line) => line.getBoundingClientRect().top >= pane.top && line.getBoundingClientRect().bottom <= pane.bottom).map((line) => Number(line.textContent.trim()));
+    });
+    return seen.length > 5 && seen[0] > 230 && seen.at(-1) < 285;
+  });
+  const top = () => page.evaluate(() => document.querySelector(".terminal-pane").scrollTop);
+  const before = await top();
+  await world.api(`/api/v1/runs/${id}/input`, { text: "echo more\n" });
+  await screen(page).getByText("more", { exact: true }).waitFor();
+  assert.equal(await top(), before, "output does not move what is read");
+  await page.getByRole("button", { name: "Latest" }).click();
+  await eventually("the cursor is in view again", async () => (await cursorIn(page)) === "in view");
+  await page.getByRole("button", { name: "Latest" }).waitFor({ state: "detached" });
+  await page.mouse.move(600, 300);
+  await page.mouse.wheel(0, -2_000);
+  await page.getByRole("button", { name: "Latest" }).waitFor();
+  await page.keyboard.type("echo typed\n");
+  await screen(page).getByText("typed", { exact: true }).waitFor();
+  await eventually("typing goes back to the cursor", async () => (await cursorIn(page)) === "in view");
+  await visitor.close();
+});
+
+test("wide characters stay in their columns", async () => {
+  const { id } = await run("wide");
+  await world.api(`/api/v1/runs/${id}/input`, { text: "clear; printf '|\\346\\227\\245\\346\\234\\254\\350\\252\\236|\\n|abcdef|\\n|\\360\\237\\232\\200\\360\\237\\232\\200\\360\\237\\232\\200|\\n|\\342\\235\\257\\342\\217\\272\\342\\234\\273---|\\n'; echo end\n" });
+  const visitor = await Visitor.paired(browser, world, "read");
+  const page = await visitor.open(`/terminal/${id}`);
+  await screen(page).getByText("end", { exact: true }).waitFor();
+  const bars = await page.evaluate(() =>
+    [...document.querySelectorAll(".terminal-line")]
+      .filter((line) => /^\|.*\|\s*$/.test(line.textContent))
+      .map((line) => {
+        const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+        let right = 0;
+        for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+          const at = node.data.lastIndexOf("|");
+          if (at < 0) continue;
+          const range = document.createRange();
+          range.setStart(node, at);
+          range.setEnd(node, at + 1);
+          right = range.getBoundingClientRect().right;
+        }
+        return right;
+      }),
+  );
+  assert.equal(bars.length, 4);
+  assert.ok(Math.max(...bars) - Math.min(...bars) < 1, bars.join());
+  await visitor.close();
+});
+
+test("a terminal comes back by itself after the server was away: live, coloured, with its lines and its size", async () => {
+  const { id } = await run("back");
+  const visitor = await Visitor.paired(browser, world, "control", { viewport: { width: 1000, height: 700 } });
+  const page = await visitor.open(`/terminal/${id}`);
+  let sockets = 0;
+  page.on("websocket", () => (sockets += 1));
+  await page.getByText(/80×24/).waitFor();
+  await page.getByRole("button", { name: "Take the size" }).click();
+  await page.getByRole("button", { name: "Give the size back" }).waitFor();
+  await page.getByRole("button", { name: "Type", exact: true }).click();
+  await page.keyboard.type("seq 1 90; printf '\\033[31mwarm\\033[0m\\n'\n");
+  await screen(page).locator("span.f1", { hasText: "warm" }).waitFor();
+  const size = (await world.api(`/api/v1/runs/${id}`)).size.join();
+  const port = new URL(world.url).port;
+  await world.kill();
+  await page.getByText(/^Not connected\. This is the screen of/).waitFor();
+  await screen(page).locator("span.f1", { hasText: "warm" }).waitFor();
+  assert.equal(await page.getByRole("alert").filter({ hasText: "cannot be reached" }).count(), 0);
+  await eventually("it tried several times", () => sockets >= 4);
+  await world.serve("--listen", `127.0.0.1:${port}`);
+  await page.locator(".terminal-head .chip", { hasText: /^live$/ }).waitFor();
+  await screen(page).locator("span.f1", { hasText: "warm" }).waitFor();
+  await page.getByRole("button", { name: "Give the size back" }).waitFor();
+  await page.keyboard.type("echo again\n");
+  await screen(page).getByText("again", { exact: true }).waitFor();
+  assert.equal((await world.api(`/api/v1/runs/${id}`)).size.join(), size);
+  await page.getByRole("button", { name: "Show earlier lines" }).click();
+  await screen(page).getByText("7", { exact: true }).waitFor();
+  await visitor.close();
 });

@@ -11,6 +11,9 @@ import { score } from "../src/parts/palette";
 import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
 import { page } from "../src/router";
+import { cells, held } from "../src/terminal/cells";
+import { colours, contrast, PALETTES, shades } from "../src/terminal/colours";
+import { restingPlace } from "../src/terminal/follow";
 import { joined, keyOf, patched } from "../src/terminal/grid";
 import { rolledUp } from "../src/parts/sessions";
 import { clock, moment } from "../src/text/format";
@@ -234,4 +237,49 @@ test("a moment says as much of its date as is needed", () => {
   assert.match(of(2026, 10, 23), /23/);
   assert.doesNotMatch(of(2026, 10, 23), /2026/);
   assert.match(of(2025, 10, 24), /2025/);
+});
+
+test("a character of any colours can be read in both themes", () => {
+  const next = random(11);
+  const colour = (): number | string | null => [null, next(16), next(256), `#${next(0x1000000).toString(16).padStart(6, "0")}`][next(4)] ?? null;
+  for (let round = 0; round < 20_000; round += 1) {
+    const style = { fg: colour(), bg: colour(), flags: next(32) };
+    for (const palette of [PALETTES.dark, PALETTES.light]) {
+      const { front, back } = shades(style, palette);
+      const found = contrast(front, back ?? palette.ground);
+      assert.ok(found >= 4.5, `${JSON.stringify(style)}: ${found}`);
+    }
+  }
+});
+
+test("colours that can be read, and drawings, keep their colours", () => {
+  assert.equal(contrast([255, 255, 255], [0, 0, 0]), 21);
+  assert.match(colours({ fg: "#00ff00", bg: "#000000", flags: 0 }, "ok")?.color ?? "", /rgb\(0 255 0\)\)$/);
+  assert.match(colours({ fg: "#101010", bg: "#000000", flags: 0 }, "\u2588\u2591 \u2500")?.color ?? "", /rgb\(16 16 16\)\)$/);
+  assert.doesNotMatch(colours({ fg: "#101010", bg: "#000000", flags: 0 }, "x")?.color ?? "", /rgb\(16 16 16\)/);
+  assert.equal(colours({ fg: null, bg: null, flags: 1 }, "bold"), null);
+});
+
+test("wide characters take two cells, marks none, and only what the font draws otherwise is held", () => {
+  assert.deepEqual([..."a\u00e9\u65e5\uac00\u{1f680}\u{1f600}\u2705\uff21\u2500\u276f\u0301\u200d"].map(cells), [1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 0, 0]);
+  const fits = (character: string, count: number): boolean => count === 1 && character !== "\u276f";
+  assert.deepEqual(held("plain", fits), [{ text: "plain", cells: null }]);
+  assert.deepEqual(held("|\u65e5\u672c|\u2500\u276f e\u0301", fits), [
+    { text: "|", cells: null },
+    { text: "\u65e5", cells: 2 },
+    { text: "\u672c", cells: 2 },
+    { text: "|\u2500", cells: null },
+    { text: "\u276f", cells: 1 },
+    { text: " e\u0301", cells: null },
+  ]);
+});
+
+test("a terminal rests where its cursor is in view, below as much as fits", () => {
+  const at = (cursor: number | null, more = {}): number => restingPlace({ height: 1_000, window: 400, line: 20, cursor, filled: 980, ...more });
+  assert.equal(at(900), 600, "at the end");
+  assert.equal(at(300), 280, "the cursor is high up on a tall screen");
+  assert.equal(at(0), 0);
+  assert.equal(at(null), 600);
+  assert.equal(at(null, { filled: 100 }), 0, "a hidden cursor: what is written");
+  assert.equal(at(50, { height: 300 }), 0, "all of it fits");
 });

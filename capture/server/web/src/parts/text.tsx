@@ -1,6 +1,7 @@
 // Texts of agents on the page: always text nodes, with escapes for what cannot be seen.
 
-import { BOLD, DIM, INVERSE, ITALIC, UNDERLINE, runs, type Style } from "../text/ansi";
+import { colours } from "../terminal/colours";
+import { BOLD, INVERSE, ITALIC, UNDERLINE, runs, type Style } from "../text/ansi";
 import { parts, type Strictness } from "../text/visible";
 
 /** A text with visible escapes. */
@@ -52,41 +53,17 @@ const codes = (text: string): string =>
     .map((character) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`)
     .join(" ");
 
-/** Class names of a style of a terminal: colours below 16 follow the theme. */
+/** Class names of a style of a terminal: `f1` and `b1` name the second of the 16 colours. */
 export function classes({ fg, bg, flags }: Style): string {
   const inverse = (flags & INVERSE) !== 0;
   const [front, back] = inverse ? [bg, fg] : [fg, bg];
   const names: string[] = [];
   if (typeof front === "number" && front < 16) names.push(`f${front}`);
-  else if (front === null && inverse) names.push("fi");
   if (typeof back === "number" && back < 16) names.push(`b${back}`);
-  else if (back === null && inverse) names.push("bi");
   if ((flags & BOLD) !== 0) names.push("bold");
-  if ((flags & DIM) !== 0) names.push("dim");
   if ((flags & ITALIC) !== 0) names.push("italic");
   if ((flags & UNDERLINE) !== 0) names.push("underline");
   return names.join(" ");
-}
-
-/** Colours that no class has, for the style property. */
-export function colours({ fg, bg, flags }: Style): { color?: string; backgroundColor?: string } | undefined {
-  const [front, back] = (flags & INVERSE) !== 0 ? [bg, fg] : [fg, bg];
-  const color = exact(front);
-  const backgroundColor = exact(back);
-  if (color === null && backgroundColor === null) return undefined;
-  return { ...(color === null ? {} : { color }), ...(backgroundColor === null ? {} : { backgroundColor }) };
-}
-
-function exact(colour: number | string | null): string | null {
-  if (colour === null || (typeof colour === "number" && colour < 16)) return null;
-  if (typeof colour === "string") return /^#[0-9a-fA-F]{6}$/.test(colour) ? colour : null;
-  if (colour >= 232) {
-    const level = 8 + (colour - 232) * 10;
-    return `rgb(${level},${level},${level})`;
-  }
-  const step = (value: number): number => (value === 0 ? 0 : 55 + value * 40);
-  const cube = colour - 16;
-  return `rgb(${step(Math.floor(cube / 36))},${step(Math.floor(cube / 6) % 6)},${step(cube % 6)})`;
 }
 
 /** Output of a program, with its colours. */
@@ -95,10 +72,10 @@ export function Output({ text }: { text: string }) {
     <>
       {runs(text).map((run, index) => {
         const names = classes(run);
-        const style = colours(run);
-        if (names === "" && style === undefined) return <Shown key={index} text={run.text} />;
+        const style = colours(run, run.text);
+        if (names === "" && style === null) return <Shown key={index} text={run.text} />;
         return (
-          <span key={index} class={names} {...(style === undefined ? {} : { style })}>
+          <span key={index} class={names} {...(style === null ? {} : { style })}>
             <Shown text={run.text} />
           </span>
         );

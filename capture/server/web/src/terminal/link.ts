@@ -1,16 +1,22 @@
-// The connection to a run's terminal: a WebSocket with patches of rows; where there is none, the screen once a second.
+// The connection to a run's terminal: a WebSocket with patches of rows. A connection that breaks is made again, and the
+// last screen stays meanwhile. Where the server answers but makes no WebSocket, the screen is read once a second.
 
 import { signal } from "@preact/signals";
 import { ApiFailure, call } from "../api/client";
+import type { Screen } from "../api/routes";
 import { joined, patched, type Grid, type GridMessage, type Scrollback, type WireRun } from "./grid";
 
-export type Mode = "connecting" | "live" | "polling";
+/** `away`: the last screen is shown, and the server is looked for. */
+export type Mode = "connecting" | "live" | "away" | "polling";
 export type Typed = { type: "input"; text: string; force?: boolean } | { type: "paste"; text: string; force?: boolean } | { type: "keys"; keys: string[] };
 type Outgoing = Typed | { type: "scrollback"; before: number; count: number } | { type: "lease"; take?: boolean } | { type: "resize"; cols: number; rows: number };
+type Size = { cols: number; rows: number };
 
-/** Connections that failed after which the screen is polled. */
+/** WebSockets that failed while the server answered, after which the screen is polled. */
 const TRIES = 2;
 const POLL = 1_000;
+/** Polls after which a WebSocket is tried again. */
+const POLLS = 10;
 const RETRY = [300, 1_000, 2_000, 5_000];
 /** Lines that are asked for at once. */
 const LINES = 200;
@@ -39,6 +45,8 @@ export class Link {
   readonly mode = signal<Mode>("connecting");
   readonly closed = signal<string | null>(null);
   readonly failed = signal<unknown>(null);
+  /** When the connection broke, ms. */
+  readonly away = signal(0);
   /** Who may resize the terminal: this view, another one by its name, or nobody. */
   readonly lease = signal<{ held: boolean; by: string | null }>({ held: false, by: null });
   readonly scrollback = signal<Scrollback | null>(null);
@@ -48,31 +56,48 @@ export class Link {
   private sending: Promise<unknown> = Promise.resolve();
   /** Up to which line that scrolled off was asked for. */
   private following = 0;
+  /** Connections that failed since the last one that brought a screen. */
   private tries = 0;
+  /** Those of them after which the server answered a request. */
+  private refusals = 0;
+  private polls = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
+  /** The size that this view took and did not give back: it is taken again after a break. */
+  private size: Size | null = null;
 
   constructor(private readonly run: string) {}
 
   open(): void {
     this.stopped = false;
+    clearTimeout(this.timer);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/api/v1/runs/${encodeURIComponent(this.run)}/terminal`);
     this.socket = socket;
     socket.onmessage = (event) => this.receive(JSON.parse(String(event.data)) as Incoming);
-    socket.onclose = () => this.lost();
+    socket.onclose = () => {
+      if (this.socket === socket) this.lost();
+    };
   }
 
   close(): void {
     this.stopped = true;
     clearTimeout(this.timer);
-    this.socket?.close();
+    const { socket } = this;
     this.socket = null;
+    socket?.close();
+  }
+
+  /** Connects at once where a later try is planned: the server is back. */
+  now(): void {
+    if (this.stopped || this.socket !== null || this.closed.value !== null || this.mode.value === "live") return;
+    this.tries = 0;
+    this.open();
   }
 
   /** Sends keys or text; fails with the reason when the server refuses. */
   async send(message: Typed): Promise<void> {
-    if (this.mode.value === "live") return this.ask(message);
+    if (this.mode.value !== "polling") return this.ask(message);
     // One after another: requests of their own may overtake each other.
     const body = message.type === "keys" ? { keys: message.keys } : { text: message.text, ...(message.force === true ? { force: true } : {}) };
     const sent = this.sending.then(() => call("POST /api/v1/runs/{id}/input", { path: { id: this.run }, body }));
@@ -83,18 +108,23 @@ export class Link {
   }
 
   /** Takes the size of the terminal, visibly for everybody who is attached; resolves when the lease was answered. */
-  async take(size: { cols: number; rows: number }): Promise<void> {
+  async take(size: Size): Promise<void> {
     await this.ask({ type: "lease" });
-    if (this.lease.value.held) await this.ask({ type: "resize", ...size });
+    if (!this.lease.value.held) return;
+    this.size = size;
+    await this.ask({ type: "resize", ...size });
   }
 
   /** Fits the terminal to this view, which has the lease. */
-  async resize(size: { cols: number; rows: number }): Promise<void> {
-    if (this.lease.value.held) await this.ask({ type: "resize", ...size });
+  async resize(size: Size): Promise<void> {
+    if (!this.lease.value.held) return;
+    this.size = size;
+    await this.ask({ type: "resize", ...size });
   }
 
   /** Gives the size back to the terminal that types. */
   release(): Promise<void> {
+    this.size = null;
     return this.ask({ type: "lease", take: false });
   }
 
@@ -116,11 +146,7 @@ export class Link {
   private receive(message: Incoming): void {
     switch (message.type) {
       case "grid":
-        this.mode.value = "live";
-        this.tries = 0;
-        this.failed.value = null;
-        this.grid.value = patched(this.grid.value, message);
-        this.follow();
+        this.show(message);
         break;
       case "scrollback":
         this.scrollback.value = joined(this.scrollback.value, message);
@@ -128,6 +154,7 @@ export class Link {
         break;
       case "closed":
         // A host that cannot tell changes still tells its screen.
+        if (this.mode.value === "polling") break;
         if (this.grid.value === null) this.fallBack();
         else this.closed.value = message.why;
         break;
@@ -144,6 +171,21 @@ export class Link {
     }
   }
 
+  private show(message: GridMessage): void {
+    const isFirst = this.mode.value !== "live";
+    this.mode.value = "live";
+    this.tries = 0;
+    this.refusals = 0;
+    this.polls = 0;
+    clearTimeout(this.timer);
+    this.failed.value = null;
+    this.grid.value = patched(this.grid.value, message);
+    // The lines above belong to a terminal that counts on.
+    if (this.scrollback.value !== null && this.grid.value.scrolled < this.scrollback.value.to) this.scrollback.value = null;
+    if (isFirst && this.size !== null) this.take(this.size).catch(() => undefined);
+    this.follow();
+  }
+
   // Lines that scroll off while the lines above are shown belong to them.
   private follow(): void {
     const known = this.scrollback.value;
@@ -155,43 +197,78 @@ export class Link {
   }
 
   private lost(): void {
+    this.socket = null;
     for (const { reject } of this.waiting.splice(0)) reject(new Error("The connection to the terminal was lost; whether the input arrived is not known."));
     this.lease.value = { held: false, by: null };
+    this.following = 0;
     if (this.stopped || this.closed.value !== null || this.mode.value === "polling") return;
+    const isFirst = this.tries === 0;
+    if (isFirst) this.away.value = Date.now();
+    this.mode.value = this.grid.value === null ? "connecting" : "away";
+    const wait = RETRY[Math.min(this.tries, RETRY.length - 1)];
     this.tries += 1;
-    if (this.mode.value === "connecting" && this.tries >= TRIES) {
-      this.fallBack();
-      return;
-    }
-    this.mode.value = "connecting";
-    this.timer = setTimeout(() => this.open(), RETRY[Math.min(this.tries - 1, RETRY.length - 1)]);
+    // The first try is at once: a request would only delay it.
+    this.timer = setTimeout(() => (isFirst ? this.open() : void this.look()), wait);
   }
 
-  private fallBack(): void {
+  /** Asks whether the server answers at all: if it does, and makes no WebSocket, the screen is polled. */
+  private async look(): Promise<void> {
+    const screen = await this.read();
+    if (this.stopped || this.closed.value !== null || this.socket !== null || this.mode.value === "live") return;
+    if (screen !== null) {
+      this.refusals += 1;
+      if (this.refusals >= TRIES) {
+        this.fallBack(screen);
+        return;
+      }
+    }
+    this.open();
+  }
+
+  private fallBack(screen: Screen | null = null): void {
     this.mode.value = "polling";
-    void this.poll();
+    this.polls = 0;
+    if (screen === null) void this.poll();
+    else this.draw(screen);
   }
 
   private async poll(): Promise<void> {
     clearTimeout(this.timer);
     if (this.stopped) return;
+    const screen = await this.read();
+    if (this.stopped || this.mode.value !== "polling") return;
+    if (screen !== null) this.draw(screen);
+    else if (this.closed.value === null) this.timer = setTimeout(() => void this.poll(), POLL);
+  }
+
+  private draw(screen: Screen): void {
+    this.grid.value = {
+      columns: screen.size.columns,
+      rows: screen.size.rows,
+      cursor: screen.cursor == null ? null : { row: screen.cursor[0], column: screen.cursor[1] },
+      title: screen.title ?? "",
+      alternate: screen.alternate,
+      scrolled: 0,
+      skipped: screen.skipped_bytes,
+      lines: screen.lines.map((text) => [{ text, fg: null, bg: null, flags: 0 }]),
+    };
+    this.scrollback.value = null;
+    this.polls += 1;
+    if (this.polls % POLLS === 0 && this.socket === null) this.open();
+    this.timer = setTimeout(() => void this.poll(), document.visibilityState === "visible" ? POLL : POLL * 5);
+  }
+
+  /** Reads the screen by a request; `null` where there is none, which `closed` or `failed` says. */
+  private async read(): Promise<Screen | null> {
     try {
       const screen = await call("GET /api/v1/runs/{id}/screen", { path: { id: this.run } });
       this.failed.value = null;
-      this.grid.value = {
-        columns: screen.size.columns,
-        rows: screen.size.rows,
-        cursor: screen.cursor == null ? null : { row: screen.cursor[0], column: screen.cursor[1] },
-        title: screen.title ?? "",
-        alternate: screen.alternate,
-        scrolled: 0,
-        skipped: screen.skipped_bytes,
-        lines: screen.lines.map((text) => [{ text, fg: null, bg: null, flags: 0 }]),
-      };
+      return screen;
     } catch (cause) {
       if (cause instanceof ApiFailure && cause.status === 409 && this.grid.value !== null) this.closed.value = cause.message;
-      else this.failed.value = cause;
+      // While the server is away, the last screen says more than a failure.
+      else if (this.grid.value === null || (cause instanceof ApiFailure && cause.status >= 400 && cause.status < 500)) this.failed.value = cause;
+      return null;
     }
-    if (!this.stopped && this.closed.value === null) this.timer = setTimeout(() => void this.poll(), document.visibilityState === "visible" ? POLL : POLL * 5);
   }
 }

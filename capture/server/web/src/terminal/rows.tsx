@@ -1,8 +1,10 @@
 // Rows of a terminal as lines of text.
 
 import { memo } from "preact/compat";
-import { classes, colours, Shown } from "../parts/text";
+import { classes, Shown } from "../parts/text";
 import type { Run } from "../text/ansi";
+import { cells, held } from "./cells";
+import { colours } from "./colours";
 import type { Cursor, Row } from "./grid";
 
 /** The lines; a line that did not change is not drawn again. */
@@ -26,19 +28,24 @@ const Line = memo(function Line({ row, column }: { row: Row; column: number }) {
 });
 
 function Piece({ run }: { run: Run }) {
-  const style = colours(run);
+  const style = colours(run, run.text);
   const names = classes(run);
-  if (names === "" && style === undefined) return <Shown text={run.text} />;
+  const text = held(run.text).map((part, index) =>
+    part.cells === null ? (
+      <Shown key={index} text={part.text} />
+    ) : (
+      <span key={index} class={`held held-${part.cells}`}>
+        <Shown text={part.text} />
+      </span>
+    ),
+  );
+  if (names === "" && style === null) return <>{text}</>;
   return (
-    <span class={names} {...(style === undefined ? {} : { style })}>
-      <Shown text={run.text} />
+    <span class={names} {...(style === null ? {} : { style })}>
+      {text}
     </span>
   );
 }
-
-/** Cells of a character: wide ones take two. */
-const WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
-const MARK = /\p{M}/u;
 
 function withCursor(row: Row, column: number) {
   const pieces = [];
@@ -49,19 +56,19 @@ function withCursor(row: Row, column: number) {
     let under = "";
     let after = "";
     for (const character of run.text) {
-      const cells = MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
-      if (at <= column && at + cells > column) under += character;
+      const count = cells(character);
+      if (at <= column && at + count > column) under += character;
       else if (at < column) before += character;
-      else if (under !== "" && cells === 0 && after === "") under += character;
+      else if (under !== "" && count === 0 && after === "") under += character;
       else after += character;
-      at += cells;
+      at += count;
     }
     if (before !== "") pieces.push(<Piece key={`${index}a`} run={{ ...run, text: before }} />);
     if (under !== "") {
       placed = true;
       pieces.push(
         <span key={`${index}b`} class="cursor">
-          {under}
+          <Piece run={{ text: under, fg: null, bg: null, flags: 0 }} />
         </span>,
       );
     }

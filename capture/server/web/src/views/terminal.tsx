@@ -2,9 +2,10 @@
 // nothing: the size is the program's own until somebody takes it visibly. Typing needs the scope `control` and a press.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ApiFailure, call, words } from "../api/client";
-import { row } from "../live/store";
+import { now, row } from "../live/store";
+import { connection } from "../live/stream";
 import { mayControl } from "../me";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
@@ -12,10 +13,12 @@ import { useLoad } from "../parts/load";
 import { StateWord } from "../parts/sessions";
 import { RecordingLink } from "../parts/recording";
 import { Shown } from "../parts/text";
+import { ago } from "../text/format";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
+import { Follower } from "../terminal/follow";
 import { keyOf, type Grid } from "../terminal/grid";
-import { Link, Refused, type Typed } from "../terminal/link";
+import { Link, Refused, type Mode, type Typed } from "../terminal/link";
 import { Rows } from "../terminal/rows";
 import { CELL, Screen } from "../terminal/screen";
 
@@ -31,6 +34,8 @@ const BAR: [string, string, string][] = [
   ["⏎", "enter", "Enter"],
   ["^C", "ctrl-c", "Control C"],
 ];
+
+const MODES: Record<Mode, string> = { connecting: "connecting", live: "live", away: "not connected", polling: "updates every second" };
 
 /** The page of a run's terminal. */
 export function TerminalPage({ id }: { id: string }) {
@@ -49,6 +54,42 @@ export function TerminalPage({ id }: { id: string }) {
   const pane = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
 
+  const follower = useRef<Follower | null>(null);
+  const following = useSignal(true);
+  const lease = link.lease.value;
+  useEffect(() => {
+    const target = pane.current;
+    if (!lease.held || target === null) return;
+    let timer: ReturnType<typeof setTimeout>;
+    const observer = new ResizeObserver(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void link.resize(sizeOf(target)).catch(() => undefined), 200);
+    });
+    observer.observe(target);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [lease.held]);
+  const grid = link.grid.value;
+  useLayoutEffect(() => {
+    const target = pane.current;
+    if (target === null) return;
+    follower.current = new Follower(target, (is) => (following.value = is));
+    const observer = new ResizeObserver(() => follower.current?.changed());
+    observer.observe(target);
+    // What the rows are drawn in is as large as the window allows.
+    const rows = target.querySelector(".terminal-screen");
+    if (rows !== null) observer.observe(rows);
+    return () => observer.disconnect();
+  }, [state.value.cause === null, grid === null]);
+  useLayoutEffect(() => follower.current?.changed(), [grid, link.scrollback.value, large.value]);
+  // The stream of the page is often back before the next try.
+  const live = connection.value === "live";
+  useEffect(() => {
+    if (live) link.now();
+  }, [live, link]);
+
   if (state.value.cause !== null) {
     return (
       <div class="column">
@@ -57,8 +98,8 @@ export function TerminalPage({ id }: { id: string }) {
       </div>
     );
   }
-  const grid = link.grid.value;
   const session = run?.session_id == null ? undefined : row(run.session_id);
+  const away = link.mode.value === "away" && link.closed.value === null;
   const may = mayControl.value && link.closed.value === null;
   // In the press itself: a phone opens its keyboard only then.
   const begin = (): void => {
@@ -66,6 +107,7 @@ export function TerminalPage({ id }: { id: string }) {
     field.current?.focus({ preventScroll: true });
   };
   const send = (message: Typed): void => {
+    follower.current?.rest();
     const forced = message.type !== "keys" && force.peek() ? { ...message, force: true } : message;
     link.send(forced).then(
       () => (refused.value = null),
@@ -82,26 +124,16 @@ export function TerminalPage({ id }: { id: string }) {
     refused.value = null;
     field.current?.blur();
   };
-  const lease = link.lease.value;
+  /** Where what is typed goes, after a button was pressed. */
+  const back = (): void => {
+    if (typing.peek()) field.current?.focus({ preventScroll: true });
+  };
   const take = async (): Promise<void> => {
+    back();
     await attempt(() => link.take(sizeOf(pane.current)));
     const { held, by } = link.lease.peek();
     if (!held && by !== null) notify(`${visible(by)} has the size`, "failed");
   };
-  useEffect(() => {
-    const target = pane.current;
-    if (!lease.held || target === null) return;
-    let timer: ReturnType<typeof setTimeout>;
-    const observer = new ResizeObserver(() => {
-      clearTimeout(timer);
-      timer = setTimeout(() => void link.resize(sizeOf(target)).catch(() => undefined), 200);
-    });
-    observer.observe(target);
-    return () => {
-      clearTimeout(timer);
-      observer.disconnect();
-    };
-  }, [lease.held]);
   const paste = async (): Promise<void> => {
     try {
       send({ type: "paste", text: await navigator.clipboard.readText() });
@@ -143,8 +175,8 @@ export function TerminalPage({ id }: { id: string }) {
             )}
           </p>
         </div>
-        <span class={`chip ${link.mode.value === "polling" ? "chip-need" : ""}`} role="status">
-          {link.closed.value !== null ? "closed" : link.mode.value === "live" ? "live" : link.mode.value === "polling" ? "every second" : "connecting"}
+        <span class={`chip ${link.mode.value === "polling" || away ? "chip-need" : ""}`} role="status">
+          {link.closed.value !== null ? "closed" : MODES[link.mode.value]}
         </span>
         <div class="terminal-actions">
           {session !== undefined && <StateWord row={session} />}
@@ -155,13 +187,19 @@ export function TerminalPage({ id }: { id: string }) {
             </button>
           )}
           <RecordingLink id={id} />
-          <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
+          <button type="button" class="button small" aria-pressed={large.value} onClick={() => {
+            large.value = !large.value;
+            back();
+          }}>
             {large.value ? "Fit" : "Larger text"}
           </button>
           {may &&
             link.mode.value === "live" &&
             (lease.held ? (
-              <button type="button" class="button small" onClick={() => void attempt(() => link.release())} title="The terminal has the size of this window">
+              <button type="button" class="button small" onClick={() => {
+                back();
+                void attempt(() => link.release());
+              }} title="The terminal has the size of this window">
                 Give the size back
               </button>
             ) : (
@@ -196,10 +234,16 @@ export function TerminalPage({ id }: { id: string }) {
         </div>
       )}
       {grid !== null && grid.skipped > 0 && <p class="banner">Some output could not be read: the screen may be wrong until the program draws it again.</p>}
-      <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
+      {away && (
+        <p class="banner" role="status">
+          Not connected. This is the screen of {ago(Math.max(0, now.value - link.away.value))} ago; it comes back by itself.
+        </p>
+      )}
+      <div class={away ? "terminal-frame terminal-away" : "terminal-frame"}>
+      <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} onScroll={() => follower.current?.scrolled()} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
         {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : (
           <Screen grid={grid} large={large.value}>
-            <Above link={link} grid={grid} />
+            <Above link={link} grid={grid} follower={follower} pane={pane} />
           </Screen>
         )}
         {may && (
@@ -231,6 +275,19 @@ export function TerminalPage({ id }: { id: string }) {
           />
         )}
       </div>
+      {!following.value && (
+        <button
+          type="button"
+          class="to-end button small"
+          onClick={() => {
+            follower.current?.rest();
+            back();
+          }}
+        >
+          <Icon name="down" size={14} /> Latest
+        </button>
+      )}
+      </div>
       {may && (
         <div class="key-bar" role="toolbar" aria-label="Keys">
           {BAR.map(([word, key, name]) => (
@@ -248,13 +305,22 @@ export function TerminalPage({ id }: { id: string }) {
 }
 
 /** Lines that scrolled off, above the screen. */
-function Above({ link, grid }: { link: Link; grid: Grid }) {
+function Above({ link, grid, follower, pane }: { link: Link; grid: Grid; follower: { current: Follower | null }; pane: { current: HTMLElement | null } }) {
   const above = link.scrollback.value;
   if (grid.alternate) return null;
+  const more = async (): Promise<void> => {
+    const target = pane.current;
+    if (target === null) return;
+    const { scrollHeight, scrollTop } = target;
+    // From here on the lines stay where they are.
+    follower.current?.stay();
+    await attempt(() => link.more());
+    requestAnimationFrame(() => follower.current?.above(scrollHeight, scrollTop));
+  };
   return (
     <>
       {link.mode.value === "live" && (above?.from ?? grid.scrolled) > (above?.oldest ?? 0) && (
-        <button type="button" class="button small" onClick={() => void attempt(() => link.more())}>
+        <button type="button" class="button small terminal-earlier" onClick={() => void more()}>
           Show earlier lines
         </button>
       )}
