@@ -18,6 +18,8 @@ const AWAY_MS: i64 = 30 * 60_000;
 const PAGE: usize = 1_000;
 /// Most changes of a session's status that are looked at; of more, the last.
 const CHANGES: usize = 5_000;
+/// Lanes that are held while the latest ones are chosen, at least.
+const LANES: usize = 512;
 /// The ends of the buckets of waits, seconds: each about three times the one before.
 const BUCKETS: [u32; 10] = [1, 3, 10, 30, 60, 180, 600, 1_800, 3_600, 14_400];
 
@@ -30,7 +32,7 @@ pub struct OverviewRequest {
     pub until: Timestamp,
     /// The time zone of the days.
     pub zone: TimeZone,
-    /// Most lanes.
+    /// Most lanes. The sessions that were active last have one.
     pub limit: usize,
 }
 
@@ -69,10 +71,6 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
         }
         let tools = reader.tool_times(session.id, since, until)?;
         with_tools(&stretches, &tools).iter().for_each(|stretch| days.add(stretch));
-        if lanes.len() >= limit {
-            more_lanes += 1;
-            continue;
-        }
         marks.sort_by_key(|mark| mark.at);
         lanes.push(Lane {
             session_id: session.id,
@@ -81,7 +79,11 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
             segments: segments(&stretches),
             marks,
         });
+        if lanes.len() >= limit.saturating_mul(2).max(LANES) {
+            more_lanes += latest(&mut lanes, limit, until);
+        }
     }
+    more_lanes += latest(&mut lanes, limit, until);
     Ok(Overview {
         as_of: reader.position()?,
         since,
@@ -92,6 +94,25 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
         lanes,
         more_lanes,
     })
+}
+
+/// Keeps the lanes that were active last, at most `limit`: first those of sessions that are active at the end, then the
+/// others, each the latest first. Returns the number of dropped lanes.
+fn latest(lanes: &mut Vec<Lane>, limit: usize, until: Timestamp) -> u64 {
+    lanes.sort_by_cached_key(|lane| (std::cmp::Reverse(activity(lane, until)), lane.session_id));
+    let dropped = lanes.len().saturating_sub(limit);
+    lanes.truncate(limit);
+    dropped as u64
+}
+
+/// Whether a session is active at the end, and when it last did something: the last change of a session that is active,
+/// the end of the activity of another one.
+fn activity(lane: &Lane, until: Timestamp) -> (bool, Option<Timestamp>) {
+    let is_live = lane.segments.last().is_some_and(|last| last.until == until && !is_rest(last.state));
+    let active = lane.segments.iter().rev().find(|segment| !is_rest(segment.state));
+    let segment = active.map(|segment| if is_live { segment.from } else { segment.until });
+    let mark = lane.marks.iter().map(|mark| mark.at).max();
+    (is_live, segment.max(mark))
 }
 
 /// Whether nothing happens in a state.

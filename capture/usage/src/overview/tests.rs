@@ -155,3 +155,46 @@ fn a_store_gives_its_lanes() {
     let none = overview(&writer.reader(), &request(0)).unwrap();
     assert_eq!((none.lanes.len(), none.more_lanes), (0, 1));
 }
+
+#[test]
+fn lanes_are_those_that_were_active_last_and_live_ones_are_always_among_them() {
+    let end = at(1_000);
+    let lane = |bits: u128, segments: &[(State, i64, i64)]| Lane {
+        session_id: SessionId::from_bits(bits),
+        provider: Provider::Claude,
+        title: None,
+        segments: segments
+            .iter()
+            .map(|&(state, from, until)| LaneSegment {
+                state,
+                from: at(from),
+                until: at(until),
+                confidence: Confidence::High,
+            })
+            .collect(),
+        marks: Vec::new(),
+    };
+    let marked = |bits, minute| Lane {
+        marks: vec![LaneMark { at: at(minute), kind: LaneMarkKind::Finding, approval: None, finding: None }],
+        ..lane(bits, &[(State::Exited, 0, 1_000)])
+    };
+    // Long before, in the order in which a store gives sessions.
+    let mut old: Vec<Lane> = (0..300)
+        .map(|n| lane(n, &[(State::Running, n as i64, n as i64 + 1), (State::Exited, n as i64 + 1, 1_000)]))
+        .collect();
+    let later = [
+        lane(1_001, &[(State::Running, 500, 990), (State::Exited, 990, 1_000)]),
+        // It waits since long ago, and is there.
+        lane(1_002, &[(State::Running, 1, 2), (State::WaitingApproval, 2, 1_000)]),
+        lane(1_003, &[(State::Running, 400, 1_000)]),
+        marked(1_004, 980),
+    ];
+    old.extend(later);
+    for limit in [4, 10] {
+        let mut lanes = old.clone();
+        assert_eq!(latest(&mut lanes, limit, end), 304 - limit as u64);
+        let ids: Vec<u128> = lanes.iter().map(|lane| lane.session_id.bits()).collect();
+        assert_eq!(ids[..4], [1_003, 1_002, 1_001, 1_004], "the live ones, then the latest");
+        assert!(ids[4..].iter().copied().eq((0..300).rev().take(limit - 4)));
+    }
+}

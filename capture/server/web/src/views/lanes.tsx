@@ -22,14 +22,11 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
   const tabular = useSignal(false);
   const prepared = useMemo(
     () =>
-      lanes
-      .map((lane) => {
+      lanes.map((lane) => {
         const segments = lane.segments.map((segment): Segment => ({ state: segment.state, confidence: segment.confidence, from: Date.parse(segment.from), until: Date.parse(segment.until) }));
         const marks = lane.marks.map((mark) => ({ at: Date.parse(mark.at), kind: mark.kind }));
-        return { lane, segments, marks, active: Math.max(0, ...segments.filter(({ state }) => state !== "idle" && state !== "exited").map(({ until }) => until)) };
-      })
-      // What was active last is what somebody looks for.
-      .toSorted((left, right) => right.active - left.active),
+        return { lane, segments, marks };
+      }),
     [lanes],
   );
   const shown = useMemo(() => (whole.value ? prepared : prepared.slice(0, FIRST)), [prepared, whole.value]);
