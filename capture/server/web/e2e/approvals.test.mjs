@@ -171,6 +171,117 @@ test("what could do harm has to be held", async () => {
   assert.deepEqual(decision(await told), { behavior: "allow" });
 });
 
+test("a decided card keeps what was decided", async () => {
+  const told = agent.ask("Bash", { command: "touch kept" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await ready(allow(card));
+  await allow(card).click();
+  await told;
+  await card.getByText(/^Allowed/).waitFor();
+  assert.equal((await card.locator("pre.exact").innerText()).trim(), "touch kept");
+});
+
+/** Whether the focus is on a card, or on what a card decides with. */
+const focused = (page) => page.evaluate(() => ({ card: document.activeElement.dataset.approval ?? null, ring: getComputedStyle(document.activeElement).outlineStyle, button: document.activeElement.innerText }));
+
+test("keys select requests one after another, and decide them", async () => {
+  const { page } = visitor;
+  const second = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000004${String(count).padStart(2, "0")}`, `p${count}`);
+  await second.begin("Do it too");
+  const first = agent.ask("Bash", { command: "touch first" });
+  const { id } = await agent.pending();
+  const other = second.ask("Bash", { command: "rm -rf ./second" });
+  const { id: risky } = await second.pending();
+  await cardOf(page, { id: risky }).waitFor();
+  for (const [next, back] of [["j", "k"], ["ArrowDown", "ArrowUp"], ["]", "["]]) {
+    await page.reload();
+    await ready(allow(cardOf(page, { id: risky })));
+    await page.keyboard.press(next);
+    assert.deepEqual([(await focused(page)).card, (await focused(page)).ring], [id, "solid"], next);
+    await page.keyboard.press(next);
+    assert.equal((await focused(page)).card, risky, next);
+    await page.keyboard.press(back);
+    assert.equal((await focused(page)).card, id, back);
+  }
+  // Few steps lead from a selected request to its buttons.
+  const steps = [];
+  while (!/^Allow once/.test(steps.at(-1) ?? "") && steps.length < 12) {
+    await page.keyboard.press("Tab");
+    steps.push((await focused(page)).button);
+  }
+  assert.ok(steps.length <= 7, steps.join(" > "));
+  await page.keyboard.press("k");
+  await page.keyboard.press("j");
+  const selected = cardOf(page, { id });
+  await selected.focus();
+  await page.keyboard.press("a");
+  assert.deepEqual(decision(await first), { behavior: "allow" });
+  await selected.getByText(/^Allowed/).waitFor();
+  // What is decided is passed by.
+  await page.keyboard.press("j");
+  assert.equal((await focused(page)).card, risky);
+  const card = cardOf(page, { id: risky });
+  await ready(allow(card));
+  await page.keyboard.press("a");
+  assert.equal((await world.api(`/api/v1/approvals/${risky}`)).state, "pending", "a risky one is held");
+  await page.keyboard.down("a");
+  await card.getByText(/^Allowed/).waitFor();
+  await page.keyboard.up("a");
+  assert.deepEqual(decision(await other), { behavior: "allow" });
+});
+
+test("a jump to a session selects its request", async () => {
+  const { page } = visitor;
+  const told = agent.ask("Bash", { command: "touch jumped" });
+  const { id, session_id } = await agent.pending();
+  await page.goto(`${world.url}/`);
+  await page.locator(`[data-session="${session_id}"]`).waitFor();
+  await eventually("the jump leads to it", async () => {
+    await page.keyboard.press("]");
+    await page.waitForURL(/\/s\//);
+    return page.url().endsWith(session_id);
+  });
+  await eventually("its request is selected", async () => (await focused(page)).card === id);
+  await ready(deny(cardOf(page, { id })));
+  await page.keyboard.press("r");
+  await page.keyboard.type("Not so.");
+  await page.keyboard.press("Shift+Tab");
+  await cardOf(page, { id }).focus();
+  await page.keyboard.press("d");
+  assert.match(decision(await told).message, /Not so\./);
+});
+
+test("shortcuts of a single letter can be switched off, in this browser", async () => {
+  const { page } = visitor;
+  const told = agent.ask("Bash", { command: "touch dictated" });
+  const approval = await agent.pending();
+  const card = cardOf(page, approval);
+  await ready(allow(card));
+  await page.keyboard.press("?");
+  const setting = page.getByRole("dialog", { name: "Keys" }).getByRole("checkbox", { name: /single letter/ });
+  await setting.uncheck();
+  await page.keyboard.press("Escape");
+  await page.reload();
+  await ready(allow(card));
+  for (const key of ["j", "]", "?", "/", "`"]) await page.keyboard.press(key);
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  assert.equal((await focused(page)).card, null);
+  await card.focus();
+  for (const key of ["a", "d", "r"]) await page.keyboard.press(key);
+  assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
+  assert.equal(await card.locator("[aria-keyshortcuts]").count(), 0);
+  // Arrows and Ctrl-K are no letters.
+  await page.locator("h1").focus();
+  await page.keyboard.press("ArrowDown");
+  assert.equal((await focused(page)).card, approval.id);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: /Search/ }).fill("shortcuts of a single");
+  await page.getByRole("option").filter({ hasText: "letter on" }).click();
+  await card.focus();
+  await page.keyboard.press("d");
+  assert.equal(decision(await told).behavior, "deny");
+});
+
 test("keys decide in a focused card only", async () => {
   const told = agent.ask("Bash", { command: "touch keys" });
   const approval = await agent.pending();
@@ -323,7 +434,9 @@ test("a decision that comes second says what was decided, by whom and when", asy
   assert.deepEqual(decision(await told), { behavior: "allow" });
   release();
   assert.equal((await refused).status(), 409);
-  await second.getByText(/^Allowed by .+ at \d\d:\d\d/).waitFor();
+  await second.getByText(/^Already allowed by .+ at \d\d:\d\d.*Your denial was not used\.$/).waitFor();
+  await other.getByRole("status").getByText(/^Already allowed in .+ at \d\d:\d\d\. Your denial was not used\.$/).waitFor();
+  assert.equal((await second.locator("pre.exact").innerText()).trim(), "touch raced");
   assert.equal(await deny(second).count(), 0);
   await other.close();
 });

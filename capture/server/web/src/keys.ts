@@ -1,5 +1,6 @@
 // Keys that work on every page. Views add their own; a key never decides anything outside a focused card.
 
+import { signal } from "@preact/signals";
 import { needing, type Row } from "./live/store";
 import { NEEDS } from "./live/need";
 import { open, opened } from "./parts/dialogs";
@@ -7,8 +8,9 @@ import { address, go, route } from "./router";
 
 /** A key and what it does, for the list of keys. */
 export const KEYS: [string[], string][] = [
-  [["]"], "Next session that needs you"],
-  [["["], "Previous session that needs you"],
+  [["]"], "Next session that needs you, or next request of the queue"],
+  [["["], "Previous session that needs you, or previous request"],
+  [["j", "k"], "Select the next or previous request or session"],
   [["`"], "Back to where you were before the jump"],
   [["/"], "Filter the sessions"],
   [["Ctrl", "K"], "Search or jump to anything"],
@@ -18,13 +20,41 @@ export const KEYS: [string[], string][] = [
   [["z"], "Snooze the selected session for an hour"],
   [["."], "Archive the selected session"],
   [["p"], "Pin the selected session"],
-  [["a"], "Allow, in a selected request"],
+  [["a"], "Allow, in a selected request; hold it if the request is risky or long"],
   [["d"], "Deny, in a selected request"],
   [["r"], "Deny with a reason, in a selected request"],
   [["e"], "Explain the status, on a session"],
   [["Space"], "Play or pause, in a recording"],
   [["←", "→"], "Five seconds back or on, in a recording"],
 ];
+
+const STORED = "capture.keys";
+
+/** Whether a single letter or sign is a shortcut. Whoever dictates, or presses keys by accident, switches them off. Kept
+ * in this browser alone. */
+export const singleKeys = signal(stored());
+
+function stored(): boolean {
+  try {
+    return localStorage.getItem(STORED) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+/** Switches shortcuts of a single letter or sign on or off. */
+export function setSingleKeys(on: boolean): void {
+  singleKeys.value = on;
+  try {
+    if (on) localStorage.removeItem(STORED);
+    else localStorage.setItem(STORED, "off");
+  } catch {
+    // A browser without storage forgets the choice.
+  }
+}
+
+/** Whether a press is a shortcut of a single letter or sign, and these are on. */
+export const isShortcut = (event: KeyboardEvent): boolean => singleKeys.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing && !isTyping(event.target);
 
 /** Whether a key goes to a field, where it is text. */
 export function isTyping(target: EventTarget | null): boolean {
@@ -45,7 +75,38 @@ export function inOrder(rows: Row[]): Row[] {
   });
 }
 
+/** The requests of the page that can be decided, in their order. */
+const cards = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("main [data-approval]")];
+const isOpen = (card: HTMLElement): boolean => !card.classList.contains("card-done");
+
+/** Gives the focus to the next request of the page that is open, or the one before. `false` where there is none. */
+export function selectRequest(step: 1 | -1): boolean {
+  const all = cards();
+  const at = all.findIndex((card) => card.contains(document.activeElement));
+  const behind = step === 1 ? all.slice(at + 1) : all.slice(0, at < 0 ? all.length : at).reverse();
+  const next = behind.find(isOpen) ?? (step === 1 ? all.find(isOpen) : all.findLast(isOpen));
+  if (next === undefined) return false;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: next.offsetHeight > innerHeight * 0.7 ? "start" : "nearest" });
+  return true;
+}
+
+/** Whether an arrow key has nothing of its own to do where it was pressed: no field, no list, nothing that scrolls. */
+function isFree(target: EventTarget | null): boolean {
+  const element = target as HTMLElement | null;
+  return element === null || element === document.body || element.matches?.("h1, main, [data-approval]") === true;
+}
+
 let cameFrom: string | null = null;
+/** Whether the next session that is shown gives the focus to its request. */
+let wantsRequest = false;
+
+/** Called by the page of a session once its requests are shown: after a jump, the first one is selected. */
+export function arrived(): void {
+  if (!wantsRequest) return;
+  wantsRequest = false;
+  requestAnimationFrame(() => selectRequest(1));
+}
 
 /** Goes to the next session that needs a person, or the one before. */
 export function jump(step: 1 | -1): void {
@@ -56,7 +117,13 @@ export function jump(step: 1 | -1): void {
   if (here < 0) cameFrom = address.value;
   const next = here < 0 ? (step === 1 ? 0 : order.length - 1) : (here + step + order.length) % order.length;
   const row = order[next];
-  if (row !== undefined) go(`/s/${row.id}`);
+  if (row === undefined) return;
+  if (next === here) {
+    selectRequest(step);
+    return;
+  }
+  wantsRequest = row.need.peek()?.need === "approval" || row.need.peek()?.need === "question";
+  go(`/s/${row.id}`);
 }
 
 /** Listens until the returned function is called. */
@@ -68,13 +135,26 @@ export function listenToKeys(): () => void {
       open("palette");
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || opened.value !== null) return;
+    if (opened.value !== null) return;
+    const arrow = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : null;
+    if (arrow !== null && !event.shiftKey && !event.altKey && route.value.name === "approvals" && isFree(event.target) && selectRequest(arrow)) {
+      event.preventDefault();
+      return;
+    }
+    if (!isShortcut(event)) return;
+    const inQueue = route.value.name === "approvals";
     switch (event.key) {
+      case "j":
+        if (!selectRequest(1)) return;
+        break;
+      case "k":
+        if (!selectRequest(-1)) return;
+        break;
       case "]":
-        jump(1);
+        if (!inQueue || !selectRequest(1)) jump(1);
         break;
       case "[":
-        jump(-1);
+        if (!inQueue || !selectRequest(-1)) jump(-1);
         break;
       case "`":
         if (cameFrom !== null) go(cameFrom);

@@ -7,7 +7,9 @@ import { ApiFailure, call, words } from "../api/client";
 import type { ApprovalState, Decision, OpenApproval } from "../api/routes";
 import { approvals, closed, row } from "../live/store";
 import { connection } from "../live/stream";
+import { isShortcut, singleKeys } from "../keys";
 import { elevated, mayControl } from "../me";
+import { notify } from "../parts/feedback";
 import { stepUp } from "../parts/dialogs";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
@@ -17,9 +19,9 @@ import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
 import { RequestBody, Rest, hasFolded, isLong } from "./body";
-import { DecideButton, useReady } from "./hold";
+import { DecideButton, useReady, type Pressed } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
-import { request, sameRequest } from "./request";
+import { request, sameRequest, type Question } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
@@ -58,6 +60,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const outcome = useSignal<OpenApproval | null>(null);
   const failed = useSignal<unknown>(null);
   const busy = useSignal<"allow" | "deny" | null>(null);
+  /** What was pressed here, and came too late. */
+  const lost = useSignal<"allow" | "deny" | null>(null);
   const scope = useSignal<Scope>("once");
   const reason = useSignal("");
   const reasoning = useSignal(false);
@@ -66,6 +70,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLTextAreaElement>(null);
+  const allowing = useRef<Pressed | null>(null);
+  const byKey = useRef(false);
   const heading = useId();
 
   const read = (): void => {
@@ -145,7 +151,12 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     } catch (cause) {
       failed.value = cause;
       if (cause instanceof ApiFailure && cause.code === "step_up_required") stepUp(() => undefined);
-      if (cause instanceof ApiFailure && cause.status === 409) read();
+      if (cause instanceof ApiFailure && cause.status === 409) {
+        lost.value = decision;
+        const told = late(cause, decision);
+        if (told !== null) notify(told, "failed");
+        read();
+      }
     } finally {
       busy.value = null;
     }
@@ -168,13 +179,23 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   };
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === "a" && !held && questions === null && approval.cannot_allow == null) void decide("allow");
-    else if (event.key === "d") void decide("deny");
-    else if (event.key === "r") reason_();
-    else return;
+    if (event.target !== card.current || !isShortcut(event)) return;
+    if (!["a", "d", "r"].includes(event.key) || done !== null || !mayControl.value || unanswerable !== null) return;
     event.preventDefault();
     event.stopPropagation();
+    if (event.repeat) return;
+    // As its button: what has to be held is held by the key too. Questions are answered in their form.
+    if (event.key === "a" && questions === null) {
+      byKey.current = true;
+      allowing.current?.begin();
+    }
+    if (event.key === "d") void decide("deny");
+    else if (event.key === "r") reason_();
+  };
+  // What a pointer holds is not let go by a key.
+  const letGo = (): void => {
+    if (byKey.current) allowing.current?.end();
+    byKey.current = false;
   };
   const reason_ = (): void => {
     reasoning.value = true;
@@ -183,7 +204,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");
   return (
-    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown}>
+    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown} onKeyUp={(event) => event.key === "a" && letGo()} onBlur={letGo}>
       <header class="card-head">
         <div class="card-title">
           <h2 id={heading}>
@@ -219,7 +240,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
       </header>
       {done !== null ? (
         <>
-          <Done approval={done} />
+          <Done approval={done} lost={lost.value} />
+          {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Asked questions={questions} given={given} />}
           {failed.value !== null && !(failed.value instanceof ApiFailure && failed.value.status === 409) && (
             <p class="error-text" role="alert">
               {words(failed.value)}
@@ -277,16 +299,16 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               )}
               <div class="decide">
                 <div class="decide-deny">
-                  <DecideButton class="danger" hold={false} ready={usable} busy={busy.value !== null} onDecide={() => void decide("deny")} shortcut="d">
+                  <DecideButton class="danger" hold={false} ready={usable} busy={busy.value !== null} onDecide={() => void decide("deny")} shortcut={singleKeys.value ? "d" : undefined}>
                     {busy.value === "deny" ? "Denying…" : questions === null ? "Deny" : "Decline"}
                   </DecideButton>
                   {!reasoning.value && (
-                    <button type="button" class="button quiet" aria-keyshortcuts="r" onClick={reason_}>
+                    <button type="button" class="button quiet" aria-keyshortcuts={singleKeys.value ? "r" : undefined} onClick={reason_}>
                       Reason…
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (!isReadOff || screen.value !== null) && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (!isReadOff || screen.value !== null) && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut={singleKeys.value ? "a" : undefined} pressed={allowing}>
                   {busy.value === "allow" ? "Sending…" : label(approval, scope.value, held, questions !== null)}
                 </DecideButton>
               </div>
@@ -346,6 +368,18 @@ function label(approval: OpenApproval, scope: Scope, held: boolean, asks: boolea
   return held ? `Hold: ${verb.toLowerCase()}` : verb;
 }
 
+/** What came before a decision, for whoever pressed too late; `null` where nothing did. */
+function late({ details: { state, decided_by: by, device, decided_at: at } }: ApiFailure, pressed: "allow" | "deny"): string | null {
+  if (state === "pending" || !isState(state)) return null;
+  const where = by === "policy" ? " by the policy" : by === "grant" ? " by an earlier decision" : typeof device === "string" ? ` in ${visible(device)}` : state === "answered_elsewhere" ? " in the agent" : by === "person" ? " by a person" : "";
+  return `Already ${state === "answered_elsewhere" ? "answered" : state}${where}${typeof at === "string" ? ` at ${moment(at)}` : ""}.${unused(state, pressed)}`;
+}
+
+const isState = (state: unknown): state is ApprovalState => typeof state === "string" && Object.hasOwn(CLOSED, state);
+
+/** Says that a decision was not used, unless it was the same. */
+const unused = (state: ApprovalState, pressed: "allow" | "deny"): string => (state === (pressed === "allow" ? "allowed" : "denied") ? "" : pressed === "allow" ? " What you allowed was not used." : " Your denial was not used.");
+
 /** Who decided first, when somebody did. */
 function conflict(cause: unknown): string {
   if (cause instanceof ApiFailure && cause.status === 409) {
@@ -357,14 +391,31 @@ function conflict(cause: unknown): string {
   return words(cause);
 }
 
-function Done({ approval }: { approval: OpenApproval }) {
+/** Questions that were answered, with what was chosen here. */
+function Asked({ questions, given }: { questions: Question[]; given: Record<string, string> | null }) {
+  return (
+    <dl class="rest">
+      {questions.map(({ question }, index) => (
+        <div key={index}>
+          <dt>
+            <Shown text={question} strictness="exact" />
+          </dt>
+          <dd>{given?.[question] != null && <Shown text={given[question]} strictness="exact" />}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "deny" | null }) {
   const by = approval.by === "policy" ? " by the policy" : approval.by === "grant" ? " by an earlier decision for the session" : approval.by === "person" ? ` by a person${approval.device == null ? "" : ` on ${visible(approval.device)}`}` : "";
   const sign = approval.state === "allowed" ? "check" : approval.state === "denied" ? "cross" : "clock";
   return (
     <p class={`done done-${approval.state}`} role="status">
       <Icon name={sign} />
       <span>
-        {CLOSED[approval.state]}
+        {lost !== null && "Already "}
+        {lost === null ? CLOSED[approval.state] : CLOSED[approval.state].toLowerCase()}
         {by}
         {approval.closed_at != null && <> at {moment(approval.closed_at)}</>}
         {approval.state === "denied" && approval.message != null && approval.message !== "" && (
@@ -372,6 +423,7 @@ function Done({ approval }: { approval: OpenApproval }) {
             : <Shown text={approval.message} />
           </>
         )}
+        {lost !== null && unused(approval.state, lost) !== "" && <strong>.{unused(approval.state, lost)}</strong>}
       </span>
     </p>
   );

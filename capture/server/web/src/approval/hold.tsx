@@ -34,10 +34,12 @@ export function useReady(keys: unknown[]): { ready: () => boolean; shown: boolea
   return { ready: () => performance.now() - since.current >= INERT && document.visibilityState === "visible", shown: shown.value };
 }
 
-type Props = { children: ComponentChildren; onDecide: () => void; ready: boolean; busy: boolean; class: string; hold: boolean; shortcut?: string };
+/** Presses and releases a button by a key of its card. */
+export type Pressed = { begin: () => void; end: () => void };
+type Props = { children: ComponentChildren; onDecide: () => void; ready: boolean; busy: boolean; class: string; hold: boolean; shortcut?: string | undefined; pressed?: { current: Pressed | null } };
 
 /** A button that decides at a press, or when it was held. */
-export function DecideButton({ children, onDecide, ready, busy, class: name, hold, shortcut }: Props) {
+export function DecideButton({ children, onDecide, ready, busy, class: name, hold, shortcut, pressed }: Props) {
   const holding = useSignal(false);
   const asked = useSignal(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -58,6 +60,7 @@ export function DecideButton({ children, onDecide, ready, busy, class: name, hol
     holding.value = false;
   };
   useEffect(() => end, []);
+  if (pressed !== undefined) pressed.current = hold ? { begin, end } : { begin: () => usable && onDecide(), end: () => undefined };
   if (!hold) {
     return (
       <button type="button" class={`button ${name}`} aria-disabled={!usable} aria-keyshortcuts={shortcut} onClick={() => usable && onDecide()}>
@@ -76,6 +79,7 @@ export function DecideButton({ children, onDecide, ready, busy, class: name, hol
       type="button"
       class={`button hold ${name} ${holding.value ? "holding" : ""}`}
       aria-disabled={!usable}
+      aria-keyshortcuts={shortcut}
       aria-description="Hold for a second"
       onPointerDown={(event) => event.button === 0 && begin()}
       onPointerUp={end}

@@ -4,7 +4,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { call, words } from "../api/client";
-import { KEYS } from "../keys";
+import { KEYS, singleKeys, setSingleKeys } from "../keys";
 import { me } from "../me";
 import { Command } from "./copy";
 import { Icon } from "./icons";
@@ -57,6 +57,7 @@ export function Dialogs() {
               </div>
             ))}
           </dl>
+          <SingleKeys />
         </Modal>
       );
     case "step-up":
@@ -68,6 +69,19 @@ export function Dialogs() {
     case null:
       return null;
   }
+}
+
+/** Switches shortcuts of a single letter on or off. */
+export function SingleKeys() {
+  return (
+    <label class="option keys-setting">
+      <input type="checkbox" checked={singleKeys.value} onChange={(event) => setSingleKeys(event.currentTarget.checked)} />
+      <span>
+        Shortcuts of a single letter or sign
+        <span class="option-about">Switch them off if you dictate, or press keys by accident. This browser remembers it. <kbd>Ctrl K</kbd> always works.</span>
+      </span>
+    </label>
+  );
 }
 
 /** A dialog that keeps the focus; Escape closes it. */

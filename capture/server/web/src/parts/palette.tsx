@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../api/client";
 import type { SearchHit } from "../api/routes";
-import { jump } from "../keys";
+import { jump, singleKeys, setSingleKeys } from "../keys";
 import { all, isTop, row } from "../live/store";
 import { go } from "../router";
 import { ago, basename } from "../text/format";
@@ -25,6 +25,8 @@ const PAGES: Entry[] = [
   { key: "devices", icon: "devices", label: "Devices and notifications", detail: "page", run: () => go("/devices") },
   { key: "next", icon: "right", label: "Next session that needs you", detail: "]", run: () => jump(1) },
   { key: "keys", icon: "keyboard", label: "Show the keys", detail: "?", run: () => setTimeout(() => open("keys")) },
+  { key: "keys-off", icon: "keyboard", label: "Switch shortcuts of a single letter off", detail: "keys", run: () => setSingleKeys(false) },
+  { key: "keys-on", icon: "keyboard", label: "Switch shortcuts of a single letter on", detail: "keys", run: () => setSingleKeys(true) },
   { key: "light", icon: "sun", label: "Use the light theme", detail: "theme", run: () => choose("light") },
   { key: "dark", icon: "sun", label: "Use the dark theme", detail: "theme", run: () => choose("dark") },
   { key: "system", icon: "sun", label: "Use the theme of the system", detail: "theme", run: () => choose("system") },
@@ -88,7 +90,7 @@ export function Palette() {
         detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
         run: () => go(`/s/${session.id}`),
       }));
-    const pages = PAGES.filter((entry) => entry.key !== theme.value && (text === "" ? !["light", "dark", "system"].includes(entry.key) : score(text, entry.label) > 0));
+    const pages = PAGES.filter((entry) => entry.key !== theme.value && entry.key !== (singleKeys.value ? "keys-on" : "keys-off") && (text === "" ? !["theme", "keys"].includes(entry.detail) : score(text, entry.label) > 0));
     const listed = new Set(sessions.map(({ key }) => key));
     // A title that is listed as a session says nothing new.
     const fresh = hits.value.filter((hit) => hit.kind !== "title" || !listed.has(hit.session_id));

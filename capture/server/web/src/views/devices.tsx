@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import type { Device, Scope } from "../api/routes";
+import { SingleKeys } from "../parts/dialogs";
 import { elevated, me, mayControl, signOut } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
@@ -43,6 +44,7 @@ export function DevicesPage() {
       <Pairing />
       <Notices />
       <Appearance />
+      <Keyboard />
       <p class="muted small">
         capture {me.value?.version}
         {me.value !== null && `, the server has run since ${moment(me.value.started_at)}`}
@@ -175,6 +177,15 @@ function Notices() {
       )}
       <p class="muted small">Channels such as ntfy, a webhook or a chat are set up in the configuration. List and test them:</p>
       <Command text="capture notify" />
+    </section>
+  );
+}
+
+function Keyboard() {
+  return (
+    <section class="panel settings" aria-labelledby="keyboard">
+      <h2 id="keyboard">Keyboard</h2>
+      <SingleKeys />
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { call, words } from "../api/client";
 import type { Provider } from "../api/routes";
 import { all, loaded, put, restarts, row as find, type Row } from "../live/store";
 import { snoozeHour, toggleArchive, togglePin } from "../marks";
+import { isShortcut } from "../keys";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { Empty, Loading } from "../parts/feedback";
@@ -222,6 +223,7 @@ function onListKey(event: KeyboardEvent): void {
   const links = [...document.querySelectorAll<HTMLElement>("[data-list] a.session-link")];
   const at = links.indexOf(link);
   const row = find(link.dataset["session"] ?? "");
+  if (/^[a-z.]$/.test(event.key) && !isShortcut(event)) return;
   const move = (to: HTMLElement | undefined): void => {
     to?.focus({ preventScroll: true });
     to?.scrollIntoView({ block: "nearest" });

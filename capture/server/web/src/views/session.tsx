@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { ApiFailure, call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
 import { ApprovalCard } from "../approval/card";
-import { isTyping } from "../keys";
+import { arrived, isShortcut } from "../keys";
 import { approvals, put, restarts, row } from "../live/store";
 import { markItems } from "../marks";
 import { mayControl } from "../me";
@@ -53,7 +53,7 @@ export function SessionPage({ id: named }: { id: string }) {
   }, [named, restarted]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      if (event.key !== "e" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.key !== "e" || !isShortcut(event)) return;
       tab.value = "details";
       document.querySelector(".side .claims")?.scrollIntoView({ block: "nearest" });
     };
@@ -73,6 +73,10 @@ export function SessionPage({ id: named }: { id: string }) {
     addEventListener("focus", seen);
     return () => removeEventListener("focus", seen);
   }, [unseen.join()]);
+  const asks = id.value !== null && [...approvals.value.values()].some((approval) => approval.session_id === id.value);
+  useEffect(() => {
+    if (asks) arrived();
+  }, [asks]);
   address.value;
   const at = Number.parseInt(parameter("at"), 10);
 
