@@ -131,6 +131,38 @@ test("a long conversation is read where it is looked at", async () => {
   assert.equal(await conversation(page).getByText("prompt 2999 begins here").count(), 0);
 });
 
+test("long texts are shown whole when they come into view, and no Markdown is read over a hole", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000241", "long");
+  const list = Array.from({ length: 300 }, (_, index) => `${index + 1}. item ${index + 1} of the list`).join("\n");
+  const code = `Here:\n\n\`\`\`sh\n${"echo 1\n".repeat(400)}\`\`\`\n\nAfter the code.`;
+  agent.transcribe([{ prompt: `Do ${"a lot ".repeat(400)}and end` }, { bash: "seq 900" }, { output: Array.from({ length: 900 }, (_, index) => `line ${index + 1}`).join("\n") }, { answer: list }, { answer: code }]);
+  await agent.begin("Do");
+  const { id } = await eventually("it is read", async () => {
+    const session = await agent.known();
+    return session.last_sequence > 4 ? session : undefined;
+  });
+  const { page } = visitor;
+  // Before the whole is there, the text with a hole is shown as it is.
+  await page.route("**/api/v1/texts/*", (route) => route.abort());
+  await page.goto(`${world.url}/s/${id}`);
+  await conversation(page).getByText("A part is missing.").first().waitFor();
+  assert.equal(await conversation(page).locator("ol, pre").count(), 0);
+  await page.unroute("**/api/v1/texts/*");
+  await page.goto(`${world.url}/s/${id}`);
+  await conversation(page).getByText("After the code.").waitFor();
+  assert.equal((await conversation(page).locator("pre").last().innerText()).match(/echo 1/g).length, 400, "a code fence is one block");
+  await eventually("the list is whole", async () => {
+    // Where it is looked at.
+    await conversation(page).evaluate((element) => (element.scrollTop = 0));
+    return (await conversation(page).locator("ol li").count()) === 300;
+  });
+  assert.deepEqual(await conversation(page).locator("ol li").evaluateAll((items) => items.flatMap((item, index) => (item.textContent.trim() === `item ${index + 1} of the list` ? [] : [item.textContent]))), []);
+  assert.equal(await conversation(page).locator("ol").count(), 1);
+  await conversation(page).locator(".tool-line").click();
+  await eventually("the result is whole", async () => /line 450\nline 451/.test(await conversation(page).locator(".output").last().innerText()));
+  assert.equal(await conversation(page).getByText("A part is missing.").count(), 0);
+});
+
 test("a phone shows the conversation and the details one after the other", async () => {
   const native = await world.play("gemini/S01-hello");
   const { id } = await world.agent("gemini", native).known();

@@ -8,6 +8,7 @@ import { roundUp, scale } from "../src/parts/chart";
 import { Heights } from "../src/parts/heights";
 import { visibleSegments, type Segment } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
+import { keep, known } from "../src/session/whole";
 import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
 import { page } from "../src/router";
@@ -282,4 +283,15 @@ test("a terminal rests where its cursor is in view, below as much as fits", () =
   assert.equal(at(null), 600);
   assert.equal(at(null, { filled: 100 }), 0, "a hidden cursor: what is written");
   assert.equal(at(50, { height: 300 }), 0, "all of it fits");
+});
+
+test("whole texts are kept, and the one that was used longest ago goes first", () => {
+  const text = (of: string): string => of.repeat(3_000_000);
+  keep("a", text("a"));
+  keep("b", text("b"));
+  assert.equal(known("a"), text("a"));
+  keep("c", text("c"));
+  assert.deepEqual([known("a")?.[0], known("b"), known("c")?.[0]], ["a", null, "c"]);
+  keep("c", text("c"));
+  assert.equal(known("a")?.[0], "a", "the same text counts once");
 });

@@ -2,8 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
-import { call, words } from "../api/client";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { words } from "../api/client";
 import type { ConversationItem, ItemText, Subagent, TextRef, ToolKind } from "../api/routes";
 import { RequestBody } from "../approval/body";
 import { request } from "../approval/request";
@@ -12,6 +12,7 @@ import { Markdown } from "../parts/markdown";
 import { Output, Shown } from "../parts/text";
 import { bytes, clock, counted, duration, exactly, relative } from "../text/format";
 import { STATES, spaced } from "../text/names";
+import { known, readWhole } from "./whole";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
@@ -124,33 +125,68 @@ export function ItemView({ item, marked, ongoing, cwd }: { item: ConversationIte
   }
 }
 
-/** A text whose middle may be missing, and a button that reads the whole. */
-function Long({ text, reference, render }: { text: string; reference: TextRef | null; render: (text: string) => ComponentChildren }) {
-  const whole = useSignal<string | null>(null);
+/** Length up to which a text is read whole as soon as it comes into view, bytes. */
+const AT_ONCE = 256 * 1024;
+/** How far outside the window that begins. */
+const AHEAD = "600px";
+
+/** A text whose middle may be missing: the whole is read when it comes into view, or at a press where it is very long. With
+ * a hole in it, it is no Markdown. */
+function Long({ text, reference, render, plain = false }: { text: string; reference: TextRef | null; render: (text: string) => ComponentChildren; plain?: boolean }) {
+  const hash = reference?.hash ?? "";
+  const read = useSignal<{ hash: string; text: string } | null>(null);
   const failed = useSignal<unknown>(null);
-  const read = async (hash: string): Promise<void> => {
+  const busy = useSignal(false);
+  const element = useRef<HTMLDivElement>(null);
+  const whole = reference === null ? text : read.value?.hash === hash ? read.value.text : known(hash);
+  const load = async (): Promise<void> => {
+    if (busy.peek()) return;
+    busy.value = true;
+    failed.value = null;
     try {
-      whole.value = String(await call("GET /api/v1/texts/{hash}", { path: { hash } }));
+      read.value = { hash, text: await readWhole(hash) };
     } catch (cause) {
       failed.value = cause;
     }
+    busy.value = false;
   };
+  const atOnce = whole === null && reference !== null && reference.stored && reference.length <= AT_ONCE;
+  useEffect(() => {
+    const target = element.current;
+    if (!atOnce || target === null) return;
+    const observer = new IntersectionObserver(
+      (seen) => {
+        if (seen.some(({ isIntersecting }) => isIntersecting)) void load();
+      },
+      { root: target.closest("[data-scroller]"), rootMargin: AHEAD },
+    );
+    observer.observe(target);
+    return () => observer.disconnect();
+  }, [atOnce, hash]);
+  if (whole !== null || reference === null) return <>{render(whole ?? text)}</>;
   return (
-    <>
-      {render(whole.value ?? text)}
-      {reference !== null && whole.value === null && (
-        <p class="long">
-          {reference.stored ? (
-            <button type="button" class="link-button" onClick={() => void read(reference.hash)}>
-              Show the whole text ({bytes(reference.length)})
-            </button>
-          ) : (
-            <span class="muted">The whole text ({bytes(reference.length)}) is in the agent's file only.</span>
-          )}
-          {failed.value !== null && <span class="error-text"> {words(failed.value)}</span>}
+    <div ref={element}>
+      {plain ? render(text) : (
+        <p class="cut">
+          <Shown text={text} />
         </p>
       )}
-    </>
+      <p class="long">
+        {!reference.stored ? (
+          <span class="muted">A part is missing. The whole text ({bytes(reference.length)}) is in the agent's file only.</span>
+        ) : atOnce && failed.value === null ? (
+          <span class="muted">Reading the whole text ({bytes(reference.length)})…</span>
+        ) : (
+          <>
+            <span class="muted">A part is missing. </span>
+            <button type="button" class="link-button" onClick={() => void load()}>
+              Show the whole text ({bytes(reference.length)})
+            </button>
+          </>
+        )}
+        {failed.value !== null && <span class="error-text"> {words(failed.value)}</span>}
+      </p>
+    </div>
   );
 }
 
@@ -194,6 +230,7 @@ function ToolView({ item, ongoing, cwd }: { item: ConversationItem & { type: "to
               <Long
                 text={result.text}
                 reference={result.text_ref ?? null}
+                plain
                 render={(text) => (
                   <pre class="output" tabIndex={0} aria-label="result">
                     <Output text={text} />
