@@ -21,6 +21,7 @@ const scripts = {
     "All is tidy.",
   ],
   "publish it": [bash("touch published"), bash("touch announced"), "Not published."],
+  "wait for me": [bash("echo one"), bash("echo two"), "It is *done*."],
   "with Claude": [use("Bash", { command: "touch by-claude", description: "Make it" }), use("Bash", { command: "touch never", description: "Make the other" }), "Claude is done."],
 };
 
@@ -118,6 +119,47 @@ test("our own agent at a command line is answered in the page of its session", a
   assert.equal(said, "Not published.\n");
   assert.deepEqual([made("published"), made("announced")], [false, true]);
   assert.match(scripted.results("publish it")[0], /Not today\./);
+});
+
+test("a session that takes commands is told what to do in its page, and shows no door that leads nowhere", async () => {
+  const { directory } = project("told");
+  const { page } = visitor;
+  const { session_id, run } = await world.api("/api/v1/sessions", { cwd: directory, name: "told", prompt: "Please wait for me" });
+  await page.goto(`${world.url}/s/${session_id}`);
+  const first = await asked(directory, "echo one");
+  const conversation = page.getByRole("region", { name: "Conversation" });
+  // The call that waits says so, and its request stands in the card alone.
+  await conversation.locator(".tool-line", { hasText: "echo one" }).getByText("waits for your decision").waitFor();
+  assert.equal(await conversation.getByText(/^Permission request: pending/).count(), 0);
+  assert.equal(await page.getByRole("link", { name: "Terminal" }).count(), 0);
+  assert.equal(await page.getByRole("heading", { name: "Prompt queue" }).count(), 0);
+  assert.equal(await page.getByText(/capture attach/).count(), 0);
+
+  await page.getByLabel("Message to the running turn").fill("Rather the *left* one");
+  await page.getByRole("button", { name: "Steer" }).click();
+  await page.getByText("The agent takes it up at the next step").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("Pauses at the next step").waitFor();
+  await press(allow(first));
+  await page.getByRole("button", { name: "Resume" }).click();
+  const second = await asked(directory, "echo two");
+  await conversation.getByText("Rather the left one").waitFor();
+  await page.getByRole("button", { name: "Interrupt" }).click();
+  await second.waitFor({ state: "detached" });
+  // The turn is over: what is written now is a prompt.
+  await page.getByLabel("Prompt", { exact: true }).fill("And now?");
+  await page.getByLabel("Prompt", { exact: true }).press("Control+Enter");
+  await conversation.locator("em", { hasText: "done" }).waitFor();
+  assert.equal(await page.getByLabel("Prompt", { exact: true }).inputValue(), "");
+
+  const session = await world.api(`/api/v1/sessions/${session_id}`);
+  const other = await visitor.open(`/terminal/${run ?? session.run_id}`);
+  await other.getByRole("heading", { name: "This session has no terminal" }).waitFor();
+  await other.getByRole("link", { name: "Open the session" }).click();
+  await other.waitForURL(`${world.url}/s/${session_id}`);
+  await other.close();
+  await world.api(`/api/v1/sessions/${session_id}/input`, { do: "end" });
+  await page.getByLabel("Prompt", { exact: true }).waitFor({ state: "detached" });
 });
 
 /** Claude Code: the program that a variable names, or one of the PATH. */

@@ -147,6 +147,53 @@ test("pinned, snoozed and archived are the same in every tab", async () => {
   await visitor.close();
 });
 
+test("archiving and snoozing can be taken back", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  const row = page.locator(".session-row").filter({ hasText: "Work of finisher" });
+  for (const name of ["Archive", "Snooze for an hour"]) {
+    await row.waitFor();
+    await row.getByRole("button", { name: /Pin, snooze/ }).click();
+    await page.getByRole("menuitem", { name, exact: true }).click();
+    await row.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Undo" }).first().click();
+    await row.waitFor();
+  }
+  const { marks } = await agents.finisher.known();
+  assert.deepEqual([marks?.archived ?? false, marks?.snoozed_until ?? null], [false, null]);
+  await visitor.close();
+});
+
+test("the palette says what is wrong with a query, and shows the hits of a session together", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const many = world.agent("claude", id(11), "many");
+  many.transcribe([{ prompt: "Work of many" }, ...Array.from({ length: 20 }, (_, index) => ({ answer: `The zebra number ${index} is here.` }))]);
+  await many.begin("Work of many");
+  const found = await eventually("the texts are found", async () => {
+    const page = await world.api("/api/v1/search?q=zebra&limit=50");
+    return page.hits.length === 20 ? page : undefined;
+  });
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("combobox", { name: "Search sessions, pages and texts" });
+  const wrong = await world.api("/api/v1/search?q=kind%3Acommand%20x").then(() => null, (cause) => cause.message);
+  assert.match(wrong, /422|400/);
+  await field.fill("kind:command x");
+  await page.getByRole("alert").filter({ hasText: /kind/ }).waitFor();
+  assert.equal(await page.getByText("Nothing found").count(), 0);
+  await field.fill("zebra");
+  const group = page.getByRole("option").filter({ hasText: "zebra number" });
+  await eventually("the hits of a session are together", async () => (await group.count()) === 3);
+  assert.equal(await page.getByRole("alert").count(), 0);
+  assert.equal(await group.filter({ hasText: "Work of many" }).count(), 1, "its title stands once");
+  await page.getByRole("option").filter({ hasText: /more hits|All \d+ hits/ }).click();
+  await eventually("all hits are shown", async () => (await page.getByRole("option").filter({ hasText: "zebra number" }).count()) === found.hits.length);
+  await page.getByRole("option").filter({ hasText: "zebra number" }).last().click();
+  await page.waitForURL(/\/s\/.+[?]at=\d+/);
+  await visitor.close();
+});
+
 test("a device for reading changes nothing", async () => {
   const visitor = await Visitor.paired(browser, world, "read");
   const { page } = visitor;

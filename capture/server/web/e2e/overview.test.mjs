@@ -74,3 +74,23 @@ test("every picture has a table of its figures", async () => {
   assert.equal(await page.locator(".figure-table table").count(), count);
   await visitor.close();
 });
+
+test("a quota whose reset has passed is shown as past", async () => {
+  const visitor = await Visitor.paired(browser, world, "read");
+  const { page } = visitor;
+  const day = 86_400_000;
+  await page.route("**/api/v1/usage?*", async (route) => {
+    const answer = await route.fetch();
+    const report = await answer.json();
+    report.quotas = [
+      { provider: "claude", name: "5 h", used_percent: 40, resets_at: new Date(Date.now() + day).toISOString(), at: new Date().toISOString() },
+      { provider: "codex", name: "weekly", used_percent: 97, resets_at: new Date(Date.now() - 17 * day).toISOString(), used_up_at: new Date(Date.now() - 18 * day).toISOString(), at: new Date(Date.now() - 19 * day).toISOString() },
+    ];
+    await route.fulfill({ response: answer, json: report });
+  });
+  await page.goto(`${world.url}/overview`);
+  await page.getByText(/^40 % used, resets/).waitFor();
+  await page.getByText(/^Reset .+; not reported since\. Before: 97 % used$/).waitFor();
+  assert.equal(await page.locator(".quotas meter").count(), 1);
+  await visitor.close();
+});

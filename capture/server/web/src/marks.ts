@@ -1,20 +1,30 @@
 // Pin, snooze and archive: kept by the server, the same in every view.
 
 import { call } from "./api/client";
-import type { MarksRequest } from "./api/routes";
+import type { Marks, MarksRequest } from "./api/routes";
 import { mark, row, type Row } from "./live/store";
 import { attempt, notify } from "./parts/feedback";
 import type { Item } from "./parts/menu";
 
 const HOUR = 3_600_000;
 
-/** Changes marks of a session; shows them once the server has them. */
-export async function setMarks(id: string, change: MarksRequest, done: string): Promise<void> {
+/** Changes marks of a session; shows them once the server has them, and offers to take them back. */
+export async function setMarks(id: string, change: MarksRequest, done: string, undoable = true): Promise<void> {
+  const before = row(id)?.session.peek().marks ?? null;
   await attempt(async () => {
     const marks = await call("PUT /api/v1/sessions/{id}/marks", { path: { id }, body: change });
     mark(id, marks);
-    notify(done);
+    notify(done, "done", undoable ? () => void setMarks(id, reversed(change, before), "Undone", false) : null);
   });
+}
+
+/** The change that brings back the marks of before. */
+export function reversed(change: MarksRequest, before: Marks | null): MarksRequest {
+  const back: MarksRequest = {};
+  if (change.pinned !== undefined) back.pinned = before?.pinned === true;
+  if (change.archived !== undefined) back.archived = before?.archived === true;
+  if (change.snoozed_until !== undefined) back.snoozed_until = before?.snoozed_until ?? null;
+  return back;
 }
 
 const snooze = (id: string, until: number, done: string): Promise<void> =>

@@ -8,6 +8,7 @@ import { roundUp, scale } from "../src/parts/chart";
 import { Heights } from "../src/parts/heights";
 import { visibleSegments, type Segment } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
+import { heard, silent } from "../src/session/saying";
 import { keep, known } from "../src/session/whole";
 import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
@@ -294,4 +295,17 @@ test("whole texts are kept, and the one that was used longest ago goes first", (
   assert.deepEqual([known("a")?.[0], known("b"), known("c")?.[0]], ["a", null, "c"]);
   keep("c", text("c"));
   assert.equal(known("a")?.[0], "a", "the same text counts once");
+});
+
+test("what an agent says now begins at a word, and loses its beginning at a line", () => {
+  assert.deepEqual(heard(silent(true), "Begun"), { text: "Begun", cut: false });
+  assert.deepEqual(heard(silent(false), "ning of a word"), { text: "of a word", cut: true });
+  let saying = silent(true);
+  for (let line = 0; line < 400; line += 1) saying = heard(saying, `line ${line} of what is said\n`);
+  assert.ok(saying.cut && saying.text.length <= 8_000);
+  assert.match(saying.text, /^line \d+ of what is said\n/);
+  assert.match(saying.text, /line 399 of what is said\n$/);
+  saying = heard(silent(true), "Code:\n```sh\n");
+  for (let line = 0; line < 400; line += 1) saying = heard(saying, `echo ${line} and more of it\n`);
+  assert.match(saying.text, /^```\necho \d+/, "the rest of a fence is still code");
 });

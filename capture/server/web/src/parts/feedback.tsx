@@ -6,15 +6,17 @@ import { words } from "../api/client";
 import { Icon, type IconName } from "./icons";
 import { Ticked } from "./text";
 
-type Notice = { id: number; text: string; kind: "done" | "failed" };
+/** What takes back what a notice tells. */
+export type Undo = () => void;
+type Notice = { id: number; text: string; kind: "done" | "failed"; undo: Undo | null };
 const notices = signal<Notice[]>([]);
 let next = 1;
 
 /** Shows a notice for some seconds. */
-export function notify(text: string, kind: Notice["kind"] = "done"): void {
+export function notify(text: string, kind: Notice["kind"] = "done", undo: Undo | null = null): void {
   const id = next++;
-  notices.value = [...notices.value.slice(-2), { id, text, kind }];
-  setTimeout(() => dismiss(id), kind === "failed" ? 10_000 : 4_000);
+  notices.value = [...notices.value.slice(-2), { id, text, kind, undo }];
+  setTimeout(() => dismiss(id), kind === "failed" || undo !== null ? 10_000 : 4_000);
 }
 
 /** Does something, and says so when it fails. */
@@ -41,6 +43,18 @@ export function Notices() {
           <span>
             <Ticked text={notice.text} />
           </span>
+          {notice.undo !== null && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                dismiss(notice.id);
+                notice.undo?.();
+              }}
+            >
+              Undo
+            </button>
+          )}
           <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
             <Icon name="cross" size={14} />
           </button>

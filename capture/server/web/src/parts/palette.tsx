@@ -2,11 +2,12 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { call } from "../api/client";
-import type { SearchHit } from "../api/routes";
+import { call, words } from "../api/client";
+import type { SearchHit, SearchPage } from "../api/routes";
 import { jump, singleKeys, setSingleKeys } from "../keys";
 import { all, isTop, row } from "../live/store";
 import { go } from "../router";
+import { groupBy } from "../text/collect";
 import { ago, basename } from "../text/format";
 import { AGENTS } from "../text/names";
 import { titleOf } from "../text/title";
@@ -16,7 +17,16 @@ import { close, open } from "./dialogs";
 import { Icon, type IconName } from "./icons";
 import { Highlighted } from "./search";
 
-type Entry = { key: string; icon: IconName; label: string; detail: string; hit?: SearchHit; run: () => void };
+/** What can be chosen. `stays`: the palette stays open; `under`: it belongs to the entry above it. */
+type Entry = { key: string; icon: IconName; label: string; detail: string; hit?: SearchHit; under?: boolean; stays?: boolean; run: () => void };
+
+/** Hits that are asked for at once. */
+const HITS = 50;
+/** Hits of a session that are shown at first. */
+const FIRST = 3;
+
+/** Hits by session, in the order of the best one of each. */
+export const bySession = (hits: SearchHit[]): [string, SearchHit[]][] => [...groupBy(hits, ({ session_id }) => session_id)];
 
 const PAGES: Entry[] = [
   { key: "home", icon: "sessions", label: "Sessions", detail: "page", run: () => go("/") },
@@ -49,20 +59,36 @@ export function Palette() {
   const query = useSignal("");
   const selected = useSignal(0);
   const hits = useSignal<SearchHit[]>([]);
+  /** The last page of hits that was read. */
+  const page = useSignal<SearchPage | null>(null);
+  /** Sessions whose hits are all shown. */
+  const whole = useSignal<ReadonlySet<string>>(new Set());
   const searching = useSignal(false);
+  const failed = useSignal<unknown>(null);
   const list = useRef<HTMLUListElement>(null);
 
   useEffect(() => {
     const text = query.value.trim();
     hits.value = [];
+    page.value = null;
+    whole.value = new Set();
+    failed.value = null;
+    searching.value = false;
     if (text.length < 2) return;
     const abort = new AbortController();
     searching.value = true;
     const timer = setTimeout(() => {
-      call("GET /api/v1/search", { query: { q: text, limit: 12 }, signal: abort.signal })
-        .then((page) => (hits.value = page.hits))
-        .catch(() => undefined)
-        .finally(() => (searching.value = false));
+      call("GET /api/v1/search", { query: { q: text, limit: HITS }, signal: abort.signal })
+        .then((found) => {
+          page.value = found;
+          hits.value = found.hits;
+        })
+        .catch((cause: unknown) => {
+          if (!abort.signal.aborted) failed.value = cause;
+        })
+        .finally(() => {
+          if (!abort.signal.aborted) searching.value = false;
+        });
     }, 180);
     return () => {
       clearTimeout(timer);
@@ -70,6 +96,16 @@ export function Palette() {
     };
   }, [query.value]);
 
+  const more = (cursor: string): void => {
+    const text = query.peek().trim();
+    call("GET /api/v1/search", { query: { q: text, limit: HITS, cursor } })
+      .then((found) => {
+        if (query.peek().trim() !== text) return;
+        page.value = found;
+        hits.value = [...hits.peek(), ...found.hits];
+      })
+      .catch((cause: unknown) => (failed.value = cause));
+  };
   const entries = useComputed<Entry[]>(() => {
     const text = query.value.trim();
     const sessions = all()
@@ -94,21 +130,31 @@ export function Palette() {
     const listed = new Set(sessions.map(({ key }) => key));
     // A title that is listed as a session says nothing new.
     const fresh = hits.value.filter((hit) => hit.kind !== "title" || !listed.has(hit.session_id));
-    const found = fresh.map((hit): Entry => ({
-      key: hit.id,
-      icon: "search",
-      label: visible(hit.title ?? titleOf(row(hit.session_id)?.session.value ?? { provider: hit.agent, title: null, cwd: null })),
-      detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
-      hit,
-      run: () => go(`/s/${hit.session_id}?at=${hit.sequence}`),
-    }));
+    const found = bySession(fresh).flatMap(([id, of]): Entry[] => {
+      const shown = whole.value.has(id) || of.length <= FIRST + 1 ? of : of.slice(0, FIRST);
+      const lines = shown.map((hit, index): Entry => ({
+        key: hit.id,
+        icon: "search",
+        label: visible(hit.title ?? titleOf(row(id)?.session.value ?? { provider: hit.agent, title: null, cwd: null })),
+        detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
+        hit,
+        under: index > 0,
+        run: () => go(`/s/${id}?at=${hit.sequence}`),
+      }));
+      const left = of.length - shown.length;
+      if (left > 0) lines.push({ key: `more ${id}`, icon: "down", label: `${left} more hits in this session`, detail: "", under: true, stays: true, run: () => (whole.value = new Set([...whole.value, id])) });
+      return lines;
+    });
+    const next = page.value?.next_cursor ?? null;
+    const left = (page.value?.matches ?? 0) - hits.value.length;
+    if (next !== null && left > 0) found.push({ key: "next hits", icon: "down", label: `All hits: ${page.value?.at_least === true ? "at least " : ""}${left} more`, detail: "", stays: true, run: () => more(next) });
     return [...sessions, ...pages, ...found];
   });
 
   const choice = Math.min(selected.value, Math.max(0, entries.value.length - 1));
   const run = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
-    close();
+    if (entry.stays !== true) close();
     entry.run();
   };
   const move = (step: number): void => {
@@ -144,6 +190,11 @@ export function Palette() {
           }}
         />
       </div>
+      {failed.value !== null && (
+        <p class="palette-error error-text" role="alert">
+          {words(failed.value)}
+        </p>
+      )}
       <ul id="palette-list" ref={list} role="listbox" aria-label="Results">
         {entries.value.map((entry, index) => (
           <li
@@ -155,10 +206,11 @@ export function Palette() {
               selected.value = index;
             }}
             onClick={() => run(entry)}
+            class={entry.under === true ? "palette-under" : ""}
           >
             <Icon name={entry.icon} />
             <span class="palette-words">
-              <span class="palette-label">{entry.label}</span>
+              {(entry.under !== true || entry.hit === undefined) && <span class="palette-label">{entry.label}</span>}
               {entry.hit !== undefined && (
                 <span class="palette-snippet">
                   <Highlighted snippet={entry.hit.snippet} />
@@ -170,10 +222,13 @@ export function Palette() {
         ))}
         {entries.value.length === 0 && (
           <li class="palette-none" role="option" aria-selected="false" aria-disabled="true">
-            {searching.value ? "Searching…" : "Nothing found"}
+            {searching.value ? "Searching…" : failed.value === null ? "Nothing found" : "The search did not run"}
           </li>
         )}
       </ul>
+      <p class="palette-hint wide-only">
+        Narrow a search: <code>agent:codex</code> <code>kind:error</code> <code>tool:execute</code>
+      </p>
     </div>
   );
 }

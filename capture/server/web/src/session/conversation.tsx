@@ -1,24 +1,25 @@
 // The conversation: what was said and done, from the first prompt to what the agent says now.
 
-import { useSignal } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { words } from "../api/client";
-import { row, watch } from "../live/store";
+import { approvals, row, watch } from "../live/store";
 import { Empty, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
+import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import { VirtualList, type Handle } from "../parts/virtual";
-import { ItemView } from "./item";
+import { ItemView, type Asked } from "./item";
 import { Conversation } from "./loader";
+import { heard, silent, type Saying } from "./saying";
 
-/** What is shown of the text that an agent writes now, characters. */
-const NOW = 4_000;
-
-/** The conversation of a session; `at` is the sequence to show. */
-export function ConversationView({ id, at }: { id: string; at: number | null }) {
+/** The conversation of a session; `at` is the sequence to show, `shown` whether its open requests have cards beside it. */
+export function ConversationView({ id, at, shown }: { id: string; at: number | null; shown: boolean }) {
   const conversation = useMemo(() => new Conversation(id), [id]);
   const list = useRef<Handle | null>(null);
-  const saying = useSignal("");
+  const saying = useSignal<Saying>(silent(false));
+  /** What a terminal shows is no Markdown. */
+  const isScreen = useSignal(false);
   const atEnd = useSignal(at === null);
   const session = row(id)?.session.value;
   const last = session?.last_sequence ?? 0;
@@ -29,9 +30,12 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
       event: (event) => {
         conversation.grow(event.sequence);
         if (event.kind === "tool.result" || event.kind === "approval.resolved" || event.kind === "question.answered") conversation.refresh();
-        if (event.kind === "assistant.message" || event.kind === "turn.completed" || event.kind === "user.prompt") saying.value = "";
+        if (event.kind === "assistant.message" || event.kind === "turn.completed" || event.kind === "user.prompt") saying.value = silent(true);
       },
-      delta: (delta) => (saying.value = (delta.source === "pty" ? delta.text : saying.peek() + delta.text).slice(-NOW)),
+      delta: (delta) => {
+        isScreen.value = delta.source === "pty";
+        saying.value = isScreen.value ? heard(silent(true), delta.text) : heard(saying.peek(), delta.text);
+      },
       restart: () => conversation.refresh(),
     });
     return () => {
@@ -52,6 +56,8 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   const onRange = useCallback((first: number, last: number) => conversation.look(first, last), [conversation]);
   const onEnd = useCallback((end: boolean) => (atEnd.value = end), []);
 
+  const pending = useComputed(() => [...approvals.value.values()].filter((approval) => approval.session_id === id));
+  const asked = useMemo<Asked>(() => ({ pending: pending.value, shown }), [pending.value, shown]);
   const count = conversation.blocks.value;
   if (session !== undefined && last === 0) {
     return <Empty icon="terminal" title="Nothing was said yet" />;
@@ -62,19 +68,24 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
         count={count}
         estimate={900}
         keyOf={String}
-        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} />}
+        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} asked={asked} />}
         onRange={onRange}
         onEnd={onEnd}
         follow
         handle={onHandle}
         role="none"
       />
-      {saying.value !== "" && (
+      {saying.value.text !== "" && (
         <div class="saying" aria-live="off">
           <span class="saying-label">Now</span>
-          <p>
-            <Shown text={saying.value} />
-          </p>
+          {saying.value.cut && <p class="muted">…</p>}
+          {isScreen.value ? (
+            <p class="cut">
+              <Shown text={saying.value.text} />
+            </p>
+          ) : (
+            <Markdown text={saying.value.text} />
+          )}
         </div>
       )}
       {!atEnd.value && (
@@ -86,7 +97,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   );
 }
 
-function BlockView({ conversation, block, height, marked, ongoing, cwd }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null }) {
+function BlockView({ conversation, block, height, marked, ongoing, cwd, asked }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null; asked: Asked }) {
   const items = conversation.items(block);
   if (items === null) {
     const failure = conversation.failure(block);
@@ -99,7 +110,7 @@ function BlockView({ conversation, block, height, marked, ongoing, cwd }: { conv
   return (
     <div class="block">
       {items.map((item, index) => (
-        <ItemView key={`${item.sequence} ${index}`} item={item} marked={item.sequence === marked} ongoing={ongoing} cwd={cwd} />
+        <ItemView key={`${item.sequence} ${index}`} item={item} marked={item.sequence === marked} ongoing={ongoing} cwd={cwd} asked={asked} />
       ))}
     </div>
   );

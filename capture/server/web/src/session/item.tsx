@@ -4,9 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { words } from "../api/client";
-import type { ConversationItem, ItemText, Subagent, TextRef, ToolKind } from "../api/routes";
+import type { ConversationItem, ItemText, OpenApproval, Subagent, TextRef, ToolKind } from "../api/routes";
 import { RequestBody } from "../approval/body";
-import { request } from "../approval/request";
+import { request as readRequest } from "../approval/request";
 import { Icon, SignShape, type IconName } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Output, Shown } from "../parts/text";
@@ -16,11 +16,24 @@ import { known, readWhole } from "./whole";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
+/** The requests of a session that wait for a person; `shown`: their cards stand beside the conversation. */
+export type Asked = { pending: OpenApproval[]; shown: boolean };
+
+/** The request that a call waits for. */
+export function requestOf(item: ConversationItem & { type: "tool_call" }, { pending }: Asked): OpenApproval | undefined {
+  if ((item.result ?? null) !== null) return undefined;
+  const calls = pending.filter(({ call_id }) => call_id != null);
+  const named = item.call_id === "" ? undefined : calls.find(({ call_id }) => call_id === item.call_id);
+  // Of a hook that names no call: by what is asked for.
+  const fits = ({ call_id, tool, command, subject }: OpenApproval): boolean => call_id == null && tool === item.name && item.title != null && (command === item.title || subject === item.title);
+  return named ?? pending.find(fits);
+}
+
 /**
  * An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`; files below
- * `cwd` are named without it.
+ * `cwd` are named without it. `asked`: the open requests of the session.
  */
-export function ItemView({ item, marked, ongoing, cwd }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null }) {
+export function ItemView({ item, marked, ongoing, cwd, asked }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null; asked: Asked }) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
     <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
@@ -54,10 +67,12 @@ export function ItemView({ item, marked, ongoing, cwd }: { item: ConversationIte
         </>,
       );
     case "tool_call":
-      return frame(<ToolView item={item} ongoing={ongoing} cwd={cwd} />);
+      return frame(<ToolView item={item} ongoing={ongoing} cwd={cwd} request={requestOf(item, asked)} />);
     case "subagent":
       return frame(<SubagentLine subagent={item} />);
     case "approval":
+      // Its card and its call say the same.
+      if (asked.shown && asked.pending.some(({ id }) => id === item.approval_id)) return null;
       return frame(
         <a class="line" href={`/approvals/${item.approval_id}`}>
           <Icon name="approvals" size={14} />
@@ -202,7 +217,7 @@ const TOOL_ICONS: Record<ToolKind, IconName> = {
   other: "tool",
 };
 
-function ToolView({ item, ongoing, cwd }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean; cwd: string | null }) {
+function ToolView({ item, ongoing, cwd, request }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean; cwd: string | null; request: OpenApproval | undefined }) {
   const shown = useSignal(false);
   const result = item.result ?? null;
   const failed = result !== null && result.outcome !== "ok";
@@ -216,7 +231,7 @@ function ToolView({ item, ongoing, cwd }: { item: ConversationItem & { type: "to
         <span class="tool-called">{item.name === "" ? "tool" : <Shown text={item.name} />}</span>
         <span class="tool-title">{item.title != null && <Shown text={item.tool === "edit" || item.tool === "read" ? relative(item.title, cwd) : item.title} />}</span>
         <span class={`tool-result ${failed ? "error-text" : ""}`}>
-          {result === null ? (ongoing ? "running" : "no result") : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
+          {request !== undefined ? <span class="tool-waits">waits for your decision</span> : result === null ? (ongoing ? "running" : "no result") : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
           {result?.duration_ms != null && <span class="muted"> {duration(result.duration_ms)}</span>}
         </span>
       </button>
@@ -248,7 +263,7 @@ function ToolView({ item, ongoing, cwd }: { item: ConversationItem & { type: "to
 function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title: string | null }) {
   const read = useMemo(() => {
     const kind = tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
-    return request({ kind, input: input.text, command: tool === "execute" ? commandOf(input.text, title) : null, exact: true, paths: [], url: null, subject: null, question: null });
+    return readRequest({ kind, input: input.text, command: tool === "execute" ? commandOf(input.text, title) : null, exact: true, paths: [], url: null, subject: null, question: null });
   }, [tool, input.text, title]);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;

@@ -5,8 +5,8 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
-import type { Finding, MarkedSession, Prompt } from "../api/routes";
-import { branchesOf, childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
+import type { Finding, MarkedSession, Prompt, Run } from "../api/routes";
+import { all, branchesOf, childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
@@ -16,6 +16,7 @@ import { Since, Title, rolledUp, signOf } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { FINDINGS, STATES, spaced } from "../text/names";
+import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 import { Claims } from "./claims";
 
@@ -64,10 +65,10 @@ export function Findings({ known }: { known: Row }) {
               {finding.count > 1 && <span class="chip">{finding.count}×</span>}
             </p>
             <p>
-              <Shown text={finding.what} />
+              <WithSessions text={finding.what} />
             </p>
             <p class="muted small">
-              <Shown text={finding.why} /> · <Since time={finding.first_at} />
+              <WithSessions text={finding.why} /> · <Since time={finding.first_at} />
             </p>
             {finding.state === "acknowledged" ? (
               <span class="muted small">acknowledged</span>
@@ -82,6 +83,24 @@ export function Findings({ known }: { known: Row }) {
         ))}
       </ul>
     </Panel>
+  );
+}
+
+/** A text of the server in which the short ids of sessions lead to them. */
+function WithSessions({ text }: { text: string }) {
+  const named = new Map(all().map(({ id, session }) => [shortId(id), session.peek()]));
+  return (
+    <>
+      {text.split(/\b([0-9A-HJKMNP-TV-Z]{8})\b/).map((piece, index) => {
+        const session = index % 2 === 1 ? named.get(piece) : undefined;
+        if (session === undefined) return <Shown key={index} text={piece} />;
+        return (
+          <a key={index} href={`/s/${session.id}`} title={visible(titleOf(session))}>
+            {piece}
+          </a>
+        );
+      })}
+    </>
   );
 }
 
@@ -342,7 +361,7 @@ export function NotesPanel({ session }: { session: MarkedSession }) {
 }
 
 /** Queued prompts, typed when the session's run waits for one. */
-export function Prompts({ session }: { session: MarkedSession }) {
+export function Prompts({ session, run }: { session: MarkedSession; run: Run | null }) {
   const text = useSignal("");
   const failed = useSignal<unknown>(null);
   const { state, again } = useLoad((abort) => call("GET /api/v1/prompts", { query: { session: session.id, limit: 20 }, signal: abort }), [session.id, session.status.state, restarts.value]);
@@ -353,7 +372,9 @@ export function Prompts({ session }: { session: MarkedSession }) {
     const timer = setInterval(again, 5_000);
     return () => clearInterval(timer);
   }, [open.length]);
-  if (session.run_id === null) return null;
+  // A session that takes commands is written to below its conversation.
+  const types = run !== null && run.terminal && run.state === "running";
+  if (!types && prompts.length === 0) return null;
   const queue = async (): Promise<void> => {
     failed.value = null;
     try {
@@ -372,7 +393,7 @@ export function Prompts({ session }: { session: MarkedSession }) {
   };
   return (
     <Panel title="Prompt queue" count={open.length}>
-      {mayControl.value && (
+      {mayControl.value && types && (
         <form
           class="stack tight"
           onSubmit={(event) => {
@@ -419,13 +440,13 @@ export function Prompts({ session }: { session: MarkedSession }) {
 }
 
 /** Commands with which the work goes on in a terminal. */
-export function Continue({ session }: { session: MarkedSession }) {
+export function Continue({ session, run }: { session: MarkedSession; run: Run | null }) {
   const id = shortId(session.id);
   const live = session.status.state !== "exited";
   return (
     <Panel title="Continue in a terminal" open={false}>
       <div class="stack tight">
-        {session.run_id !== null && live && <Command text={`capture attach ${session.run_id.slice(-8)}`} about="Attach to its terminal" />}
+        {run?.terminal === true && run.state === "running" && live && <Command text={`capture attach ${run.id.slice(-8)}`} about="Attach to its terminal" />}
         {live && session.run_id === null && <Command text={`capture jump ${id}`} about="Bring its terminal to the front" />}
         <Command text={`capture resume ${id}`} about="Resume the session" />
         <Command text={`capture handoff ${id}`} about="Write a handoff note" />

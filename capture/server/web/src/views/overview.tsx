@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { call } from "../api/client";
-import type { Overview, Provider, UsageReport, UsageRow } from "../api/routes";
+import type { Overview, Provider, QuotaView, UsageReport, UsageRow } from "../api/routes";
 import { now, restarts, row } from "../live/store";
 import { Bars, type Series } from "../parts/chart";
 import { Empty, Failed, Loading } from "../parts/feedback";
@@ -116,7 +116,7 @@ function Totals({ overview }: { overview: Overview }) {
     ["Tools ran", hours(sum(({ tool_s }) => tool_s))],
     ["Waited for you", hours(sum(({ waiting_s }) => waiting_s))],
     ["Requests", String(requests)],
-    ["Half answered within", p50_s === null ? "—" : duration(p50_s * 1000), p90_s === null ? undefined : `90 %: ${duration(p90_s * 1000)}`],
+    ["Median answer time", p50_s === null ? "—" : duration(p50_s * 1000), p90_s === null ? undefined : `90 %: ${duration(p90_s * 1000)}`],
   ];
   return (
     <dl class="totals">
@@ -301,23 +301,38 @@ function Costs({ days }: { days: number }) {
             <h2>Quotas</h2>
             <ul class="quotas">
               {quotas.map((quota) => (
-                <li key={`${quota.provider} ${quota.name}`}>
-                  <span>
-                    {AGENTS[quota.provider]}, <Shown text={quota.name} />
-                  </span>
-                  <meter min={0} max={100} high={85} value={quota.used_percent} aria-label={`${AGENTS[quota.provider]} ${visible(quota.name)}`} />
-                  <span class="muted small">
-                    {Math.round(quota.used_percent)} % used
-                    {quota.resets_at != null && `, resets ${moment(quota.resets_at)}`}
-                    {quota.used_up_at != null && `, used up ${moment(quota.used_up_at)} at this pace`}
-                  </span>
-                </li>
+                <QuotaLine key={`${quota.provider} ${quota.name}`} quota={quota} />
               ))}
             </ul>
           </div>
         )}
       </div>
     </>
+  );
+}
+
+/** A quota. After its reset, what was used before says nothing of now. */
+function QuotaLine({ quota }: { quota: QuotaView }) {
+  const reset = quota.resets_at == null ? null : Date.parse(quota.resets_at);
+  const isPast = reset !== null && reset <= now.value;
+  return (
+    <li class={isPast ? "quota-past" : ""}>
+      <span>
+        {AGENTS[quota.provider]}, <Shown text={quota.name} />
+      </span>
+      {!isPast && <meter min={0} max={100} high={85} value={quota.used_percent} aria-label={`${AGENTS[quota.provider]} ${visible(quota.name)}`} />}
+      <span class="muted small">
+        {isPast ? (
+          `Reset ${moment(reset)}; not reported since. Before: ${Math.round(quota.used_percent)} % used`
+        ) : (
+          <>
+            {Math.round(quota.used_percent)} % used
+            {reset !== null && `, resets ${moment(reset)}`}
+            {quota.used_up_at != null && `, used up ${moment(quota.used_up_at)} at this pace`}
+          </>
+        )}
+      </span>
+    </li>
   );
 }
 

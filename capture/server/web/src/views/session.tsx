@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiFailure, call } from "../api/client";
-import type { OpenApproval } from "../api/routes";
+import type { OpenApproval, Run } from "../api/routes";
 import { ApprovalCard } from "../approval/card";
 import { arrived, isShortcut } from "../keys";
 import { approvals, put, restarts, row } from "../live/store";
@@ -11,6 +11,7 @@ import { markItems } from "../marks";
 import { mayControl } from "../me";
 import { attempt, Empty, Failed, Loading } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
+import { useLoad } from "../parts/load";
 import { useNarrow } from "../parts/narrow";
 import { Menu } from "../parts/menu";
 import { RecordingLink } from "../parts/recording";
@@ -22,6 +23,7 @@ import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 import { ConversationView } from "../session/conversation";
 import { Continue, Findings, LabelsPanel, NotesPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
+import { Say } from "../session/say";
 import { Timeline } from "../session/timeline";
 import { shortModel } from "./row";
 
@@ -73,6 +75,8 @@ export function SessionPage({ id: named }: { id: string }) {
     addEventListener("focus", seen);
     return () => removeEventListener("focus", seen);
   }, [unseen.join()]);
+  const own = id.value === null ? undefined : row(id.value)?.session.value;
+  const run = useRun(own?.run_id ?? null, own?.status.state === "exited");
   const asks = id.value !== null && [...approvals.value.values()].some((approval) => approval.session_id === id.value);
   useEffect(() => {
     if (asks) arrived();
@@ -163,8 +167,8 @@ export function SessionPage({ id: named }: { id: string }) {
             </div>
           </div>
           <div class="session-actions">
-            {session.run_id !== null && (
-              <a class="button" href={`/terminal/${session.run_id}`}>
+            {run?.terminal === true && run.state === "running" && (
+              <a class="button small" href={`/terminal/${run.id}`}>
                 <Icon name="terminal" />
                 <span>Terminal</span>
               </a>
@@ -199,23 +203,34 @@ export function SessionPage({ id: named }: { id: string }) {
             ))}
           </div>
         ))}
-        <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
+        <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} shown={!narrow} />
+        {run !== null && takesCommands(run) && <Say session={session} run={run} />}
       </div>
       <aside class="side" aria-label="Details">
         <Findings known={known} />
         <Why id={known.id} />
-        <Prompts session={session} />
+        <Prompts session={session} run={run} />
         <Tree known={known} />
         <Work id={known.id} />
         <Turns id={known.id} onTime={(time) => void placeOfTime(time)} />
         <UsagePanel session={session} />
         <LabelsPanel session={session} />
         <NotesPanel session={session} />
-        <Continue session={session} />
+        <Continue session={session} run={run} />
       </aside>
     </div>
   );
 }
+
+/** The run that hosts a session, and what it takes; `null` until known, or without one. */
+function useRun(id: string | null, ended: boolean): Run | null {
+  const { state } = useLoad((abort) => (id === null ? Promise.resolve(null) : call("GET /api/v1/runs/{id}", { path: { id }, signal: abort })), [id, ended, restarts.value]);
+  const { value } = state.value;
+  return value?.id === id ? value : null;
+}
+
+/** Whether a session is told what to do by commands: it has no terminal to type into. */
+const takesCommands = (run: Run): boolean => run.state === "running" && !run.terminal && (run.takes ?? []).length > 0;
 
 /** On a small screen a request has a page of its own. */
 function PendingLink({ approvals }: { approvals: OpenApproval[] }) {

@@ -7,7 +7,7 @@ import { ApiFailure, call, words } from "../api/client";
 import { now, row } from "../live/store";
 import { connection } from "../live/stream";
 import { mayControl } from "../me";
-import { attempt, Failed, Loading, notify } from "../parts/feedback";
+import { attempt, Empty, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { StateWord } from "../parts/sessions";
@@ -42,10 +42,13 @@ export function TerminalPage({ id }: { id: string }) {
   const { state, again } = useLoad((abort) => call("GET /api/v1/runs/{id}", { path: { id }, signal: abort }), [id]);
   const run = state.value.value;
   const link = useMemo(() => new Link(id), [id]);
+  // What runs its session itself has no screen to ask for.
+  const draws = run?.terminal !== false;
   useEffect(() => {
+    if (!draws) return;
     link.open();
     return () => link.close();
-  }, [link]);
+  }, [link, draws]);
   const typing = useSignal(false);
   /** Whether text is typed into an open dialog too: asked for by hand, after it was refused. */
   const force = useSignal(false);
@@ -95,6 +98,24 @@ export function TerminalPage({ id }: { id: string }) {
       <div class="column">
         <h1 tabIndex={-1}>Terminal</h1>
         <Failed cause={state.value.cause} retry={again} />
+      </div>
+    );
+  }
+  if (run !== null && !run.terminal) {
+    return (
+      <div class="column">
+        <h1 class="visually-hidden" tabIndex={-1}>
+          Terminal
+        </h1>
+        <Empty icon="terminal" title="This session has no terminal">
+          {run.session_id !== null && (
+            <p>
+              <a class="button" href={`/s/${run.session_id}`}>
+                Open the session
+              </a>
+            </p>
+          )}
+        </Empty>
       </div>
     );
   }
