@@ -305,7 +305,9 @@ impl ConversationItems {
             Payload::ApprovalResolved(resolved) => {
                 let item = self.approvals.get(&resolved.approval_id).and_then(|index| self.items.get_mut(*index));
                 if let Some(ItemBody::Approval { state, by, closed_at, .. }) = item.map(|item| &mut item.body) {
-                    if let Some(new) = resolved.new_state() {
+                    // How a call ended also says that its request is no longer open.
+                    let elsewhere = (*state == ApprovalState::Pending).then_some(ApprovalState::AnsweredElsewhere);
+                    if let Some(new) = resolved.new_state().or(elsewhere) {
                         (*state, *closed_at) = (new, Some(event.created_at));
                     }
                     *by = resolved.by.or(*by);

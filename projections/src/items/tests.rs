@@ -160,3 +160,22 @@ proptest! {
         prop_assert_eq!(paged, whole);
     }
 }
+
+#[test]
+fn an_answered_approval_is_not_pending_whether_its_state_or_only_its_answer_is_reported() {
+    for (state, allowed, expected) in [
+        (None, Some(true), ApprovalState::Allowed),
+        (None, Some(false), ApprovalState::Denied),
+        (None, None, ApprovalState::AnsweredElsewhere),
+        (Some(ApprovalState::Expired), None, ApprovalState::Expired),
+    ] {
+        let approval_id: ApprovalId = EventId::from_bits(1).into();
+        let request = ApprovalRequested { approval_id: approval_id.clone(), ..Default::default() };
+        let resolved = ApprovalResolved { approval_id: approval_id.clone(), state, allowed, ..Default::default() };
+        // What is reported again without a state does not change it.
+        let again = ApprovalResolved { approval_id, ..Default::default() };
+        let found = items(&[event(1, request, None), event(2, resolved, None), event(3, again, None)]);
+        let ItemBody::Approval { state, closed_at, .. } = &found[0].body else { panic!() };
+        assert_eq!((*state, *closed_at), (expected, Some(Timestamp::from_millisecond(2_000))));
+    }
+}
