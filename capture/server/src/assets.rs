@@ -1,7 +1,7 @@
 //! The files of the page, built into the program from `web/dist`. They hold no data, so they need no sign-in; what the
 //! page shows it asks for by the routes of the API.
 
-use std::{io::Write as _, sync::OnceLock};
+use std::{borrow::Cow, io::Write as _, sync::OnceLock};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -35,14 +35,16 @@ pub(crate) struct Asset {
     /// Its path in `web/dist`.
     name: &'static str,
     bytes: &'static [u8],
+    /// What is sent, made when it is first asked for.
+    content: OnceLock<Bytes>,
     /// Compressed when it is first asked for.
     gzip: OnceLock<Option<Bytes>>,
-    tag: OnceLock<HeaderValue>,
+    hash: OnceLock<String>,
 }
 
 impl Asset {
     const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
-        Self { name, bytes, gzip: OnceLock::new(), tag: OnceLock::new() }
+        Self { name, bytes, content: OnceLock::new(), gzip: OnceLock::new(), hash: OnceLock::new() }
     }
 
     fn media_type(&self) -> &'static str {
@@ -61,24 +63,54 @@ impl Asset {
         }
     }
 
+    /// The file as it is sent. The page names its script and its style with the hashes of their contents, so that a browser
+    /// keeps them until they change.
+    fn content(&self) -> &Bytes {
+        self.content.get_or_init(|| match std::str::from_utf8(self.bytes) {
+            Ok(page) if self.name == INDEX => Bytes::from(named_with_hashes(page).into_owned()),
+            _ => Bytes::from_static(self.bytes),
+        })
+    }
+
     /// The file compressed; `None` when that saves nothing.
     fn gzip(&self) -> Option<Bytes> {
         let compress = || {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-            encoder.write_all(self.bytes).ok()?;
+            encoder.write_all(self.content()).ok()?;
             let bytes = encoder.finish().ok()?;
-            (bytes.len() < self.bytes.len()).then(|| Bytes::from(bytes))
+            (bytes.len() < self.content().len()).then(|| Bytes::from(bytes))
         };
-        self.gzip.get_or_init(|| if self.bytes.len() < COMPRESSED_FROM { None } else { compress() }).clone()
+        self.gzip.get_or_init(|| if self.content().len() < COMPRESSED_FROM { None } else { compress() }).clone()
+    }
+
+    /// The hash of its content.
+    fn hash(&self) -> &str {
+        self.hash.get_or_init(|| blake3::hash(self.content()).to_hex()[..32].to_owned())
     }
 
     /// Names its content, compressed or not.
-    fn tag(&self) -> &HeaderValue {
-        self.tag.get_or_init(|| {
-            let hash = blake3::hash(self.bytes).to_hex();
-            HeaderValue::try_from(format!("W/\"{}\"", &hash[..32])).unwrap_or(HeaderValue::from_static("W/\"0\""))
-        })
+    fn tag(&self) -> HeaderValue {
+        HeaderValue::try_from(format!("W/\"{}\"", self.hash())).unwrap_or(HeaderValue::from_static("W/\"0\""))
     }
+
+    /// How long a browser may keep the file: for good under an address that names its content, otherwise it asks whether
+    /// the file has changed.
+    fn caching(&self, query: Option<&str>) -> HeaderValue {
+        let named = query.and_then(|query| query.strip_prefix("v=")).is_some_and(|hash| hash == self.hash());
+        HeaderValue::from_static(if named { "public, max-age=31536000, immutable" } else { "no-cache" })
+    }
+}
+
+/// The page, with the hash of each file behind its address.
+fn named_with_hashes(page: &str) -> Cow<'_, str> {
+    FILES.iter().filter(|file| file.name != INDEX).fold(Cow::Borrowed(page), |page, file| {
+        let address = format!("\"/assets/{}\"", file.name);
+        if page.contains(&address) {
+            Cow::Owned(page.replace(&address, &format!("\"/assets/{}?v={}\"", file.name, file.hash())))
+        } else {
+            page
+        }
+    })
 }
 
 /// The file that an address means: the page for each of its views, or a file of it.
@@ -95,9 +127,10 @@ pub(crate) fn at(path: &str) -> Option<&'static Asset> {
     FILES.iter().find(|file| file.name == name)
 }
 
-/// Answers with a file, unless the browser has it already.
-pub(crate) fn answer(asset: &'static Asset, asked: &HeaderMap) -> Response {
-    let is_known = asked.get_all(header::IF_NONE_MATCH).iter().any(|tags| is_among(tags, asset.tag()));
+/// Answers with a file, unless the browser has it already. `query` is that of the address.
+pub(crate) fn answer(asset: &'static Asset, query: Option<&str>, asked: &HeaderMap) -> Response {
+    let tag = asset.tag();
+    let is_known = asked.get_all(header::IF_NONE_MATCH).iter().any(|tags| is_among(tags, &tag));
     let mut response = Response::new(Body::empty());
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -105,13 +138,13 @@ pub(crate) fn answer(asset: &'static Asset, asked: &HeaderMap) -> Response {
         *response.body_mut() = Body::from(gzip);
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     } else {
-        *response.body_mut() = Body::from(Bytes::from_static(asset.bytes));
+        *response.body_mut() = Body::from(asset.content().clone());
     }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type()));
-    headers.insert(header::ETAG, asset.tag().clone());
+    headers.insert(header::ETAG, tag);
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CACHE_CONTROL, asset.caching(query));
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
@@ -158,8 +191,27 @@ mod tests {
         for file in &FILES {
             assert_ne!(file.media_type(), "application/octet-stream", "{}", file.name);
         }
-        let total: usize = FILES.iter().map(|file| file.bytes.len()).sum();
-        assert!(total < 256_000, "{total} bytes");
+        let sent = |file: &Asset| file.gzip().map_or(file.bytes.len(), |gzip| gzip.len());
+        let total: usize = FILES.iter().map(sent).sum();
+        assert!(total < 110_000, "{total} bytes over the wire");
+    }
+
+    #[test]
+    fn the_page_names_the_content_of_its_files_and_a_browser_keeps_those() {
+        let file = |name: &str| FILES.iter().find(|file| file.name == name).unwrap();
+        let page = std::str::from_utf8(file(INDEX).content()).unwrap();
+        for name in ["app.js", "app.css", "icon.svg"] {
+            let file = file(name);
+            let query = format!("v={}", file.hash());
+            assert!(page.contains(&format!("\"/assets/{name}?{query}\"")), "{page}");
+            assert_eq!(file.caching(Some(&query)), "public, max-age=31536000, immutable");
+            for other in [None, Some(""), Some("v="), Some("v=0123456789abcdef0123456789abcdef"), Some("x=1")] {
+                assert_eq!(file.caching(other), "no-cache", "{other:?}: it may be another content");
+            }
+        }
+        assert_eq!(file(INDEX).caching(None), "no-cache");
+        // The directory of a service worker is that of its address.
+        assert!(!page.contains("sw.js?") && page.contains("\"/manifest.webmanifest\""));
     }
 
     #[test]

@@ -269,7 +269,7 @@ fn no_route(app: &App, request: &Request) -> HandlerResult {
     {
         // The route of the page: it is open, and so are its files.
         call::authorize(app, request, Some(OperationId::Index.route()))?;
-        return Ok(assets::answer(asset, request.headers()));
+        return Ok(assets::answer(asset, request.uri().query(), request.headers()));
     }
     // Strangers do not learn which paths exist.
     call::authorize(app, request, None)?;
@@ -277,7 +277,7 @@ fn no_route(app: &App, request: &Request) -> HandlerResult {
         && let Some(page) = assets::at("/")
     {
         // It says that it has no such view, and leads to those it has.
-        let mut answer = assets::answer(page, &HeaderMap::new());
+        let mut answer = assets::answer(page, None, &HeaderMap::new());
         *answer.status_mut() = StatusCode::NOT_FOUND;
         return Ok(answer);
     }

@@ -51,5 +51,5 @@ pub(crate) async fn openapi(_: Call<Openapi>) -> HandlerResult {
 /// `GET /`
 pub(crate) async fn index(call: Call<Index>) -> HandlerResult {
     let page = assets::at("/").ok_or_else(|| ApiError::not_found("this program was built without the page"))?;
-    Ok(assets::answer(page, &call.parts.headers))
+    Ok(assets::answer(page, None, &call.parts.headers))
 }
