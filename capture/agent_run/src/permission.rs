@@ -72,8 +72,13 @@ impl InProcess {
         let is_open = self.is_in_force && is_not_asked;
         let by_preset = |preset: &Policy, by: &str| {
             let decided = preset.decide(&request, &*self.facts);
-            (is_open && decided.verdict == Verdict::Allow)
-                .then(|| decision(CallVerdict::Allow, by, Some(decided.rule), None))
+            if !is_open || decided.verdict != Verdict::Allow {
+                return None;
+            }
+            let allowed = decision(CallVerdict::Allow, by, Some(decided.rule), None);
+            // Some commands only read when they run as the policy writes them: git without the repository's programs.
+            let arguments = decided.rewrite.map(|command| asked.call.arguments.clone().with("command", command));
+            Some(CallDecision { arguments, ..allowed })
         };
         if own.verdict == Verdict::Deny {
             return Some(decision(CallVerdict::Deny, "policy", Some(own.rule), Some(own.reason)));

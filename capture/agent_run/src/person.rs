@@ -129,7 +129,7 @@ fn shown_rule(rule: &str) -> String {
         if rule.matches("[[rule]]").count() > 1 { ("These rules", "them") } else { ("This rule", "it") };
     let rule: String = rule.lines().map(|line| format!("    {}\n", printing::safe(line))).collect();
     format!(
-        "{these} would be added to your policy, for every session:\n\n{rule}\nSave {them}, and allow the call? yes or no: "
+        "{these} would be added to your policy, for every session:\n\n{rule}\nSave {them}, and allow the call? Type yes or no: "
     )
 }
 
@@ -193,11 +193,13 @@ fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Opt
         let line = line(question, woken)?;
         if is_confirmed && let Some(decided) = decided(asked, in_full, &line) {
             let Some(rule) = &decided.rule else { return Some(decided) };
-            // What is allowed for good is shown before it is.
-            if !print(&shown_rule(rule)) {
+            // What is allowed for good is shown before it is, and what was typed ahead does not allow it.
+            let shown = shown_rule(rule);
+            let note = printing::asked::asks_for_word(&shown, printing::error_size(), false).unwrap_or_default();
+            if tcflush(io::stdin(), QueueSelector::IFlush).is_err() || !print(&format!("{note}{shown}")) {
                 return None;
             }
-            if matches!(self::line(question, woken)?.to_lowercase().as_str(), "y" | "yes") {
+            if self::line(question, woken)?.to_lowercase() == "yes" {
                 return Some(decided);
             }
         }

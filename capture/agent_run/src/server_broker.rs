@@ -245,11 +245,11 @@ impl Asker {
                 }
                 // The person here decides, or nobody does.
                 Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
+                // Nothing is allowed by a rule that is not kept; the question stands again.
+                Heard::Person(Some(AskerDecision { rule: Some(rule), .. })) if !self.keep_rule(&rule) => {}
                 Heard::Person(Some(own)) if server.is_none() || own.decision.verdict == CallVerdict::Unanswered => {
                     return own.decision;
                 }
-                // Nothing is allowed by a rule that is not kept; the question stands again.
-                Heard::Person(Some(AskerDecision { rule: Some(rule), .. })) if !self.keep_rule(&rule) => {}
                 Heard::Person(Some(own)) => match self.decide_there(request, asked, &own).await {
                     // The server answers whoever waits for it, which is us.
                     Ok(true) => (asks, was_shown) = (false, false),

@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
-use events::SessionId;
+use events::{ApprovalId, Finding, FindingId, Payload, SessionId};
+use projections::Approval;
+use store::{ReadError, Reader};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -77,9 +79,30 @@ enum Stage {
     /// A snapshot is next, not before this moment.
     Snapshot(Option<Instant>),
     /// The log is read from behind `after` up to `upto`.
-    Replay { after: u64, upto: u64, touched: BTreeSet<SessionId> },
+    Replay { after: u64, upto: u64, touched: Touched },
     /// Frames are sent as they come.
     Live,
+}
+
+/// What a part of the log that is not sent itself tells of.
+#[derive(Debug, Default)]
+struct Touched {
+    sessions: BTreeSet<SessionId>,
+    approvals: BTreeSet<ApprovalId>,
+    findings: BTreeSet<FindingId>,
+}
+
+impl Touched {
+    /// Notes which approval or finding an event is about.
+    fn note(&mut self, payload: &Payload) {
+        if let Payload::ApprovalRequested(asked) = payload {
+            self.approvals.insert(asked.approval_id.clone());
+        } else if let Payload::ApprovalResolved(resolved) = payload {
+            self.approvals.insert(resolved.approval_id.clone());
+        } else if let Payload::Finding(finding) = payload {
+            self.findings.insert(finding.id.clone());
+        }
+    }
 }
 
 impl Tail {
@@ -110,9 +133,9 @@ impl Tail {
         Self { requests_first: true, ..self }
     }
 
-    /// Whether nothing waits to be sent.
+    /// Whether nothing waits to be sent, and nothing was thrown away.
     pub(crate) fn is_drained(&self) -> bool {
-        self.ready.is_empty()
+        self.ready.is_empty() && !self.subscription.is_broken()
     }
 
     /// The least time between two looks at the queue.
@@ -150,7 +173,7 @@ impl Tail {
                     self.stage = match resume {
                         Some(Resume { after, .. }) => {
                             self.covered = mark.order;
-                            Stage::Replay { after, upto: mark.position, touched: BTreeSet::new() }
+                            Stage::Replay { after, upto: mark.position, touched: Touched::default() }
                         }
                         None => Stage::Snapshot(None),
                     };
@@ -248,23 +271,29 @@ impl Tail {
         let full = page.len() == PAGE;
         for event in page.iter().take_while(|event| event.position <= to) {
             *after = event.position;
-            if self.interest.sessions().is_none_or(|ids| ids.contains(&event.session_id)) {
-                touched.insert(event.session_id);
+            if self.interest.sessions().is_some_and(|ids| !ids.contains(&event.session_id)) {
+                continue;
             }
-            if self.interest.wants_events_of(event.session_id) {
+            touched.sessions.insert(event.session_id);
+            if !self.interest.wants_events_of(event.session_id) {
+                touched.note(&event.payload);
+            } else {
                 let json = Json::of(event).map_err(|cause| ApiError::internal(&cause))?;
                 let kind = event.payload.kind();
                 self.ready.push_back(Arc::new(Frame::event(Some(event.position), event.session_id, kind, json)));
             }
         }
         if !full || *after >= to {
-            for id in std::mem::take(touched) {
+            let Touched { sessions, approvals, findings } = std::mem::take(touched);
+            let to_frames = move |reader: &Reader| present_forms(reader, to, &approvals, &findings);
+            self.ready.extend(self.app.read(to_frames).await?);
+            for id in sessions {
                 let entry = self.app.live_view.get(id);
                 if let Some(frame) = entry.and_then(|entry| Frame::of_entry(Some(to), &entry)) {
                     self.ready.push_back(Arc::new(frame));
                 }
             }
-            // What was opened meanwhile; what was closed is among the events.
+            // What was opened meanwhile. What was closed is among the events, or was read from the store above.
             let view = &self.app.live_view;
             for (session, json) in view.pending_approvals(&self.interest) {
                 self.ready.push_back(Arc::new(Frame::approval(Some(to), session, json)));
@@ -276,6 +305,27 @@ impl Tail {
         }
         Ok(())
     }
+}
+
+/// How approvals and findings stand of which the log tells: who does not get its events learns here that one was closed.
+fn present_forms(
+    reader: &Reader,
+    position: u64,
+    approvals: &BTreeSet<ApprovalId>,
+    findings: &BTreeSet<FindingId>,
+) -> Result<Vec<Arc<Frame>>, ReadError> {
+    let mut frames = Vec::new();
+    for id in approvals {
+        let Some(approval) = reader.entity::<Approval>(id)? else { continue };
+        let json = Json::of(&approval).ok();
+        frames.extend(json.map(|json| Arc::new(Frame::approval(Some(position), approval.session_id, json))));
+    }
+    for id in findings {
+        let Some(finding) = reader.entity::<Finding>(id)? else { continue };
+        let json = Json::of(&finding).ok();
+        frames.extend(json.map(|json| Arc::new(Frame::finding(Some(position), finding.session_id, json))));
+    }
+    Ok(frames)
 }
 
 /// How the sessions of interest stand, and up to which order that covers the feed.

@@ -66,7 +66,7 @@ pub(crate) fn answer(
         format: StreamFormat::frames(),
         compat_sessions: Vec::new(),
         control,
-        resume_at: 0,
+        resume_at: None,
         out: Vec::new(),
         positions: Vec::new(),
         hold,
@@ -147,8 +147,8 @@ struct SocketClient {
     compat_sessions: Vec<events::SessionId>,
     /// Whether the client may tell sessions what to do, as was found at the upgrade.
     control: Result<(), ApiError>,
-    /// Up to this position everything was sent.
-    resume_at: u64,
+    /// Up to this position everything was sent; nothing before the first snapshot.
+    resume_at: Option<u64>,
     /// Room for messages on their way, and for the position a client that has it can resume from.
     out: Vec<Utf8Bytes>,
     positions: Vec<u64>,
@@ -231,7 +231,7 @@ impl SocketClient {
                         Err(End::Gone)
                     } else {
                         let ping = Message::Ping(Bytes::new());
-                        let line = self.packed(std::iter::empty(), Some(self.resume_at));
+                        let line = self.packed(std::iter::empty(), self.resume_at);
                         write(socket, app.limits.write, line.into_iter().chain([ping]), || ()).await
                     }
                 }
@@ -261,7 +261,7 @@ impl SocketClient {
     async fn send(&mut self, socket: &mut WebSocket, item: Result<Item, ApiError>) -> Result<(), End> {
         let unreadable = || End::Close(close_code::ERROR, "cannot read the event log".into());
         let mut item = item.map_err(|_| unreadable())?;
-        let mut position = self.resume_at;
+        let mut position = self.resume_at.unwrap_or_default();
         let mut bytes = 0;
         let all_sent = loop {
             match &item {
@@ -278,7 +278,7 @@ impl SocketClient {
             }
             match self.tail.ready() {
                 Some(next) => item = next,
-                None => break true,
+                None => break self.tail.is_drained(),
             }
         };
         if self.lines.is_some() {
@@ -287,13 +287,13 @@ impl SocketClient {
             let message = self.packed(out.into_iter(), all_sent.then_some(position));
             write(socket, self.app.limits.write, message, || ()).await?;
             if all_sent {
-                self.resume_at = position;
+                self.resume_at = Some(position);
             }
             return Ok(());
         }
         let messages = self.out.drain(..).map(Message::Text);
         let mut positions = self.positions.drain(..);
-        let sent = || self.resume_at = positions.next().unwrap_or(self.resume_at);
+        let sent = || self.resume_at = positions.next().or(self.resume_at);
         write(socket, self.app.limits.write, messages, sent).await
     }
 
@@ -376,9 +376,9 @@ impl SocketClient {
         }
         if let Some(names) = words.events {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
-            let resume = Resume { after: words.after.unwrap_or(self.resume_at), epoch: words.epoch };
+            let resume = words.after.or(self.resume_at).map(|after| Resume { after, epoch: words.epoch });
             let interest = Interest::StatesAndEventsOf(ids);
-            let tail = Tail::in_batches(&self.app, interest, Some(resume), self.tail.batch());
+            let tail = Tail::in_batches(&self.app, interest, resume, self.tail.batch());
             self.tail = if self.lines.is_some() { tail.requests_first() } else { tail };
             return Ok(None);
         }
@@ -425,7 +425,8 @@ impl SocketClient {
     /// bytes.
     fn where_to_resume(&self, reason: &str) -> String {
         let epoch = self.app.live_view.epoch().text();
-        let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);
+        let Some(after) = self.resume_at else { return reason.to_owned() };
+        let full = format!("{reason}; resume with ?after={after}&epoch={epoch}");
         if full.len() <= 123 { full } else { reason.to_owned() }
     }
 }

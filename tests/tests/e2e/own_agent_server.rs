@@ -252,12 +252,12 @@ fn the_own_terminal_saves_a_rule_that_was_shown() {
     user.expect("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ");
     user.types("r\n");
     user.expect("command = [\"touch\", \"b\"]");
-    user.expect("Save it, and allow the call? yes or no: ");
+    user.expect("Save it, and allow the call? Type yes or no: ");
     user.types("n\n");
     user.expect("Type yes, session, rule, no, or what to do instead: ");
     assert!(!policy.exists(), "a rule that was not agreed to is not saved");
     user.types("rule\n");
-    user.expect("Save it, and allow the call? yes or no: ");
+    user.expect("Save it, and allow the call? Type yes or no: ");
     user.types("yes\n");
     user.expect("saved in");
     let saved = std::fs::read_to_string(&policy).unwrap();
@@ -269,6 +269,31 @@ fn the_own_terminal_saves_a_rule_that_was_shown() {
     user.expect("Done.");
     assert_eq!(user.end().1, 0);
     assert!(house.machine.project().join("b").exists());
+}
+
+#[test]
+fn git_reads_without_the_programs_of_the_repository() {
+    let script = Script::default().lane("work", [bash("git status"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let project = house.machine.project();
+    let git = |arguments: &[&str]| {
+        let done = std::process::Command::new("git").args(arguments).current_dir(&project).status().unwrap();
+        assert!(done.success());
+    };
+    git(&["init", "-q"]);
+    let (hook, ran) = (project.join(".git/hooks/post-index-change"), project.join("ran"));
+    fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", ran.display())).unwrap();
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::write(project.join("tracked"), "").unwrap();
+    git(&["add", "tracked"]);
+    fs::remove_file(&ran).unwrap();
+    // A look at the index that writes it again.
+    fs::write(project.join("tracked"), "").unwrap();
+    let run = house.run(&["work"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let results = house.model.results("work");
+    assert!(results[0].contains("tracked"), "it was not a question: {results:?}");
+    assert!(!ran.exists(), "a hook of the repository ran");
 }
 
 #[test]

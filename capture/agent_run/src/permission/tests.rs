@@ -135,6 +135,31 @@ fn commands_that_only_read_need_nobody_unless_a_preset_was_chosen() {
 }
 
 #[test]
+fn git_runs_as_the_policy_writes_it() {
+    let house = House::new();
+    let root = house.dir.path().canonicalize().unwrap();
+    for below in ["objects", "refs", "hooks"] {
+        fs::create_dir_all(root.join("work/.git").join(below)).unwrap();
+    }
+    fs::write(root.join("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(root.join("work/.git/config"), "[core]\n\trepositoryformatversion = 0\n").unwrap();
+    let file = root.join("config/policy.toml");
+    fs::write(&file, "version = 1\n").unwrap();
+    let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+    let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+    for command in ["git status", "git log -p", "ls && git diff"] {
+        let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
+        asked.call.arguments = Object::new().with("command", command).with("timeout_s", 5_u64);
+        let decided = in_process.decide(&asked).unwrap();
+        assert_eq!(decided.verdict, CallVerdict::Allow, "{command}");
+        let arguments = decided.arguments.unwrap();
+        let rewritten = arguments.text("command").unwrap();
+        assert!(rewritten.contains("core.hooksPath=/dev/null"), "{command}: {rewritten}");
+        assert_eq!(arguments.get("timeout_s"), asked.call.arguments.get("timeout_s"));
+    }
+}
+
+#[test]
 fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
     let house = House::new();
     let refused = || Some(Preview::Refused("changed".to_owned()));

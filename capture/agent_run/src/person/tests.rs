@@ -53,7 +53,7 @@ fn a_rule_is_shown_before_it_is_saved() {
     assert_eq!(
         shown_rule(rule),
         "This rule would be added to your policy, for every session:\n\n    [[rule]]\n    name = \"always\"\n    \
-         decision = \"allow\"\n    command = [\"cargo\", \"test\"]\n\nSave it, and allow the call? yes or no: "
+         decision = \"allow\"\n    command = [\"cargo\", \"test\"]\n\nSave it, and allow the call? Type yes or no: "
     );
 }
 

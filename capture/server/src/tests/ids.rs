@@ -47,7 +47,7 @@ async fn what_was_merged_is_one_with_what_it_became() {
     assert_eq!(both.json()["id"], now.to_string());
 }
 
-fn finding(n: u32, kind: FindingKind) -> Finding {
+pub(super) fn finding(n: u32, kind: FindingKind) -> Finding {
     Finding {
         id: format!("{n:04}-{kind}").into(),
         session_id: id(1),

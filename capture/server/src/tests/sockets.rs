@@ -355,6 +355,17 @@ async fn a_client_changes_whose_events_it_gets() {
 }
 
 #[tokio::test]
+async fn a_client_that_asks_for_events_at_once_gets_the_snapshot() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running)], 7);
+    let mut socket = websocket(&live, "?events=none&batch_ms=1").await;
+    socket.send(format!(r#"{{"events":["{}"]}}"#, id(1)).into()).await.unwrap();
+    assert_eq!(frame(&mut socket).await["type"], "snapshot");
+    announce(&live.live_view, Some(8), entry(1, State::Waiting));
+    assert_eq!(frame(&mut socket).await["type"], "status");
+}
+
+#[tokio::test]
 async fn compression_that_is_not_there_is_refused() {
     let live = Live::new().await;
     for path in ["/api/v1/stream?compress=gzip", "/api/v1/ws?compress=br"] {

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use events::{ApprovalRequested, ApprovalResolved, ApprovalState, Finding, FindingKind, FindingState};
+use projections::Approval;
+
 use super::*;
 use crate::OpenItem;
 
@@ -122,6 +125,33 @@ async fn a_resumed_stream_has_the_events_of_some() {
     assert_eq!((told.event.as_str(), told.id), ("event", Some(2)));
     let stood = [stream.next().await, stream.next().await].map(|told| told.event);
     assert_eq!(stood, ["status", "status"], "both had events");
+}
+
+/// Who gets no events would otherwise show a request for ever that was answered while it was away.
+#[tokio::test]
+async fn a_resumed_stream_without_events_tells_what_was_closed() {
+    let mut live = Live::new().await;
+    live.live_view.put(entry(1, State::Running));
+    let row = live.log.session(&session(1, State::Running));
+    let asked = ApprovalRequested { approval_id: EventId::from_bits(7).into(), ..ApprovalRequested::default() };
+    let resolved = ApprovalResolved {
+        approval_id: asked.approval_id.clone(),
+        state: Some(ApprovalState::Allowed),
+        ..ApprovalResolved::default()
+    };
+    let of = Approval::of(&asked, (id(1), Provider::Claude), None, (Source::Hook, Confidence::High), at(1));
+    let approval = Approval { state: ApprovalState::Allowed, allowed: Some(true), ..of };
+    let finding = Finding { state: FindingState::Resolved, ..super::ids::finding(1, FindingKind::Approval) };
+    live.log.append(row, &[event(1, 1, 1, asked), event(1, 2, 2, finding.clone()), event(1, 3, 3, resolved)]);
+    live.log.writer.begin().unwrap();
+    live.log.writer.put_entity(row, &approval).unwrap();
+    live.log.writer.put_entity(row, &finding).unwrap();
+    live.log.writer.commit().unwrap();
+    live.live_view.advance(3);
+    let mut stream = live.events("/api/v1/stream?events=none&after=1&epoch=epoch-1", "").await;
+    let told = [stream.next().await, stream.next().await, stream.next().await];
+    let told: Vec<_> = told.iter().map(|told| (told.event.as_str(), told.data["state"].as_str())).collect();
+    assert_eq!(told, [("approval", Some("allowed")), ("finding", Some("resolved")), ("status", None)]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ export class Lag {
   private last = 0;
   private heardAt = 0;
 
-  /** A piece came at `now` that the server sent at `sent` by its own clock, milliseconds both. */
+  /** A piece came at `now`, by a clock that nobody sets, that the server sent at `sent` by its own; milliseconds both. */
   heard(sent: number, now: number): void {
     const took = now - sent;
     this.least = Math.min(this.least, took);

@@ -228,6 +228,13 @@ function apply({ name, data }: Message): void {
   }
 }
 
+if (typeof document !== "undefined") {
+  // A page that is hidden before its next picture paints none.
+  document.addEventListener("visibilitychange", () => {
+    if (waiting.length > 0) flush();
+  });
+}
+
 let stream: Stream | null = null;
 
 /** Begins to follow the server. */

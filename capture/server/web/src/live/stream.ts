@@ -16,6 +16,8 @@ export const heardAt = signal(0);
 /** How old what is shown is, seconds; 0 while it is current. */
 export const behind = signal(0);
 
+/** After so many tries something between here and the server lets no WebSocket through. */
+const TRIES = 2;
 /** Silence after which what is shown may be old, milliseconds: the server says something every 5 s over a WebSocket. */
 const SILENCE = 16_000;
 /** The same over server-sent events, whose keepalives come every 15 s. */
@@ -47,8 +49,8 @@ export class Stream {
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
   private refused = false;
-  /** Something between here and the server lets no WebSocket through. */
-  private blocked = typeof DecompressionStream === "undefined";
+  /** How often in a row no WebSocket could be opened although the server answers. */
+  private unopened = 0;
   /** Sessions whose events are sent. */
   private sessions: string[] = [];
   private changing = false;
@@ -117,7 +119,7 @@ export class Stream {
 
   private look(): void {
     const now = Date.now();
-    const age = this.lag.behind(now);
+    const age = this.lag.behind(performance.now());
     behind.value = connection.value === "live" && age >= BEHIND ? Math.round(age / 1_000) : 0;
     const silence = this.socket === null ? SILENCE_OF_EVENTS : SILENCE;
     if (connection.value === "live" && now - heardAt.value > silence) {
@@ -133,7 +135,12 @@ export class Stream {
     this.changing = false;
     this.lag = new Lag();
     try {
-      await (this.blocked ? this.readEvents(this.abort.signal) : this.readLines(this.abort.signal));
+      if (typeof DecompressionStream !== "undefined" && this.unopened < TRIES) await this.readLines(this.abort.signal);
+      else {
+        // The next time a WebSocket has one more chance.
+        this.unopened = TRIES - 1;
+        await this.readEvents(this.abort.signal);
+      }
     } catch (cause) {
       // Not paired (any more): whoever pairs this browser follows again.
       if (cause instanceof ApiFailure && cause.status === 401) {
@@ -185,6 +192,7 @@ export class Stream {
     const ended = new Promise<void>((resolve) => {
       socket.onopen = () => {
         opened = true;
+        this.unopened = 0;
         paired.value = true;
         this.socket = socket;
       };
@@ -207,7 +215,7 @@ export class Stream {
     await reading;
     if (opened || abort.aborted) return;
     await call("GET /api/v1/me", { signal: abort });
-    this.blocked = true;
+    this.unopened += 1;
     this.changing = true;
   }
 
@@ -224,7 +232,7 @@ export class Stream {
   private take(line: Line, received: number): void {
     if (line.type === "sent") {
       if (line.position !== undefined) this.position = String(line.position);
-      if (line.at !== undefined) this.lag.heard(Date.parse(line.at), Date.now());
+      if (line.at !== undefined) this.lag.heard(Date.parse(line.at), received);
       return;
     }
     if (line.type === "snapshot") this.epoch = line.epoch ?? null;
