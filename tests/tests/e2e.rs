@@ -35,6 +35,7 @@ mod e2e {
     mod own_agent_rpc;
     mod own_agent_server;
     mod own_agent_sessions;
+    mod own_agent_words;
     mod owned;
     mod ownership;
     mod packaging;

@@ -35,7 +35,7 @@ pub enum PrintExit {
     OutOfBudget,
     /// The prompt was not accepted, or the model refused to answer.
     Refused,
-    /// The model has answered, but none of its calls was done: each was denied, or nobody decided.
+    /// The model has answered, but none of its calls was done, because nobody decided about any.
     Undone,
 }
 
@@ -141,10 +141,10 @@ pub async fn print(
     Ok(exit_of(report, &calls, clock))
 }
 
-/// The calls of a turn, by how they were decided.
+/// The calls of a turn: those about which was decided, and those about which nobody did.
 #[derive(Debug, Default)]
 struct DecidedCalls {
-    done: usize,
+    decided: usize,
     undone: usize,
 }
 
@@ -153,19 +153,19 @@ impl DecidedCalls {
         let SessionUpdate::Frame(frame) = update else { return };
         let RuntimeFrame::CallDecided { decision, .. } = &**frame else { return };
         match decision.verdict {
-            CallVerdict::Allow | CallVerdict::NoEffect => self.done += 1,
-            CallVerdict::Deny | CallVerdict::Unanswered => self.undone += 1,
+            CallVerdict::Allow | CallVerdict::NoEffect | CallVerdict::Deny => self.decided += 1,
+            CallVerdict::Unanswered => self.undone += 1,
         }
     }
 
     /// What is said of them behind the answer, when none was done.
     fn remark(&self) -> Option<String> {
-        let which = match (self.done, self.undone) {
+        let which = match (self.decided, self.undone) {
             (0, 0) | (1.., _) => return None,
             (0, 1) => "the model's only call was",
             (0, many) => &format!("all {many} calls of the model were"),
         };
-        Some(format!("{which} left undone, because nobody allowed it; `capture approve` and your policy allow calls"))
+        Some(format!("{which} left undone, because nobody answered; `capture approve` and your policy answer requests"))
     }
 }
 

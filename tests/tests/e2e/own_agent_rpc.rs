@@ -335,6 +335,44 @@ fn a_recording_of_pi_is_answered_as_pi_answered() {
     assert_eq!(client.end(), Some(0));
 }
 
+/// What pi 1.6.0's client reads of the answers (`dist/modes/rpc/rpc-client.js`).
+#[test]
+fn a_message_that_was_taken_says_what_becomes_of_it() {
+    let script = Script::default()
+        .lane("hang", [Step::Answer(vec![Part::Say(HANGING.to_owned()), Part::Until("go".to_owned())])])
+        .lane("steer", [say("Steered.")])
+        .lane("follow", [say("Followed.")])
+        .lane("later", [say("Later.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut client = Client::start(&house, &[]);
+    let prompt = |text: &str| json!({ "type": "prompt", "message": text });
+    assert_eq!(client.data(prompt("hang")), json!({ "disposition": "started" }));
+    client.until(|line| line["assistantMessageEvent"]["type"] == "text_delta");
+    let queued = json!({ "disposition": "queued" });
+    assert_eq!(client.data(json!({ "type": "steer", "message": "steer" })), queued);
+    assert_eq!(client.data(json!({ "type": "follow_up", "message": "follow" })), queued);
+    let later = json!({ "type": "prompt", "message": "later", "streamingBehavior": "followUp" });
+    assert_eq!(client.data(later), queued);
+    assert!(client.refused(prompt("now")).contains("a turn is running"));
+    house.model.tell("go");
+    client.until(|line| line["type"] == "agent_settled");
+    assert_eq!(client.end(), Some(0));
+    house.is_clean();
+}
+
+#[test]
+fn background_commands_that_end_with_a_session_are_told_to_the_program() {
+    let serve = tool("bash", json!({ "command": "sleep 600", "background": true }));
+    let house = House::new(Api::Anthropic, Script::default().lane("serve", [call(serve), say("It runs.")]));
+    let mut client = Client::start(&house, &[]);
+    client.prompt("serve");
+    let (_, before) = client.ask(json!({ "type": "new_session" }));
+    let stopped = before.iter().find(|line| line["type"] == "background_stopped").unwrap();
+    assert_eq!(stopped["processes"], json!([{ "id": "p1", "command": "sleep 600" }]));
+    assert_eq!(client.end(), Some(0));
+    assert!(!house.runs("600"));
+}
+
 #[test]
 fn the_client_is_asked_and_only_a_yes_allows() {
     let edit = || call(tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "second", "new": "2nd" }] })));
@@ -403,6 +441,14 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
         (json!({ "type": "limit", "costUsd": -1 }), "US dollars"),
         (json!({ "type": "prompt", "message": "" }), "empty"),
         (json!({ "type": "prompt" }), "missing field `message`"),
+        (
+            json!({ "type": "prompt", "message": "x", "images": [{ "type": "image", "data": "a~b", "mimeType": "image/png" }] }),
+            "images[0].data: not base64",
+        ),
+        (
+            json!({ "type": "steer", "message": "x", "images": [{ "type": "image", "data": "aGk=", "mimeType": "text/html" }] }),
+            "images[0].mimeType: expected image/png",
+        ),
     ] {
         let error = client.refused(command.clone());
         assert!(error.contains(told), "{command}: {error}");

@@ -1,0 +1,168 @@
+//! Our own agent is never silent and never at a dead end: what it says when something holds it up, and how it goes on,
+//! with scripted models that are as strict as the vendors'.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tests::{
+    models::{
+        Api,
+        script::{Call, Part, Script, Step, call, say},
+    },
+    terminal_user::{User, signal},
+};
+
+use super::own_agent::{House, key, tool};
+
+const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
+
+#[test]
+fn an_interrupted_answer_is_sent_as_that_in_every_api() {
+    for api in APIS {
+        let half = Step::Answer(vec![
+            Part::Think("Let me see.".to_owned()),
+            Part::Say("The first point.".to_owned()),
+            Part::Until("never".to_owned()),
+            Part::Say("The end.".to_owned()),
+        ]);
+        let script = Script::default().lane("explain", [half]).lane("on", [say("The second."), say("The third.")]);
+        let house = House::new(api, script);
+        let mut child = house.command(&["run", "--json", "explain"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        lines.find(|line| line.contains(r#""type":"text""#)).unwrap();
+        signal(i32::try_from(child.id()).unwrap(), Signal::INT);
+        lines.for_each(drop);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{api:?}");
+        for _ in 0..2 {
+            let run = house.run(&["--continue", "go on"]);
+            assert_eq!(run.code, Some(0), "{api:?} {run:?}");
+        }
+        house.is_clean();
+    }
+}
+
+#[test]
+fn ids_that_come_again_are_taken_by_every_api_also_from_a_file_that_has_them() {
+    for api in APIS {
+        let again = || {
+            let read = tool("read", json!({ "path": "notes.txt" }));
+            call(Call { id: Some("dup1".to_owned()), ..read })
+        };
+        let script = Script::default()
+            .lane("read", [again(), again(), say("Read.")])
+            .lane("more", [again(), say("Read again.")])
+            .lane("once", [say("Once.")]);
+        let house = House::new(api, script);
+        for words in [&["read"][..], &["--continue", "more"]] {
+            let run = house.run(words);
+            assert_eq!(run.code, Some(0), "{api:?} {run:?}");
+        }
+        // A file of another program, or of one that did not tell them apart.
+        let text = fs::read_to_string(house.file()).unwrap();
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| {
+                let mut entry: Value = serde_json::from_str(line).unwrap();
+                let message = &mut entry["message"];
+                if message["role"] == "toolResult" {
+                    message["toolCallId"] = "dup1".into();
+                }
+                for block in message["content"].as_array_mut().into_iter().flatten() {
+                    if block["type"] == "toolCall" {
+                        block["id"] = "dup1".into();
+                    }
+                }
+                entry.to_string()
+            })
+            .collect();
+        fs::write(house.file(), lines.join("\n") + "\n").unwrap();
+        let run = house.run(&["--continue", "once"]);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "Once.\n"), "{api:?} {run:?}");
+        house.is_clean();
+    }
+}
+
+#[test]
+fn what_another_program_wrote_into_a_sessions_file_is_reported_and_the_history_stays() {
+    let script = Script::default().lane("notes", [say("Two lines.")]).lane("again", [say("Still two.")]);
+    let house = House::new(Api::Anthropic, script);
+    assert_eq!(house.run(&["Read the notes"]).code, Some(0));
+    let mut file = fs::File::options().append(true).open(house.file()).unwrap();
+    file.write_all(b"{\"type\":\"note\"}\n").unwrap();
+    let run = house.run(&["--continue", "again"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Still two.\n"), "{run:?}");
+    let path = house.file();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(run.err.contains(name) && run.err.contains("does not follow from what was said before"), "{run:?}");
+    let text = fs::read_to_string(&path).unwrap();
+    let answer = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let read = answer.filter(|entry| entry["data"]["phase"] == "sent").map(|entry| entry["data"]["blocks"].as_u64());
+    let blocks: Vec<u64> = read.flatten().collect();
+    assert!(blocks[1] > blocks[0] + 1, "the model gets what was said before: {blocks:?}");
+    house.is_clean();
+}
+
+#[test]
+fn background_commands_that_end_with_the_process_are_named_to_the_person_and_the_model() {
+    let serve = tool("bash", json!({ "command": "sleep 600", "background": true }));
+    let script = Script::default().lane("serve", [call(serve), say("It runs.")]).lane("again", [say("Gone.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("serve");
+    user.expect("or say what to do instead: ");
+    user.types("Yes\n");
+    user.expect("p1 (sleep 600) was stopped; background commands end with each");
+    assert_eq!(user.end().1, 0);
+    assert!(!house.runs("600"));
+    assert_eq!(house.run(&["--continue", "again"]).code, Some(0));
+    let text = fs::read_to_string(house.file()).unwrap();
+    assert_eq!(text.matches("background commands ended with the one before: p1 (`sleep 600`)").count(), 1, "{text}");
+    house.is_clean();
+}
+
+#[test]
+fn a_command_that_misses_a_variable_is_told_how_it_is_passed() {
+    let migrate = tool("bash", json!({ "command": "echo \"$APP_DATABASE_URL is not set\" >&2; exit 1" }));
+    let script = Script::default().lane("migrate", [call(migrate), say("It failed.")]);
+    let house = House::new(Api::Anthropic, script);
+    let words = "\"$PROGRAM\" agent run migrate";
+    let more = [("OWN_AGENT", key()), ("APP_DATABASE_URL", "postgres://me:hunter2@db/x".to_owned())];
+    let more: Vec<(&str, &str)> = more.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut user = User::start_with(&house.machine, words, &more);
+    user.expect("or say what to do instead: ");
+    user.types("y\n");
+    let shown = user.expect("in the configuration passes it");
+    assert!(shown.contains("agent.pass = [\"APP_DATABASE_URL\"]") && !shown.contains("hunter2"), "{shown}");
+    user.end();
+    let results = house.model.results("migrate");
+    assert!(
+        results[0].contains("commands do not get APP_DATABASE_URL") && !results[0].contains("hunter2"),
+        "{results:?}"
+    );
+    house.is_clean();
+}
+
+#[test]
+fn the_first_line_and_the_model_have_the_rules_of_the_mode() {
+    let script = Script::default().lane("plan", [say("Here.")]).lane("ask", [say("There.")]);
+    let house = House::new(Api::Anthropic, script);
+    for (words, mode, rules) in [
+        (&["--mode", "plan", "plan"][..], "plan", "everything else is denied"),
+        (&["--continue", "ask"], "ask", "is up to the user's policy and the user"),
+    ] {
+        let run = house.run(words);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.err.contains(&format!("mode {mode} (")) && run.err.contains(rules), "{}", run.err);
+        assert!(run.err.contains("at most 200 answers a prompt"), "{}", run.err);
+    }
+    let text = fs::read_to_string(house.file()).unwrap();
+    assert!(
+        text.contains("Permission: mode plan: only reads") && text.contains("Permission: mode ask: reads"),
+        "{text}"
+    );
+    house.is_clean();
+}
