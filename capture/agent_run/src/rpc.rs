@@ -332,7 +332,7 @@ impl RpcServer {
     }
 }
 
-/// What pi's clients are told of a message that was taken: a prompt that began a turn was `started`, everything else
+/// What pi's clients read in the answer to a message that was taken: a prompt that began a turn was `started`, everything else
 /// `queued`, also a steering message that began one, since pi's clients know no other word there.
 fn disposition(command: &str, is_queued: bool) -> String {
     let word = if command == "prompt" && !is_queued { "started" } else { "queued" };

@@ -60,7 +60,7 @@ enum PrintedLine<'a> {
     Skipped(u64),
 }
 
-/// How much is told of what is done until the answer.
+/// How much a person sees of what is done until the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintDetail {
     /// Everything, for a person who watches.

@@ -22,7 +22,7 @@ pub struct SessionFacts {
     pub system: String,
     /// How commands are kept from doing harm, in a sentence.
     pub sandbox: String,
-    /// Which calls are done, asked about and denied, in a sentence.
+    /// Which calls are done unasked, which need an answer and which are denied, in a sentence.
     pub permission: String,
     /// Instructions that apply here, the most general first. Within the limit of size, and without secrets, already.
     pub instructions: Vec<InstructionFile>,

@@ -204,7 +204,7 @@ impl EngineStep<'_> {
         let all: Vec<String> = lost.iter().map(command).collect();
         let stopped = StoppedNote { stopped: lost.keys().cloned().collect() };
         let text = format!(
-            "[The agent's process was started anew, and background commands ended with the one before: {}. Start again \
+            "[The agent's process was started again, and background commands ended with the one before: {}. Start \
              what is still needed.]",
             all.join(", ")
         );

@@ -163,7 +163,7 @@ fn interrupted(message: &Object) -> (Object, Object) {
 fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
     let mut out: Vec<WireMessage<'_>> = Vec::with_capacity(messages.len());
     // The ids that were given, those by which results are sent, and the tools.
-    let mut open: Vec<OpenCall> = Vec::new();
+    let mut open: Vec<SentCall> = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut asked_by: Option<&Entry> = None;
     for mut message in messages {
@@ -196,7 +196,7 @@ fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
 }
 
 /// A call that waits for its result.
-struct OpenCall {
+struct SentCall {
     /// Its id in the file,
     given: String,
     /// and the one it is sent with.
@@ -205,8 +205,8 @@ struct OpenCall {
 }
 
 /// The calls of the answer that is message number `at`. Ids that are `known` were sent before it.
-fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<OpenCall> {
-    let mut open: Vec<OpenCall> = Vec::new();
+fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<SentCall> {
+    let mut open: Vec<SentCall> = Vec::new();
     for call in calls_of(answer) {
         let given = call.text("id").unwrap_or_default().to_owned();
         let is_taken = |id: &str| {
@@ -216,13 +216,13 @@ fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<OpenC
         // Derived from what stands before it only, so that it is the same in every request.
         let is_again = is_taken(&given);
         let sent = if is_again { other_id(format!("call_again_{at}_{}", open.len()), is_taken) } else { given.clone() };
-        open.push(OpenCall { given, sent, tool: call.text("name").unwrap_or_default().to_owned() });
+        open.push(SentCall { given, sent, tool: call.text("name").unwrap_or_default().to_owned() });
     }
     open
 }
 
 /// Gives the calls of an answer the ids they are sent with.
-fn rename_calls(answer: &mut Object, open: &[OpenCall]) {
+fn rename_calls(answer: &mut Object, open: &[SentCall]) {
     let Some(Json::Array(blocks)) = answer.get("content").cloned() else { return };
     let mut calls = open.iter();
     let renamed = blocks.into_iter().map(|block| {
@@ -240,7 +240,7 @@ fn rename_calls(answer: &mut Object, open: &[OpenCall]) {
     answer.set("content", renamed);
 }
 
-fn lost<'a>(entry: &'a Entry, call: &OpenCall) -> WireMessage<'a> {
+fn lost<'a>(entry: &'a Entry, call: &SentCall) -> WireMessage<'a> {
     let block = Object::new().with("type", "text").with("text", LOST_RESULT);
     let message = Object::new()
         .with("role", "toolResult")

@@ -92,7 +92,7 @@ pub(crate) struct Withheld {
     pub(crate) can_be_named: bool,
 }
 
-/// What commands miss of this environment, names only. Ours are no business of theirs.
+/// What commands miss of this environment, names only; without ours.
 pub(crate) fn withheld(own: &[(OsString, OsString)], more: &[String]) -> Vec<Withheld> {
     let passed = for_commands(own, more);
     let of = |(name, value): &(OsString, OsString)| {

@@ -356,7 +356,7 @@ fn a_poll_is_slowed_down_and_goes_on() {
     let told = world.tree().leaf_path().into_iter().filter_map(|entry| entry.message());
     let told: Vec<String> =
         told.map(session_tree::Object::to_text).filter(|text| text.contains("after a wait")).collect();
-    assert_eq!(told.len(), 26, "the model is told of each wait");
+    assert_eq!(told.len(), 26, "the model learns each wait");
     // A message of the user is not held up, and neither is an abort.
     poll(&mut world);
     world.give(EngineInput::Queue { kind: QueueKind::Steer, message: person("s1", "it is done") });
@@ -487,7 +487,7 @@ fn the_model_learns_which_background_commands_ended_with_the_process() {
     let notes = |world: &World| -> Vec<String> {
         let sent = wire::outline(world.tree()).messages;
         let texts = sent.iter().map(|message| message.message.to_text());
-        texts.filter(|text| text.contains("started anew")).collect()
+        texts.filter(|text| text.contains("started again")).collect()
     };
     let mut world = World::new();
     world.prompt("p1", "go");
