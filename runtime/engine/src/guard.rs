@@ -161,7 +161,7 @@ impl LoopGuard {
         let same = self.run_of(period, |a, b| a.whole == b.whole);
         let times = same / period;
         // One call of a cycle gets the note.
-        let is_round = same % period == 0;
+        let is_round = same.is_multiple_of(period);
         let same_calls = if waits && times >= PAUSE {
             // Between the rounds, not after each call of one.
             if is_round { LoopVerdict::Wait(times, wait_ms(times - PAUSE)) } else { LoopVerdict::Fine }
@@ -184,7 +184,7 @@ impl LoopGuard {
             LoopVerdict::Fine
         } else if alike >= most && waits {
             let over = (alike - most) / period;
-            if alike % period == 0 { LoopVerdict::Wait(alike, wait_ms(over)) } else { LoopVerdict::Fine }
+            if alike.is_multiple_of(period) { LoopVerdict::Wait(alike, wait_ms(over)) } else { LoopVerdict::Fine }
         } else if alike >= most {
             LoopVerdict::Pause
         } else if alike == NOTE_RESULTS * factor && period == 1 {

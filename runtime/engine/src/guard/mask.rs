@@ -20,7 +20,7 @@ pub(super) fn masked(text: &str) -> String {
     let (mut rest, mut before) = (text, ' ');
     while let Some(first) = rest.chars().next() {
         // Nothing begins inside of a word or number.
-        let is_start = !before.is_alphanumeric() && !(before == '.' && first.is_ascii_digit());
+        let is_start = !(before.is_alphanumeric() || before == '.' && first.is_ascii_digit());
         let length = if is_start { masked_length(rest, before) } else { 0 };
         if length > 0 {
             out.push(MASK);

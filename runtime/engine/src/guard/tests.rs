@@ -98,7 +98,8 @@ fn what_waits_is_slowed_down_and_never_ended() {
     assert_eq!(waits(looks.collect()).len(), 150 - PAUSE + 1);
     let varied = waits((0..100).map(|n| timed(&format!("sleep 5 # {n}"), "queued", 5_000, false)).collect());
     assert!(!varied.is_empty());
-    let in_turn = |n: usize| if n % 2 == 0 { timed("sleep 9", "x", 9_000, false) } else { call("cat log", "log") };
+    let in_turn =
+        |n: usize| if n.is_multiple_of(2) { timed("sleep 9", "x", 9_000, false) } else { call("cat log", "log") };
     assert_eq!(waits((0..40).map(in_turn).collect()).len(), 20 - PAUSE + 1);
 }
 
