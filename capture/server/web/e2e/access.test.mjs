@@ -147,6 +147,29 @@ test("a finger hits everything that can be pressed", async () => {
   assert.deepEqual(found, []);
 });
 
+test("on a phone no word of a session's head lies under a button", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  const sessions = (await world.api("/api/v1/sessions?active=all&limit=100")).sessions;
+  assert.ok(sessions.some(({ run_id }) => run_id !== null));
+  for (const { id } of sessions) {
+    const page = await visitor.open(`/s/${id}`);
+    await page.locator(".session-head").waitFor();
+    await settled(page);
+    const hidden = await page.evaluate(() => {
+      const buttons = [...document.querySelectorAll(".session-actions > *")].map((button) => button.getBoundingClientRect());
+      return [...document.querySelectorAll(".session-facts > *, .session-head h1")].flatMap((words) => {
+        const range = document.createRange();
+        range.selectNodeContents(words);
+        const lies = (box) => buttons.some((button) => box.width > 2 && box.left < button.right - 1 && box.right > button.left + 1 && box.top < button.bottom - 1 && box.bottom > button.top + 1);
+        return [...range.getClientRects()].some(lies) ? [words.textContent] : [];
+      });
+    });
+    assert.deepEqual(hidden, [], id);
+    await page.close();
+  }
+  await visitor.close();
+});
+
 test("nothing moves for those who want no motion", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });
   const { page } = visitor;

@@ -144,6 +144,7 @@ test("a session that takes commands is told what to do in its page, and shows no
   await page.getByRole("button", { name: "Resume" }).click();
   const second = await asked(directory, "echo two");
   await conversation.getByText("Rather the left one").waitFor();
+  await conversation.getByText(/^Permission request: allowed/).waitFor();
   await page.getByRole("button", { name: "Interrupt" }).click();
   await second.waitFor({ state: "detached" });
   // The turn is over: what is written now is a prompt.

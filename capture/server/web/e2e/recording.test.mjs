@@ -62,6 +62,10 @@ test("any moment of a recording is shown: by the slider, by keys, by a link", as
   await screen(page).getByText("second", { exact: true }).waitFor({ state: "detached" });
   await page.keyboard.press("End");
   await screen(page).getByText("third", { exact: true }).waitFor();
+  // The address keeps the moment.
+  await page.waitForURL(/[?]t=\d/);
+  await page.reload();
+  await screen(page).getByText("third", { exact: true }).waitFor();
   await page.keyboard.press("Home");
   await page.getByRole("combobox", { name: "Speed" }).selectOption("8");
   await page.locator("h1").click();

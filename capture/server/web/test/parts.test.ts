@@ -8,6 +8,8 @@ import { roundUp, scale } from "../src/parts/chart";
 import { Heights } from "../src/parts/heights";
 import { visibleSegments, type Segment } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
+import { reversed } from "../src/marks";
+import { requestOf } from "../src/session/item";
 import { heard, silent } from "../src/session/saying";
 import { keep, known } from "../src/session/whole";
 import { pieces } from "../src/parts/search";
@@ -308,4 +310,21 @@ test("what an agent says now begins at a word, and loses its beginning at a line
   saying = heard(silent(true), "Code:\n```sh\n");
   for (let line = 0; line < 400; line += 1) saying = heard(saying, `echo ${line} and more of it\n`);
   assert.match(saying.text, /^```\necho \d+/, "the rest of a fence is still code");
+});
+
+test("marks are taken back as they were", () => {
+  const before = { pinned: false, snoozed_until: "2026-11-23T18:00:00Z", archived: false };
+  assert.deepEqual(reversed({ archived: true }, before), { archived: false });
+  assert.deepEqual(reversed({ snoozed_until: null }, before), { snoozed_until: "2026-11-23T18:00:00Z" });
+  assert.deepEqual(reversed({ pinned: true, snoozed_until: "2026-12-01T00:00:00Z" }, null), { pinned: false, snoozed_until: null });
+});
+
+test("a call waits for the request that names it, or asks for the same", () => {
+  const call = { type: "tool_call", sequence: 1, at: "", call_id: "c1", name: "Bash", tool: "execute", title: "make", input: { text: "" } } as unknown as Parameters<typeof requestOf>[0];
+  const asked = (fields: Partial<OpenApproval>): OpenApproval => ({ id: "a", call_id: null, tool: "Bash", command: "make", subject: "make", ...fields }) as OpenApproval;
+  assert.equal(requestOf(call, [asked({ call_id: "c2" }), asked({ call_id: "c1", id: "b" })])?.id, "b");
+  assert.equal(requestOf(call, [asked({})])?.id, "a");
+  assert.equal(requestOf(call, [asked({ call_id: "c2" })]), undefined);
+  assert.equal(requestOf(call, [asked({ command: "make all", subject: "make all" })]), undefined);
+  assert.equal(requestOf({ ...call, result: { outcome: "ok", text: "" } } as typeof call, [asked({ call_id: "c1" })]), undefined);
 });

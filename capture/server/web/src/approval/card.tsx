@@ -84,10 +84,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   };
   // A change that the stream reports is read as a whole: its revision is what a decision is bound to.
   useEffect(read, [id, streamed]);
-  // What was read of an earlier revision says nothing of this one.
-  useEffect(() => {
-    unfolded.value = new Set();
-  }, [streamed.revision]);
+
   useEffect(() => {
     if (!focused) return;
     card.current?.scrollIntoView({ block: "center" });
@@ -105,6 +102,10 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const isHidden = below.value && parsed.body.kind !== "questions";
   const held = risk !== null || isReadOff || isHidden || isLong(parsed) || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
+  // What was read of an earlier revision says nothing of this one.
+  useEffect(() => {
+    unfolded.value = new Set();
+  }, [streamed.revision, done === null]);
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
     const found = approvals.value.get(other);
@@ -340,7 +341,9 @@ const BARS = 110;
 function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void): (() => void) | undefined {
   const button = card?.querySelector<HTMLElement>(".decide .allow");
   if (card == null || button == null) return undefined;
-  const boxes = [...card.querySelectorAll<HTMLElement>(".request-body, .request-body *, .seen-on-screen .exact")];
+  // What only a screen reader reads is in no sight to be out of. Lines of a difference are cut by its box alone, and there
+  // may be thousands.
+  const boxes = [...card.querySelectorAll<HTMLElement>(".request-body, .request-body *:not(.visually-hidden, .diff-line, .diff-line *), .seen-on-screen .exact")];
   const measure = (): void => {
     const begins = Math.min(...boxes.map((box) => box.getBoundingClientRect().top));
     const isCut = boxes.some((box) => {

@@ -45,6 +45,7 @@ export function Dialogs() {
     case "keys":
       return (
         <Modal label="Keys" title="Keys">
+          <SingleKeys />
           <dl class="keys">
             {KEYS.map(([keys, what]) => (
               <div key={what}>
@@ -57,7 +58,6 @@ export function Dialogs() {
               </div>
             ))}
           </dl>
-          <SingleKeys />
         </Modal>
       );
     case "step-up":

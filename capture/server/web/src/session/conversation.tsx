@@ -3,18 +3,19 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { words } from "../api/client";
+import type { OpenApproval } from "../api/routes";
 import { approvals, row, watch } from "../live/store";
 import { Empty, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import { VirtualList, type Handle } from "../parts/virtual";
-import { ItemView, type Asked } from "./item";
+import { ItemView } from "./item";
 import { Conversation } from "./loader";
 import { heard, silent, type Saying } from "./saying";
 
-/** The conversation of a session; `at` is the sequence to show, `shown` whether its open requests have cards beside it. */
-export function ConversationView({ id, at, shown }: { id: string; at: number | null; shown: boolean }) {
+/** The conversation of a session; `at` is the sequence to show. */
+export function ConversationView({ id, at }: { id: string; at: number | null }) {
   const conversation = useMemo(() => new Conversation(id), [id]);
   const list = useRef<Handle | null>(null);
   const saying = useSignal<Saying>(silent(false));
@@ -57,18 +58,20 @@ export function ConversationView({ id, at, shown }: { id: string; at: number | n
   const onEnd = useCallback((end: boolean) => (atEnd.value = end), []);
 
   const pending = useComputed(() => [...approvals.value.values()].filter((approval) => approval.session_id === id));
-  const asked = useMemo<Asked>(() => ({ pending: pending.value, shown }), [pending.value, shown]);
   const count = conversation.blocks.value;
+  // A program without a conversation has events all the same.
+  const isEmpty = count > 0 && count <= 3 && Array.from({ length: count }, (_, block) => conversation.items(block)).every((items) => items?.length === 0);
   if (session !== undefined && last === 0) {
     return <Empty icon="terminal" title="Nothing was said yet" />;
   }
   return (
     <div class="conversation" data-scroller tabIndex={0} role="region" aria-label="Conversation">
+      {isEmpty && <Empty icon="terminal" title="Nothing was said yet" />}
       <VirtualList
         count={count}
         estimate={900}
         keyOf={String}
-        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} asked={asked} />}
+        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} asked={pending.value} />}
         onRange={onRange}
         onEnd={onEnd}
         follow
@@ -97,7 +100,7 @@ export function ConversationView({ id, at, shown }: { id: string; at: number | n
   );
 }
 
-function BlockView({ conversation, block, height, marked, ongoing, cwd, asked }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null; asked: Asked }) {
+function BlockView({ conversation, block, height, marked, ongoing, cwd, asked }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null; asked: OpenApproval[] }) {
   const items = conversation.items(block);
   if (items === null) {
     const failure = conversation.failure(block);

@@ -16,11 +16,8 @@ import { known, readWhole } from "./whole";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
-/** The requests of a session that wait for a person; `shown`: their cards stand beside the conversation. */
-export type Asked = { pending: OpenApproval[]; shown: boolean };
-
 /** The request that a call waits for. */
-export function requestOf(item: ConversationItem & { type: "tool_call" }, { pending }: Asked): OpenApproval | undefined {
+export function requestOf(item: ConversationItem & { type: "tool_call" }, pending: OpenApproval[]): OpenApproval | undefined {
   if ((item.result ?? null) !== null) return undefined;
   const calls = pending.filter(({ call_id }) => call_id != null);
   const named = item.call_id === "" ? undefined : calls.find(({ call_id }) => call_id === item.call_id);
@@ -33,7 +30,7 @@ export function requestOf(item: ConversationItem & { type: "tool_call" }, { pend
  * An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`; files below
  * `cwd` are named without it. `asked`: the open requests of the session.
  */
-export function ItemView({ item, marked, ongoing, cwd, asked }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null; asked: Asked }) {
+export function ItemView({ item, marked, ongoing, cwd, asked }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null; asked: OpenApproval[] }) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
     <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
@@ -71,8 +68,8 @@ export function ItemView({ item, marked, ongoing, cwd, asked }: { item: Conversa
     case "subagent":
       return frame(<SubagentLine subagent={item} />);
     case "approval":
-      // Its card and its call say the same.
-      if (asked.shown && asked.pending.some(({ id }) => id === item.approval_id)) return null;
+      // While it is open, its card and its call say the same.
+      if (asked.some(({ id }) => id === item.approval_id)) return null;
       return frame(
         <a class="line" href={`/approvals/${item.approval_id}`}>
           <Icon name="approvals" size={14} />

@@ -45,9 +45,9 @@ export function Why({ id }: { id: string }) {
   );
 }
 
-/** Open findings. */
-export function Findings({ known }: { known: Row }) {
-  const findings = known.findings.value;
+/** Open findings. What a request is about stands in its card, for those in `decided`. */
+export function Findings({ known, decided }: { known: Row; decided: string[] }) {
+  const findings = known.findings.value.filter(({ kind, approval_id }) => !((kind === "approval" || kind === "risky_approval") && approval_id != null && decided.includes(approval_id)));
   if (findings.length === 0) return null;
   const acknowledge = (finding: Finding): void => {
     void attempt(async () => {
@@ -227,6 +227,7 @@ export function Turns({ id, onTime }: { id: string; onTime: (time: string) => vo
           </li>
         ))}
       </ol>
+      {count > turns.length && <p class="muted small">The last {turns.length} of {count} turns.</p>}
     </Panel>
   );
 }

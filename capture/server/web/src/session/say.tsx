@@ -94,13 +94,13 @@ export function Say({ session, run }: { session: MarkedSession; run: Run }) {
         )}
         <span class="say-space" />
         {first === "steer" && takes("follow_up") && (
-          <button type="button" class="button small" disabled={busy.value || message === ""} onClick={() => submit("follow_up")}>
-            After this turn
+          <button type="button" class="button small" title="The agent takes it up after this turn" disabled={busy.value || message === ""} onClick={() => submit("follow_up")}>
+            Queue
           </button>
         )}
         {first !== null && (
           <button type="submit" class="button small primary" disabled={busy.value || message === ""}>
-            {first === "prompt" ? "Send" : first === "steer" ? "Steer" : "After this turn"}
+            {first === "prompt" ? "Send" : first === "steer" ? "Steer" : "Queue"}
           </button>
         )}
       </div>

@@ -9,7 +9,7 @@ import { Failed, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Axis, Lane, type Segment } from "../parts/lane";
 import { useRecording } from "../parts/recording";
-import { clock, duration, exactly, moment } from "../text/format";
+import { duration, exactly, moment, withSeconds } from "../text/format";
 import { REASONS, STATES } from "../text/names";
 import { Claims } from "./claims";
 
@@ -95,7 +95,7 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
     return recording === null || place < 0 || (recording.ended && place > recording.duration_ms + END) ? null : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
   };
   return (
-    <section class="timeline" aria-label="Timeline">
+    <section class={chosen.value !== null ? "timeline timeline-opened" : "timeline"} aria-label="Timeline">
       <div class="timeline-head">
         <h2>Timeline</h2>
         <span class="muted small">
@@ -196,7 +196,7 @@ function Table({ list, choose }: { list: StatusChange[]; choose: (time: number) 
               <td class="nowrap">
                 <button type="button" class="link-button" onClick={() => choose(Date.parse(change.at))}>
                   <time dateTime={change.at} title={exactly(change.at)}>
-                    {clock(change.at)}
+                    {withSeconds(change.at)}
                   </time>
                 </button>
               </td>

@@ -42,6 +42,7 @@ const pad = (value: number): string => String(value).padStart(2, "0");
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 /** The clock of today, the date and the clock of any other day; the year only of another one. */
@@ -57,6 +58,9 @@ export const exactly = (time: string | number): string => FULL.format(new Date(t
 
 /** The time of day. */
 export const clock = (time: string | number): string => CLOCK.format(new Date(time));
+
+/** The time of day, with seconds. */
+export const withSeconds = (time: string | number): string => SECONDS.format(new Date(time));
 
 /** A count with at most three digits: `950`, `12.3k`, `1.2M`. */
 export function short(count: number): string {

@@ -177,7 +177,7 @@ function Decided() {
                   )}
                 </div>
               </td>
-              <td class="nowrap wide-only">{approval.by == null ? "" : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
+              <td class="nowrap wide-only">{approval.by == null ? (approval.state === "answered_elsewhere" ? "in the agent" : "") : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
               <td class="number wide-only">{approval.waited_ms == null ? "" : duration(approval.waited_ms)}</td>
             </tr>
           ))}

@@ -87,7 +87,7 @@ function Devices() {
             {device.tunnel === true && <span class="chip">over a proxy</span>}
             {isThis(device) && elevated.value && <span class="chip chip-need">may change rules</span>}
             <p class="muted small">
-              {SCOPES[device.scope]} · paired {moment(device.paired_at)} · last used <Since time={device.last_used_at} /> ago
+              <span class="mono">{device.id}</span> · {SCOPES[device.scope]} · paired {moment(device.paired_at)} · last used <Since time={device.last_used_at} /> ago
             </p>
           </div>
           {(mayControl.value || isThis(device)) &&

@@ -53,6 +53,8 @@ export function groups(rows: Row[], view: View, grouping: Grouping): Group[] {
   if (grouping === "project") {
     const projects = groupBy(shown, (row) => row.session.peek().began_in ?? row.session.peek().cwd ?? "");
     const named = [...projects].sort(([left], [right]) => basename(left).localeCompare(basename(right)) || (left < right ? -1 : 1));
+    // What has no directory comes last.
+    named.sort(([left], [right]) => Number(left === "") - Number(right === ""));
     return filled([
       ...named.map(([project, of]) => ({
         key: `project ${project}`,

@@ -209,9 +209,9 @@ function GroupHead({ group, closed, toggle }: { group: Group; closed: boolean; t
         <span class={closed ? "fold closed" : "fold"}>
           <Icon name="down" size={12} />
         </span>
-        <span>{project ? visible(basename(group.title)) : group.title}</span>
+        <span>{project && group.key !== "project " ? visible(basename(group.title)) : group.title}</span>
         <span class="count">{group.rows.length}</span>
-        {project && <span class="group-path">{visible(group.title)}</span>}
+        {project && group.key !== "project " && <span class="group-path">{visible(group.title)}</span>}
       </button>
     </h2>
   );

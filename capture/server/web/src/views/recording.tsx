@@ -9,7 +9,7 @@ import { Failed, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { Shown } from "../parts/text";
-import { parameter } from "../router";
+import { parameter, setParameters } from "../router";
 import { moment, position } from "../text/format";
 import { AGENTS } from "../text/names";
 import { Player, SPEEDS } from "../terminal/recording";
@@ -40,6 +40,13 @@ export function RecordingPage({ id }: { id: string }) {
     void player.open(Number.isNaN(at) ? 0 : at * 1000);
     return () => player.pause();
   }, [player]);
+  // The address keeps the moment, so that it can be shared and comes back with the page.
+  const resting = player.playing.value || player.recording.value === null ? null : player.position.value;
+  useEffect(() => {
+    if (resting === null) return;
+    const timer = setTimeout(() => setParameters({ t: resting === 0 ? "" : (resting / 1000).toFixed(1) }), 300);
+    return () => clearTimeout(timer);
+  }, [resting]);
   const growing = player.recording.value?.ended === false;
   useEffect(() => {
     if (!growing) return;

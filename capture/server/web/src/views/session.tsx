@@ -203,11 +203,11 @@ export function SessionPage({ id: named }: { id: string }) {
             ))}
           </div>
         ))}
-        <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} shown={!narrow} />
+        <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
         {run !== null && takesCommands(run) && <Say session={session} run={run} />}
       </div>
       <aside class="side" aria-label="Details">
-        <Findings known={known} />
+        <Findings known={known} decided={narrow ? [] : pending.map(({ id }) => id)} />
         <Why id={known.id} />
         <Prompts session={session} run={run} />
         <Tree known={known} />
