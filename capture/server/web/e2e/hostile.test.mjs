@@ -137,8 +137,15 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   const approval = await agent.pending();
   await eventually("it is found to be risky", async () => (await world.api("/api/v1/findings")).findings.some((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id));
   await page.goto(`${world.url}/s/${approval.session_id}`);
+  await page.locator("[data-approval]").waitFor();
+  await harmless(page);
+  // Beside the card of the request its finding is left out; a small screen shows it.
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByRole("tab", { name: "Details" }).click();
   await page.locator(".finding").first().waitFor();
   await harmless(page);
+  await page.setViewportSize(size);
   const { revision } = await world.api(`/api/v1/approvals/${approval.id}`);
   await world.api(`/api/v1/approvals/${approval.id}/decision`, { decision: "deny", revision, message: `${HIDE}${all.join(" ")}` });
   await told;

@@ -259,7 +259,7 @@ test("a character of any colours can be read in both themes", () => {
 test("colours that can be read, and drawings, keep their colours", () => {
   assert.equal(contrast([255, 255, 255], [0, 0, 0]), 21);
   assert.match(colours({ fg: "#00ff00", bg: "#000000", flags: 0 }, "ok")?.color ?? "", /rgb\(0 255 0\)\)$/);
-  assert.match(colours({ fg: "#101010", bg: "#000000", flags: 0 }, "\u2588\u2591 \u2500")?.color ?? "", /rgb\(16 16 16\)\)$/);
+  assert.match(colours({ fg: "#101010", bg: "#000000", flags: 0 }, "\u2588\u2591 \u2580")?.color ?? "", /rgb\(16 16 16\)\)$/);
   assert.doesNotMatch(colours({ fg: "#101010", bg: "#000000", flags: 0 }, "x")?.color ?? "", /rgb\(16 16 16\)/);
   assert.equal(colours({ fg: null, bg: null, flags: 1 }, "bold"), null);
 });

@@ -83,8 +83,8 @@ export function shades({ fg, bg, flags }: Style, palette: Palette, drawn = false
   return { front: drawn ? front : readable(front, ground), back };
 }
 
-/** Blanks, lines and blocks: a drawing keeps its colours. */
-const DRAWN = /^[\s\u2500-\u259f\u{1fb00}-\u{1fbff}]*$/u;
+/** Blanks and blocks: a picture keeps its colours. */
+const DRAWN = /^[\s\u2580-\u259f\u{1fb00}-\u{1fbff}]*$/u;
 
 export type Colours = { color?: string; backgroundColor?: string };
 const found = new Map<string, Colours | null>();
