@@ -51,6 +51,17 @@ test("a phone has a bar with the keys that its keyboard lacks", async () => {
   await page.keyboard.type("echo $((20+3))");
   await bar.getByRole("button", { name: "Enter", exact: true }).tap();
   await screen(page).getByText("23", { exact: true }).waitFor();
+  // Control and any letter: the next one alone.
+  await page.keyboard.type("sleep 2000");
+  await bar.getByRole("button", { name: "Enter", exact: true }).tap();
+  const control = bar.getByRole("button", { name: /^Control, with/ });
+  await control.tap();
+  assert.equal(await control.getAttribute("aria-pressed"), "true");
+  await page.keyboard.insertText("c");
+  assert.equal(await control.getAttribute("aria-pressed"), "false");
+  await page.keyboard.insertText("echo c$((30+4))c");
+  await bar.getByRole("button", { name: "Enter", exact: true }).tap();
+  await screen(page).getByText("c34c", { exact: true }).waitFor();
   await phone.close();
 });
 

@@ -188,14 +188,14 @@ export function SessionPage({ id: named }: { id: string }) {
         )}
         <div class="session-tabs segmented" role="tablist" aria-label="Parts of the session">
           {(["conversation", "details"] as Tab[]).map((name) => (
-            <button key={name} type="button" role="tab" aria-selected={tab.value === name} onClick={() => (tab.value = name)}>
+            <button key={name} type="button" role="tab" aria-controls={`session-${name}`} aria-selected={tab.value === name} onClick={() => (tab.value = name)}>
               {name === "conversation" ? "Conversation" : "Details"}
             </button>
           ))}
         </div>
       </header>
       <Timeline id={known.id} run={session.run_id} onPlace={place} />
-      <div class="session-main">
+      <div class="session-main" id="session-conversation">
         {pending.length > 0 && (narrow ? <PendingLink approvals={pending} /> : (
           <div class="session-pending">
             {pending.map((approval) => (
@@ -206,7 +206,7 @@ export function SessionPage({ id: named }: { id: string }) {
         <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
         {run !== null && takesCommands(run) && <Say session={session} run={run} />}
       </div>
-      <aside class="side" aria-label="Details">
+      <aside class="side" id="session-details" aria-label="Details">
         <Findings known={known} decided={narrow ? [] : pending.map(({ id }) => id)} />
         <Why id={known.id} />
         <Prompts session={session} run={run} />

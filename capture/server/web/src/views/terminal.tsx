@@ -54,6 +54,8 @@ export function TerminalPage({ id }: { id: string }) {
   const force = useSignal(false);
   const refused = useSignal<string | null>(null);
   const large = useSignal(false);
+  /** Whether the next letter is pressed with Control: for a keyboard without that key. */
+  const control = useSignal(false);
   const pane = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
 
@@ -161,6 +163,11 @@ export function TerminalPage({ id }: { id: string }) {
     } catch {
       notify("The browser does not let this page read the clipboard. Paste with the keyboard.", "failed");
     }
+  };
+  const typed = (text: string): void => {
+    const letter = control.peek() && /^[a-z]$/i.test(text) ? text.toLowerCase() : null;
+    control.value = false;
+    send(letter === null ? { type: "input", text } : { type: "keys", keys: [`ctrl-${letter}`] });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.isComposing || !typing.peek()) return;
@@ -281,12 +288,12 @@ export function TerminalPage({ id }: { id: string }) {
               if ((event as InputEvent).isComposing) return;
               const { value } = event.currentTarget;
               event.currentTarget.value = "";
-              if (value !== "" && typing.peek()) send({ type: "input", text: value });
+              if (value !== "" && typing.peek()) typed(value);
             }}
             onCompositionEnd={(event) => {
               const { value } = event.currentTarget;
               event.currentTarget.value = "";
-              if (value !== "" && typing.peek()) send({ type: "input", text: value });
+              if (value !== "" && typing.peek()) typed(value);
             }}
             onPaste={(event) => {
               event.preventDefault();
@@ -316,6 +323,18 @@ export function TerminalPage({ id }: { id: string }) {
               {word}
             </button>
           ))}
+          <button
+            type="button"
+            aria-label="Control, with the next letter"
+            aria-pressed={control.value}
+            onPointerDown={(event) => event.preventDefault()}
+            onClick={() => {
+              control.value = !control.value;
+              if (!typing.peek()) begin();
+            }}
+          >
+            Ctrl
+          </button>
           <button type="button" aria-label="Paste" title="Paste" onPointerDown={(event) => event.preventDefault()} onClick={() => void paste()}>
             <Icon name="paste" size={18} />
           </button>
