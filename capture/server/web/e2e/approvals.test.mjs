@@ -272,7 +272,7 @@ test("shortcuts of a single letter can be switched off, in this browser", async 
   for (const key of ["a", "d", "r"]) await page.keyboard.press(key);
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
   assert.equal(await card.locator("[aria-keyshortcuts]").count(), 0);
-  // Arrows and Ctrl-K are no letters.
+  // Arrows and Ctrl-K are not letters.
   await page.locator("h1").focus();
   await page.keyboard.press("ArrowUp");
   assert.equal((await focused(page)).card, approval.id);

@@ -19,7 +19,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   const conversation = useMemo(() => new Conversation(id), [id]);
   const list = useRef<Handle | null>(null);
   const saying = useSignal<Saying>(silent(false));
-  /** What a terminal shows is no Markdown. */
+  /** What a terminal shows is not Markdown. */
   const isScreen = useSignal(false);
   const atEnd = useSignal(at === null);
   const session = row(id)?.session.value;

@@ -143,7 +143,7 @@ const AT_ONCE = 256 * 1024;
 const AHEAD = "600px";
 
 /** A text whose middle may be missing: the whole is read when it comes into view, or at a press where it is very long. With
- * a hole in it, it is no Markdown. */
+ * a hole in it, it is not Markdown. */
 function Long({ text, reference, render, plain = false }: { text: string; reference: TextRef | null; render: (text: string) => ComponentChildren; plain?: boolean }) {
   const hash = reference?.hash ?? "";
   const read = useSignal<{ hash: string; text: string } | null>(null);
