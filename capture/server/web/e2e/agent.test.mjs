@@ -21,7 +21,7 @@ const scripts = {
     "All is tidy.",
   ],
   "publish it": [bash("touch published"), bash("touch announced"), "Not published."],
-  "wait for me": [bash("echo one"), bash("echo two"), "It is *done*."],
+  "wait for me": [bash("touch one"), bash("touch two"), "It is *done*."],
   "with Claude": [use("Bash", { command: "touch by-claude", description: "Make it" }), use("Bash", { command: "touch never", description: "Make the other" }), "Claude is done."],
 };
 
@@ -126,10 +126,10 @@ test("a session that takes commands is told what to do in its page, and shows no
   const { page } = visitor;
   const { session_id, run } = await world.api("/api/v1/sessions", { cwd: directory, name: "told", prompt: "Please wait for me" });
   await page.goto(`${world.url}/s/${session_id}`);
-  const first = await asked(directory, "echo one");
+  const first = await asked(directory, "touch one");
   const conversation = page.getByRole("region", { name: "Conversation" });
   // The call that waits says so, and its request stands in the card alone.
-  await conversation.locator(".tool-line", { hasText: "echo one" }).getByText("waits for your decision").waitFor();
+  await conversation.locator(".tool-line", { hasText: "touch one" }).getByText("waits for your decision").waitFor();
   assert.equal(await conversation.getByText(/^Permission request: pending/).count(), 0);
   assert.equal(await page.getByRole("link", { name: "Terminal" }).count(), 0);
   assert.equal(await page.getByRole("heading", { name: "Prompt queue" }).count(), 0);
@@ -142,7 +142,7 @@ test("a session that takes commands is told what to do in its page, and shows no
   await page.getByText("Pauses at the next step").waitFor();
   await press(allow(first));
   await page.getByRole("button", { name: "Resume" }).click();
-  const second = await asked(directory, "echo two");
+  const second = await asked(directory, "touch two");
   await conversation.getByText("Rather the left one").waitFor();
   await conversation.getByText(/^Permission request: allowed/).waitFor();
   await page.getByRole("button", { name: "Interrupt" }).click();

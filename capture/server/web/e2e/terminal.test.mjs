@@ -54,7 +54,7 @@ test("a phone has a bar with the keys that its keyboard lacks", async () => {
   // Control and any letter: the next one alone.
   await page.keyboard.type("sleep 2000");
   await bar.getByRole("button", { name: "Enter", exact: true }).tap();
-  const control = bar.getByRole("button", { name: /^Control, with/ });
+  const control = bar.getByRole("button", { name: /^Ctrl, with/ });
   await control.tap();
   assert.equal(await control.getAttribute("aria-pressed"), "true");
   await page.keyboard.insertText("c");

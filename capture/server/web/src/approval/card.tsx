@@ -198,9 +198,13 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     if (byKey.current) allowing.current?.end();
     byKey.current = false;
   };
+  // Before the next key: what is typed from here on is the reason.
+  useLayoutEffect(() => {
+    if (reasoning.value) reasonField.current?.focus();
+  }, [reasoning.value]);
   const reason_ = (): void => {
     reasoning.value = true;
-    requestAnimationFrame(() => reasonField.current?.focus());
+    reasonField.current?.focus();
   };
 
   const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");

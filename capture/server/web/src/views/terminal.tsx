@@ -325,7 +325,7 @@ export function TerminalPage({ id }: { id: string }) {
           ))}
           <button
             type="button"
-            aria-label="Control, with the next letter"
+            aria-label="Ctrl, with the next letter"
             aria-pressed={control.value}
             onPointerDown={(event) => event.preventDefault()}
             onClick={() => {
