@@ -237,7 +237,7 @@ test("a jump to a session selects its request", async () => {
   const told = agent.ask("Bash", { command: "touch jumped" });
   const { id, session_id } = await agent.pending();
   await page.goto(`${world.url}/`);
-  await page.locator(`[data-session="${session_id}"]`).waitFor();
+  await page.locator(`[data-session="${session_id}"]`).getByText("Needs approval").waitFor();
   await eventually("the jump leads to it", async () => {
     await page.keyboard.press("]");
     await page.waitForURL(/\/s\//);
