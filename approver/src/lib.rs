@@ -33,7 +33,9 @@ mod values;
 pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
 pub use git_file::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
-pub use policy::{DEFAULT_RULE, ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
+pub use policy::{
+    DEFAULT_RULE, ExplainedPart, Explanation, Policy, PolicyError, Preset, RuleSource, RuleView, TriedRule, rule_for,
+};
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
 pub use search::{GrepFilter, NamedFiles, RipgrepOptions, SearchReader, SearchScope};
 pub use toml_words::TomlFault;

@@ -19,7 +19,7 @@ pub use decide::DEFAULT_RULE;
 pub use explanation::{ExplainedPart, Explanation, TriedRule};
 pub use file::PolicyError;
 pub use preset::Preset;
-pub use rule_set::Policy;
+pub use rule_set::{Policy, RuleSource, RuleView};
 
 use crate::{
     facts::Facts,
@@ -52,12 +52,6 @@ impl Policy {
     pub fn with_repository(mut self, text: &str, path: &Path) -> Result<Self, PolicyError> {
         self.repositories.push(file::repository(text, path)?);
         Ok(self)
-    }
-
-    /// The preset that the user's file names; nothing if it names none or there is no file.
-    #[must_use]
-    pub const fn chosen_preset(&self) -> Option<Preset> {
-        self.chosen
     }
 
     /// Decides.

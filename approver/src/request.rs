@@ -59,6 +59,24 @@ pub enum RequestKind {
     Trust,
 }
 
+impl RequestKind {
+    /// Its name in policy files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Write => "write",
+            Self::Mcp => "mcp",
+            Self::Fetch => "fetch",
+            Self::Plan => "plan",
+            Self::Question => "question",
+            Self::Trust => "trust",
+        }
+    }
+}
+
 /// The shell that runs a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

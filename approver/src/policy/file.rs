@@ -191,19 +191,19 @@ enum PolicyOwner {
 pub(super) fn preset(preset: Preset) -> Result<Policy, PolicyError> {
     let path = PathBuf::from(format!("{preset}.toml"));
     let (own, _) = rules(preset.text(), &path, PolicyOwner::Preset(preset))?;
-    Ok(Policy { own, chosen: None, repositories: Vec::new() })
+    Ok(Policy { own, repositories: Vec::new(), preset: None })
 }
 
 pub(super) fn user(text: &str, path: &Path) -> Result<Policy, PolicyError> {
-    let (own, chosen) = rules(text, path, PolicyOwner::User)?;
-    Ok(Policy { own, chosen, repositories: Vec::new() })
+    let (own, preset) = rules(text, path, PolicyOwner::User)?;
+    Ok(Policy { own, repositories: Vec::new(), preset })
 }
 
 pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, PolicyError> {
-    rules(text, path, PolicyOwner::Repository).map(|(rules, _)| rules)
+    Ok(rules(text, path, PolicyOwner::Repository)?.0)
 }
 
-/// The rules of a file with those of the preset that it names, and that preset.
+/// The rules of a file with those of the preset below them, and the preset.
 fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<(Vec<PolicyRule>, Option<Preset>), PolicyError> {
     let placed = |TomlFault { line, column, message }| PolicyError { path: path.to_owned(), line, column, message };
     let fail = |at: usize, message: String| placed(TomlFault::at(text, at, message));
@@ -327,6 +327,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
         labels: raw.labels,
         known: raw.known,
         danger: raw.danger,
+        is_of_preset: matches!(whose, PolicyOwner::Preset(_)),
         name,
     })
 }

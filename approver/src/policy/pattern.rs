@@ -42,6 +42,12 @@ impl CommandPattern {
         Ok(Self { words: words.iter().map(word).collect(), open })
     }
 
+    /// The words as a rule has them.
+    pub(super) fn text(&self) -> String {
+        let words = self.words.iter().map(|word| word.exactly().unwrap_or("*"));
+        words.chain(self.open.then_some("...")).collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether these are exactly the words.
     pub(super) fn allows(&self, words: &[&str]) -> bool {
         let enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };

@@ -35,6 +35,20 @@ impl Preset {
         }
     }
 
+    /// What it allows, in a few words.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::AskEverything => "allows nothing: you decide about everything",
+            Self::Denials => "allows nothing, and denies what no agent should do without you",
+            Self::ReadOnly => "allows what only reads the workspace, except secrets",
+            Self::WorkspaceEdits => "allows what `read-only` allows, and edits of workspace files",
+            Self::Develop => {
+                "allows what `workspace-edits` allows, and builds, tests and commits, which run the repository's code"
+            }
+        }
+    }
+
     /// The text of its file.
     #[must_use]
     pub const fn text(self) -> &'static str {

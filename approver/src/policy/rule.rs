@@ -41,6 +41,7 @@ pub(super) struct PolicyRule {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) known: Option<KnownSafe>,
     pub(super) danger: Option<Danger>,
+    pub(super) is_of_preset: bool,
 }
 
 /// Groups of safe actions a rule can allow by name (`known = …`).
@@ -62,6 +63,17 @@ pub(super) enum KnownSafe {
 const NO_REWRITE: &str = "The command is safe only when rewritten, and this agent does not accept a rewritten command.";
 
 impl KnownSafe {
+    /// The actions in words.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Command => "commands that are known to read only",
+            Self::Read => "reads of workspace files that are no secret",
+            Self::Edit => "edits of workspace files that neither are secret nor decide what runs",
+            Self::Build => "builds, tests and checks of the workspace",
+            Self::Change => "commands that change files or commits of the workspace",
+        }
+    }
+
     /// The kind of everyday work that this is.
     pub(super) const fn work(self) -> Option<Work> {
         match self {
@@ -91,6 +103,43 @@ pub(super) enum RequestPart<'a> {
 }
 
 impl PolicyRule {
+    /// What the rule is for, in words.
+    pub(super) fn conditions(&self) -> String {
+        let list = |globs: &[GlobMatcher]| {
+            globs.iter().map(|glob| format!("`{}`", glob.glob())).collect::<Vec<_>>().join(" or ")
+        };
+        let mut subject = match (&self.command, self.known) {
+            (Some(command), _) => format!("`{}`", command.text()),
+            (None, Some(known)) => known.words().to_owned(),
+            (None, None) if self.danger.is_some() => "signs of a danger".to_owned(),
+            (None, None) => {
+                let kinds = self.kinds.iter().flatten().map(|kind| kind.as_str());
+                kinds.collect::<Vec<_>>().join(", ")
+            }
+        };
+        let mut push = |text: String| {
+            if !subject.is_empty() {
+                subject.push(' ');
+            }
+            subject += &text;
+        };
+        if let Some(tool) = &self.tool {
+            push(format!("by the tool `{}`", tool.glob()));
+        }
+        if let Some(domain) = &self.domain {
+            push(format!("from {domain}"));
+        }
+        if let Some(paths) = &self.paths {
+            push(format!("in {}", list(paths)));
+        }
+        let mut parts = vec![subject];
+        parts.extend(self.cwd.as_ref().map(|cwd| format!("in `{}`", cwd.glob())));
+        parts.extend(self.agent.map(|agent| format!("of {agent}")));
+        parts.extend(self.labels.iter().map(|(key, value)| format!("with the label {key}={value}")));
+        parts.retain(|part| !part.is_empty());
+        parts.join(", ")
+    }
+
     /// Whether it matches; why, or why not.
     pub(super) fn matches(
         &self,

@@ -1,6 +1,7 @@
 //! `capture policy`: the rules for what agents may do without asking.
 
 mod edit;
+mod show;
 
 use std::{
     collections::BTreeMap,
@@ -30,12 +31,23 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Whether the output may be long and is read from the top.
     pub(super) const fn is_paged(&self) -> bool {
-        matches!(self.verb, PolicyCommand::Explain { .. })
+        matches!(self.verb, PolicyCommand::Explain { .. } | PolicyCommand::Show)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
+    /// Show which file is the policy, its preset, and the rules in the order in which they are tried.
+    Show,
+    /// List the presets, or put one into the policy: show what changes, and save it once you confirm.
+    Preset {
+        /// The preset to put into the policy; without it, the presets are listed.
+        #[arg(value_parser = super::one_of_explained(Preset::ALL, Preset::as_str, Preset::about))]
+        name: Option<Preset>,
+        /// Save the policy without asking.
+        #[arg(long, short, requires = "name")]
+        yes: bool,
+    },
     /// Edit a copy of the policy, check it, show what changed, and save it once you confirm.
     Edit {
         /// Save the policy without asking.
@@ -86,6 +98,9 @@ pub(super) use edit::append;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
+        PolicyCommand::Show => show::run(context),
+        PolicyCommand::Preset { name: None, .. } => show::presets(context),
+        PolicyCommand::Preset { name: Some(preset), yes } => show::choose(context, *preset, *yes),
         PolicyCommand::Edit { yes } => edit::run(context, *yes),
         PolicyCommand::Check { file } => check(context, file.as_deref()),
         PolicyCommand::Test(test) if test.stdin => lines(context, &test.selection),
@@ -143,7 +158,8 @@ impl PolicyJudge {
         Ok(Self { facts: daemon::paths::policy_facts(&context.data), rules })
     }
 
-    fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {
+    /// What the policy says, and whether it is in force there.
+    fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> (Explanation, bool) {
         let workspace = policy::workspace_of(cwd);
         let request = PermissionRequest {
             agent,
@@ -160,24 +176,37 @@ impl PolicyJudge {
             shell: Shell::Unknown,
         };
         match &self.rules {
-            Rules::One(policy) => policy.explain(&request, &self.facts),
+            Rules::One(policy) => (policy.explain(&request, &self.facts), true),
             Rules::InForce(file) => {
                 let found = policy::in_force(file, &workspace);
-                if let Some(refused) = &found.refused {
-                    let why = if let Refused::InWorkspace(_) = refused {
-                        format!(
-                            "the workspace {} contains the policy, so agents could edit it; run this in a project \
-                             directory",
-                            workspace.display()
-                        )
-                    } else {
-                        refused.to_string()
-                    };
-                    complain(&format!("the policy is not in force, so every request is left to you: {why}"));
-                }
-                found.policy.explain(&request, &self.facts)
+                let Some(refused) = &found.refused else {
+                    return (found.policy.explain(&request, &self.facts), true);
+                };
+                complain(&not_in_force(refused, &workspace));
+                // What the policy says is shown although it does not count here: no rule can be tried otherwise.
+                let read = match refused {
+                    Refused::InWorkspace(_) => policy::load(file, None).ok(),
+                    Refused::Unreadable(..)
+                    | Refused::NoFile(_)
+                    | Refused::NotOurs(_)
+                    | Refused::WritableByOthers(_)
+                    | Refused::Broken(_) => None,
+                };
+                (read.unwrap_or(found.policy).explain(&request, &self.facts), false)
             }
         }
+    }
+}
+
+/// Why the policy does not count in a workspace, and what happens there instead.
+fn not_in_force(refused: &Refused, workspace: &Path) -> String {
+    match refused {
+        Refused::InWorkspace(_) => format!(
+            "note: of agents that work in {}, every request is left to you, because that directory contains the policy and \
+             they could edit it; in your projects the policy is in force",
+            workspace.display()
+        ),
+        refused => format!("the policy is not in force, so every request is left to you: {refused}"),
     }
 }
 
@@ -191,11 +220,12 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
 }
 
 fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
-    let decision = PolicyJudge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
+    let judge = PolicyJudge::new(context, selection)?;
+    let (account, in_force) = judge.explain(&typed(words)?, &here()?, Provider::Unknown);
     if context.json {
-        return context.print_json(&PolicyTestAnswer::new(None, decision));
+        return context.print_json(&PolicyTestAnswer::new(None, account.decision, in_force));
     }
-    print_line(&decision_text(&decision))
+    print_line(&decision_text(&account.decision))
 }
 
 fn here() -> anyhow::Result<PathBuf> {
@@ -230,12 +260,14 @@ struct PolicyTestAnswer {
     rewrite: Option<String>,
     rule: String,
     reason: String,
+    /// Whether the policy counts in the directory; where it does not, every request is left to a person.
+    in_force: bool,
 }
 
 impl PolicyTestAnswer {
-    fn new(id: Option<serde_json::Value>, decision: Decision) -> Self {
+    fn new(id: Option<serde_json::Value>, decision: Decision, in_force: bool) -> Self {
         let Decision { verdict, rewrite, rule, reason } = decision;
-        Self { id, decision: verdict, rewrite, rule, reason }
+        Self { id, decision: verdict, rewrite, rule, reason, in_force }
     }
 
     /// The answer as people read it, in one line.
@@ -265,7 +297,8 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
             Ok(asked) => {
                 let cwd = asked.cwd.map_or_else(|| here.clone(), |cwd| here.join(cwd));
                 let agent = asked.agent.unwrap_or(Provider::Unknown);
-                PolicyTestAnswer::new(Some(asked.id), judge.explain(&asked.cmd, &cwd, agent).decision)
+                let (account, in_force) = judge.explain(&asked.cmd, &cwd, agent);
+                PolicyTestAnswer::new(Some(asked.id), account.decision, in_force)
             }
             Err((id, error)) => {
                 malformed += 1;
@@ -275,6 +308,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
                     rewrite: None,
                     rule: "malformed".into(),
                     reason: format!("The line is not a valid request: {error}."),
+                    in_force: true,
                 }
             }
         };
@@ -313,7 +347,7 @@ fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
 
 fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let command = typed(words)?;
-    let account = PolicyJudge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
+    let (account, _) = PolicyJudge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
     if context.json {
         return context.print_json(&account);
     }

@@ -1,6 +1,6 @@
 //! `capture policy edit`: edits a copy, checks it, shows the diff, and replaces the policy atomically.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use approver::Policy;
 use printing::display::show;
@@ -9,7 +9,7 @@ use similar::TextDiff;
 use super::super::{Context, Failed, editor, print_line, refuse_agents};
 
 /// What agents are refused here.
-const CHANGE: &str = "changing the policy";
+pub(super) const CHANGE: &str = "changing the policy";
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
@@ -19,14 +19,18 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     if after == offered {
         return print_line("nothing was changed");
     }
-    let old = before.unwrap_or_default();
-    let diff = TextDiff::from_lines(old.as_str(), after.as_str());
+    put_in_force(&file, before.as_deref(), &after, yes)
+}
+
+/// Shows what changes, and puts the new text in force once the user agrees.
+pub(super) fn put_in_force(file: &Path, before: Option<&str>, after: &str, yes: bool) -> anyhow::Result<()> {
+    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
     print_line(show(&diff.unified_diff().header("in force", "edited").to_string()).text.trim_end())?;
     if !yes && !editor::agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
     // What was checked and shown is what is put in force.
-    editor::put_in_force(editor::copy_of(&file, &after)?, &file)?;
+    editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
 }
 
