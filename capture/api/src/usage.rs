@@ -15,6 +15,13 @@ use crate::list::{CommaList, Limit};
 pub enum UsageBy {
     /// A day.
     Day,
+    /// A week, which begins on Monday.
+    Week,
+    /// A month.
+    Month,
+    /// A block of five hours, as quotas of subscriptions count: it begins with the hour of its first call, and the next
+    /// one begins with the first call after five hours, or after five hours without a call.
+    Block,
     /// A directory in which sessions began.
     Project,
     /// A model of an agent.
@@ -27,13 +34,23 @@ pub enum UsageBy {
 
 impl UsageBy {
     /// Every kind of rows.
-    pub const ALL: &'static [Self] = &[Self::Day, Self::Project, Self::Model, Self::Session, Self::Agent];
+    pub const ALL: &'static [Self] =
+        &[Self::Day, Self::Week, Self::Month, Self::Block, Self::Project, Self::Model, Self::Session, Self::Agent];
+
+    /// Whether rows stand for times.
+    #[must_use]
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::Day | Self::Week | Self::Month | Self::Block)
+    }
 
     /// Its name on every interface.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Block => "block",
             Self::Project => "project",
             Self::Model => "model",
             Self::Session => "session",
@@ -116,7 +133,7 @@ session_queries! {
         by: Option<UsageBy>,
         /// Only calls of this model, by the name that the rows of `model` have.
         model: Option<String>,
-        /// The time zone of the days, as `Europe/Berlin` (default: that of the server).
+        /// The time zone of days, weeks and months, as `Europe/Berlin` (default: that of the server).
         tz: Option<String>,
     }
     /// Which sessions to judge. The sessions with the last turns come first.
@@ -155,9 +172,9 @@ pub struct UsageReport {
     pub until: Option<Timestamp>,
     /// The sum.
     pub total: UsageSums,
-    /// The rows: days in order, others by cost and tokens, the highest first.
+    /// The rows: times in order, others by cost and tokens with those of their sub-agents, the highest first.
     pub usage: Vec<UsageRow>,
-    /// Rows that were left out because of `limit`; the oldest days, or what cost least.
+    /// Rows that were left out because of `limit`; the oldest times, or what cost least.
     pub more_rows: u64,
     /// Models whose price is not known.
     pub unpriced_models: Vec<String>,
@@ -167,12 +184,15 @@ pub struct UsageReport {
     pub quotas: Vec<QuotaView>,
 }
 
-/// The tokens of a day, a project, a model, a session or an agent.
+/// The tokens of a day or another time, a project, a model, a session or an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
     /// The day, as `2026-11-23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
+    /// The week, by its Monday (`2026-11-23`); the month (`2026-11`); or the start of the block, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<String>,
     /// The directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,

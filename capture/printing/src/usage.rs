@@ -101,6 +101,11 @@ fn name(row: &UsageRow, by: UsageBy) -> String {
     let cut = |text: &str| projections::shorten::verbatim_line(&safe(text), NAME_CHARS);
     match by {
         UsageBy::Day => row.day.clone().unwrap_or_default(),
+        UsageBy::Week | UsageBy::Month => row.period.clone().unwrap_or_default(),
+        UsageBy::Block => {
+            let start = row.period.as_deref().and_then(Timestamp::parse);
+            start.map(|start| style::local(start).chars().take("2026-11-23 20:00".len()).collect()).unwrap_or_default()
+        }
         UsageBy::Project => match row.project.as_deref() {
             None | Some("") => "(unknown)".to_owned(),
             Some(directory) => cut(&style::path(directory)),
@@ -136,7 +141,7 @@ fn remarks(report: &UsageReport) -> Vec<String> {
         lines.push(format!("? the price is unknown: {}; prices.toml can add it", models.join(", ")));
     }
     if report.total.cost_usd.is_some_and(|cost| cost > report.total.reported_cost_usd) {
-        lines.push(format!("costs at list prices of {}, whatever you pay", report.prices_date));
+        lines.push(format!("costs at list prices of {}; what you pay may differ", report.prices_date));
     }
     lines
 }

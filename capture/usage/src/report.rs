@@ -155,14 +155,49 @@ impl Sum {
 
     /// What rows are ordered by.
     fn weight(&self) -> (u64, u64) {
-        (self.cost, self.tokens.output_tokens.saturating_add(self.tokens.input_tokens))
+        let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = self.tokens;
+        let all = [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens];
+        (self.cost, all.into_iter().fold(0, u64::saturating_add))
     }
+}
+
+/// The calls of a minute.
+#[derive(Debug, Clone, Copy)]
+struct MinuteSum {
+    /// The first and the last call, ms.
+    first: i64,
+    last: i64,
+    sum: Sum,
+}
+
+/// Length of a block, and of a time without calls after which another one begins, ms.
+const BLOCK_MS: i64 = 5 * HOUR_MS;
+const HOUR_MS: i64 = 3_600_000;
+const MINUTE_MS: i64 = 60_000;
+
+/// The blocks of five hours, by their start, ms.
+fn blocks(minutes: &BTreeMap<i64, MinuteSum>) -> Vec<(i64, Sum)> {
+    let mut blocks: Vec<(i64, Sum)> = Vec::new();
+    let mut last = i64::MIN;
+    for minute in minutes.values() {
+        let is_within = blocks.last().is_some_and(|(start, _)| minute.first < start.saturating_add(BLOCK_MS))
+            && minute.first.saturating_sub(last) <= BLOCK_MS;
+        match blocks.last_mut().filter(|_| is_within) {
+            Some((_, sum)) => sum.merge(&minute.sum),
+            None => blocks.push((minute.first.div_euclid(HOUR_MS) * HOUR_MS, minute.sum)),
+        }
+        last = minute.last;
+    }
+    blocks
 }
 
 /// The sums of the rows.
 #[derive(Debug, Default)]
 struct Rows {
+    /// Days, or the first days of weeks and months.
     days: BTreeMap<Date, Sum>,
+    /// By the minute since 1970: what blocks are made of.
+    minutes: BTreeMap<i64, MinuteSum>,
     projects: HashMap<Option<String>, Sum>,
     models: HashMap<Provider, BTreeMap<String, Sum>>,
     sessions: HashMap<SessionRow, Sum>,
@@ -174,9 +209,30 @@ struct Rows {
 impl Rows {
     fn of(&mut self, request: &UsageRequest, session: &SessionFacts, call: &ModelCall<'_>) -> Option<&mut Sum> {
         Some(match request.by {
-            UsageBy::Day => {
+            UsageBy::Day | UsageBy::Week | UsageBy::Month => {
                 let date = self.date(call.at, &request.zone)?;
-                self.days.entry(date).or_default()
+                let begins = match request.by {
+                    UsageBy::Week => {
+                        let since_monday = date.weekday().to_monday_zero_offset();
+                        date.checked_sub(jiff::Span::new().days(since_monday)).ok()?
+                    }
+                    UsageBy::Month => date.first_of_month(),
+                    UsageBy::Day
+                    | UsageBy::Block
+                    | UsageBy::Project
+                    | UsageBy::Model
+                    | UsageBy::Session
+                    | UsageBy::Agent => date,
+                };
+                self.days.entry(begins).or_default()
+            }
+            UsageBy::Block => {
+                let at = call.at.as_millisecond();
+                let minute = self.minutes.entry(at.div_euclid(MINUTE_MS));
+                let new = MinuteSum { first: at, last: at, sum: Sum::default() };
+                let minute = minute.or_insert(new);
+                (minute.first, minute.last) = (minute.first.min(at), minute.last.max(at));
+                &mut minute.sum
             }
             UsageBy::Project => {
                 if !self.projects.contains_key(&session.directory) {
@@ -316,7 +372,21 @@ impl Count<'_> {
         let mut weighed: Vec<((u64, u64), UsageRow)> = Vec::new();
         let mut push = |sum: &Sum, row: UsageRow| weighed.push((sum.weight(), UsageRow { sums: sum.sums(), ..row }));
         for (date, sum) in &rows.days {
-            push(sum, UsageRow { day: Some(date.to_string()), ..empty() });
+            let row = match request.by {
+                UsageBy::Week => UsageRow { period: Some(date.to_string()), ..empty() },
+                UsageBy::Month => UsageRow { period: Some(date.strftime("%Y-%m").to_string()), ..empty() },
+                UsageBy::Day
+                | UsageBy::Block
+                | UsageBy::Project
+                | UsageBy::Model
+                | UsageBy::Session
+                | UsageBy::Agent => UsageRow { day: Some(date.to_string()), ..empty() },
+            };
+            push(sum, row);
+        }
+        for (start, sum) in blocks(&rows.minutes) {
+            let start = Timestamp::from_millisecond(start).to_string();
+            push(&sum, UsageRow { period: Some(start), ..empty() });
         }
         for (directory, sum) in &rows.projects {
             push(sum, UsageRow { project: Some(directory.clone().unwrap_or_default()), ..empty() });
@@ -337,9 +407,15 @@ impl Count<'_> {
         for row in &listed {
             let Some(session) = sessions.get(row) else { continue };
             let sum = rows.sessions.get(row).copied().unwrap_or_default();
-            push(
-                &sum,
+            // Where it stands depends on what its sub-agents used too, with which it is shown.
+            let mut whole = sum;
+            if let Some(below) = below.get(&session.id) {
+                whole.merge(below);
+            }
+            weighed.push((
+                whole.weight(),
                 UsageRow {
+                    sums: sum.sums(),
                     session_id: Some(session.id),
                     parent_session_id: session.parent,
                     title: session.title.clone(),
@@ -348,15 +424,15 @@ impl Count<'_> {
                     subagents: below.get(&session.id).map(Sum::sums),
                     ..empty()
                 },
-            );
+            ));
         }
-        if request.by != UsageBy::Day {
+        if !request.by.is_time() {
             let name = |row: &UsageRow| (row.provider, row.model.clone(), row.project.clone(), row.session_id);
             weighed.sort_by(|(a, a_row), (b, b_row)| b.cmp(a).then_with(|| name(a_row).cmp(&name(b_row))));
         }
         let mut usage: Vec<UsageRow> = weighed.into_iter().map(|(_, row)| row).collect();
         let more_rows = usage.len().saturating_sub(request.limit);
-        if request.by == UsageBy::Day {
+        if request.by.is_time() {
             usage.drain(..more_rows);
         } else {
             usage.truncate(request.limit);
@@ -398,6 +474,7 @@ fn subagents(
 const fn empty() -> UsageRow {
     UsageRow {
         day: None,
+        period: None,
         project: None,
         session_id: None,
         parent_session_id: None,

@@ -55,7 +55,7 @@ fn what_is_not_known_is_never_shown_as_nothing() {
     assert_eq!(lines[5].join(" "), "2026-11-24 3 1.0k 2.5M 3.0k 0 75 % $12.35 + ?");
     assert_eq!(lines[6][0], "total");
     assert_eq!(lines[7].join(" "), "? the price is unknown: mystery, (not told); prices.toml can add it");
-    assert_eq!(lines[8].join(" "), "costs at list prices of 2026-11-23, whatever you pay");
+    assert_eq!(lines[8].join(" "), "costs at list prices of 2026-11-23; what you pay may differ");
     assert_eq!(report(&of(UsageBy::Day, Vec::new()), Timestamp::MIN), "no usage at any time\n");
     let since = UsageReport { since: Some(Timestamp::MIN), ..of(UsageBy::Day, Vec::new()) };
     let text = report(&since, Timestamp::MIN);

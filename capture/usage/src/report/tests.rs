@@ -148,6 +148,71 @@ fn days_are_those_of_the_time_zone() {
 }
 
 #[test]
+fn weeks_begin_on_monday_and_months_on_their_first_day() {
+    let mut world = World::new();
+    let id = world.session(Provider::Claude, "a", "/src/one", None);
+    // Sunday, Monday, Sunday, and the first of the next month, which is a Tuesday.
+    for time in ["2026-11-22T23:59:59Z", "2026-11-23T00:00:00Z", "2026-11-29T12:00:00Z", "2026-12-01T00:00:00Z"] {
+        world.call(id, time, &spent(OPUS, 1));
+    }
+    let periods = |kind| -> Vec<(String, u64)> {
+        let report = world.report(&by(kind));
+        report.usage.into_iter().map(|row| (row.period.unwrap(), row.sums.tokens.output_tokens)).collect()
+    };
+    let row = |name: &str, tokens| (name.to_owned(), tokens);
+    assert_eq!(periods(UsageBy::Week), [row("2026-11-16", 1), row("2026-11-23", 2), row("2026-11-30", 1)]);
+    assert_eq!(periods(UsageBy::Month), [row("2026-11", 3), row("2026-12", 1)]);
+    let newest = world.report(&UsageRequest { limit: 1, ..by(UsageBy::Month) });
+    assert_eq!((newest.usage[0].period.as_deref(), newest.more_rows), (Some("2026-12"), 1));
+}
+
+#[test]
+fn blocks_begin_with_the_hour_of_their_first_call_and_last_five_hours() {
+    let mut world = World::new();
+    let [a, b] = ["a", "b"].map(|name| world.session(Provider::Claude, name, "/src/one", None));
+    for (id, time) in [
+        (a, "2026-11-23T08:40:00Z"),
+        // Of another session, in between.
+        (b, "2026-11-23T10:00:00Z"),
+        (a, "2026-11-23T12:59:59Z"),
+        // Five hours after 08:00, not after 08:40.
+        (a, "2026-11-23T13:00:00Z"),
+        (a, "2026-11-23T13:05:00Z"),
+        // More than five hours after the call before.
+        (b, "2026-11-23T23:30:00Z"),
+    ] {
+        world.call(id, time, &spent(OPUS, 1));
+    }
+    let report = world.report(&by(UsageBy::Block));
+    let blocks: Vec<(&str, u64, u64)> = report
+        .usage
+        .iter()
+        .map(|row| (row.period.as_deref().unwrap(), row.sums.tokens.output_tokens, row.sums.calls))
+        .collect();
+    assert_eq!(
+        blocks,
+        [("2026-11-23T08:00:00.000Z", 3, 3), ("2026-11-23T13:00:00.000Z", 2, 2), ("2026-11-23T23:00:00.000Z", 1, 1)]
+    );
+    assert_eq!(report.total.calls, 6);
+}
+
+#[test]
+fn sessions_are_in_the_order_of_what_they_are_shown_with() {
+    let mut world = World::new();
+    let cheap = world.session(Provider::Claude, "cheap", "/src/one", None);
+    let child = world.session(Provider::Claude, "child", "/src/one", Some(cheap));
+    let dear = world.session(Provider::Claude, "dear", "/src/one", None);
+    let unpriced = world.session(Provider::Codex, "unpriced", "/src/one", None);
+    world.call(cheap, "2026-11-23T08:00:00Z", &spent(OPUS, 1_000));
+    world.call(child, "2026-11-23T08:00:00Z", &spent(OPUS, 9_000));
+    world.call(dear, "2026-11-23T08:00:00Z", &spent(OPUS, 5_000));
+    world.call(unpriced, "2026-11-23T08:00:00Z", &spent("mystery", 99_000));
+    let titles: Vec<String> =
+        world.report(&by(UsageBy::Session)).usage.into_iter().filter_map(|row| row.title).collect();
+    assert_eq!(titles, ["cheap", "child", "dear", "unpriced"], "cost with sub-agents, then tokens");
+}
+
+#[test]
 fn a_report_is_limited_to_a_period_sessions_agents_and_projects() {
     let (world, a, b) = world();
     let total = |request: UsageRequest| world.report(&request).total.tokens.output_tokens;
