@@ -1,5 +1,6 @@
 //! The commands people type. Data goes to standard output, everything else to standard error.
 
+mod active_run;
 mod agent;
 mod approvals;
 mod attach;
@@ -48,6 +49,7 @@ mod service;
 mod shell;
 mod show;
 mod statusline;
+mod stop;
 mod telemetry;
 mod uninstall;
 mod usage;
@@ -217,7 +219,7 @@ enum Command {
   capture forget 7K3M9QXT --dry-run
   capture forget 7K3M9QXT --yes")]
     Forget(retention::ForgetArguments),
-    /// Remove old sessions to save space; they are not read again. Sessions that run are never removed.
+    /// Remove old sessions to save space; they are not read again. Running sessions are never removed.
     #[command(after_help = "Examples:
   capture prune --older-than 90d --dry-run
   capture prune --larger-than 5GB --project ~/src/old --yes")]
@@ -254,6 +256,26 @@ enum Command {
   capture send fix-login \"run the tests again\"
   capture send fix-login --keys esc")]
     Send(send::Arguments),
+    /// Stop a run: end its program, first politely and after 5 seconds by force.
+    ///
+    /// The program gets the signals SIGHUP and SIGTERM, as when its terminal closes. If it has not ended after 5 seconds,
+    /// it is killed.
+    #[command(after_help = "Examples:
+  capture stop fix-login
+  capture stop fix-login --now")]
+    Stop(stop::Arguments),
+    /// Stop a run and start it again in the background, in its directory and under its name.
+    ///
+    /// If the agent can resume the session, it is resumed, without the options of the first start. Otherwise the same
+    /// command line runs again.
+    #[command(after_help = "Examples:
+  capture restart fix-login
+  capture restart fix-login --fresh")]
+    Restart(stop::Restart),
+    /// Give a run another name.
+    #[command(after_help = "Example:
+  capture rename fix-login login")]
+    Rename(stop::Rename),
     /// Queue a prompt, to be typed when the agent is ready for it.
     #[command(after_help = "Examples:
   capture queue fix-login \"then update the changelog\"
@@ -263,6 +285,7 @@ enum Command {
     /// Export the recording of a run's terminal, or a session's conversation.
     #[command(after_help = "Examples:
   capture export fix-login --output session.cast
+  capture export 7K3M9QXT --output session.md
   capture export 7K3M9QXT --format otlp")]
     Export(export::Arguments),
     /// Export prompts, tool calls and outputs of many sessions for evaluation and training, with secrets removed.
@@ -293,7 +316,8 @@ enum Command {
     Deny(approvals::Deny),
     /// Edit, check and try the rules that decide permission requests.
     #[command(after_help = "Examples:
-  capture policy edit
+  capture policy show
+  capture policy preset read-only
   capture policy explain \"git push --force\"")]
     Policy(policy::Arguments),
     /// Verify, show or export the audit record: every permission request, and who or what decided it.
@@ -432,7 +456,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "resume",
         ],
     ),
-    ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
+    (
+        "Terminals",
+        &["run", "runs", "attach", "screen", "send", "stop", "restart", "rename", "queue", "export", "fix-tty"],
+    ),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
     ("Retention", &["forget", "prune", "backup", "restore"]),
@@ -648,11 +675,14 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Attach(arguments) => return attach::run(data, &arguments),
         Command::FixTty => return fix_tty::run(),
         Command::Resume(arguments) => return resume::run(&context()?, &arguments),
+        Command::Restart(arguments) => return stop::restart(&context()?, &arguments),
         Command::Agent(agent) => return agent::run(arguments.json, agent, context),
         Command::Config(arguments) => config::run(data, json, &arguments),
         Command::RunHost => return host::host(),
         Command::RunChild(arguments) => return Ok(host::child(&arguments)),
         Command::DriveChild(arguments) => return Ok(drive::child(&arguments)),
+        Command::Stop(arguments) => stop::stop(&context()?, &arguments),
+        Command::Rename(arguments) => stop::rename(&context()?, &arguments),
         Command::Serve(arguments) if arguments.stops() => serve::stop(&paths::data_dir(data)?, connection),
         Command::Serve(arguments) => serve::run(&context()?, &arguments),
         Command::Ps(arguments) => ps::run(&context()?, &arguments),

@@ -108,6 +108,41 @@ fn runs_that_a_reboot_cut_off_are_offered() {
 }
 
 #[test]
+fn a_restarted_run_resumes_its_session() {
+    let machine = Machine::new(PROGRAM);
+    let _runs = Runs(&machine);
+    machine.configure("autostart = false\n");
+    machine.agent_script(events::Provider::Claude, CLAUDE);
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let path = machine.claude(&id);
+    append(&path, &prompt(&id, &uuid(1, 1), cwd.to_str().unwrap(), "mend the roof"));
+    append(&path, &answer(&id, &uuid(1, 2), cwd.to_str().unwrap(), "one moment"));
+    let start = || {
+        let started = says(&machine, &["run", "--detach", "--json", "--name", "roof", "--", "claude", &id], 0);
+        let run = serde_json::from_str::<Value>(&started).unwrap()["run"].as_str().unwrap().to_owned();
+        eventually("the run hosts the session", || (server.session(&id)["run_id"] == *run).then_some(()));
+    };
+    start();
+    let text = says(&machine, &["restart", "roof"], 0);
+    let line = format!("run roof has ended; resuming it with `claude --resume {id} --model claude-opus-5-5` in ");
+    assert!(text.replace("\n  ", " ").contains(&line), "{text}");
+    // By its session, and not resumed.
+    start();
+    let text = says(&machine, &["restart", &id, "--fresh"], 0);
+    assert!(text.replace("\n  ", " ").contains(&format!("run roof has ended; starting `claude {id}` in ")), "{text}");
+    // What cannot be started again is not stopped.
+    let gone = machine.project().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let started =
+        machine.command(&["run", "--detach", "--name", "gone", "--", "sleep", "9999"]).current_dir(&gone).output();
+    assert!(started.unwrap().status.success());
+    fs::remove_dir(&gone).unwrap();
+    assert!(says(&machine, &["restart", "gone"], 4).contains("run gone was not stopped: its directory is gone"));
+    assert!(says(&machine, &["runs"], 0).contains("gone"));
+}
+
+#[test]
 fn another_branch_is_told_and_a_directory_that_is_gone() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();

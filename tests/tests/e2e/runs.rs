@@ -277,6 +277,84 @@ fn a_name_belongs_to_one_active_run() {
     eventually("the name is free", || (again(&["--detach"]).0 == Some(0)).then_some(()));
 }
 
+impl RunsMachine {
+    /// What a command prints on both streams, and its exit code.
+    fn says(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.machine.command(arguments).current_dir(self.machine.project()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), text)
+    }
+
+    /// Starts a shell script in a terminal nobody is at.
+    fn start_script(&self, name: &str, script: &str) -> String {
+        let words = ["run", "--detach", "--json", "--name", name, "--", "sh", "-c", script];
+        let output = self.machine.command(&words).current_dir(self.machine.project()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let started: Value = serde_json::from_slice(&output.stdout).unwrap();
+        started["run"].as_str().unwrap().to_owned()
+    }
+
+    fn until_screen_shows(&self, run: &str, text: &str) {
+        eventually(text, || {
+            let screen = self.client().json(&format!("/api/v1/runs/{run}/screen"))?;
+            screen["lines"].as_array()?.iter().any(|line| line.as_str() == Some(text)).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_run_is_renamed_restarted_and_stopped() {
+    let here = RunsMachine::new();
+    let script = "trap 'exit 7' HUP; pwd; echo ready; while :; do sleep 9999 & wait; done";
+    let first = here.start_script("api", script);
+    let other = here.start_script("web", script);
+    here.until_screen_shows(&first, "ready");
+    // A name belongs to one run, and is known at once.
+    let taken = format!("capture: the name `web` is taken by run {other}\n");
+    assert_eq!(here.says(&["rename", "api", "web"]), (Some(5), taken));
+    assert_eq!(here.says(&["rename", "api", " "]).0, Some(2));
+    assert_eq!(here.says(&["rename", "api", "server"]), (Some(0), "run api is now server\n".to_owned()));
+    assert_eq!(here.run("server").unwrap()["id"], first.as_str());
+    assert_eq!(here.run("api"), None);
+    assert!(here.says(&["runs"]).1.contains("server"));
+    // The same command line, in the same directory, under the same name.
+    let (code, text) = here.says(&["restart", "server"]);
+    assert!(code == Some(0) && text.contains("run server has ended; starting `sh -c"), "{text}");
+    let second = here.run("server").unwrap();
+    assert_ne!(second["id"], first.as_str());
+    assert_eq!((&second["state"], &second["command"][3]), (&json!("running"), &json!(script)));
+    here.until_screen_shows("server", here.machine.project().to_str().unwrap());
+    let ended = here.run(&first).unwrap();
+    assert_eq!((&ended["state"], &ended["exit_code"]), (&json!("exited"), &json!(7)), "asked politely");
+    // Stopped; the name is free.
+    here.until_screen_shows("server", "ready");
+    assert_eq!(here.says(&["stop", "server"]), (Some(0), "run server ended (exit code 7)\n".to_owned()));
+    let (code, text) = here.says(&["stop", "server"]);
+    assert!(code == Some(4) && text.contains(&format!("active runs: {other} (web)")), "{text}");
+    assert!(here.run(second["id"].as_str().unwrap()).unwrap()["state"] == "exited");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed_on_request() {
+    let here = RunsMachine::new();
+    let run = here.start_script("deaf", "trap '' HUP TERM INT; echo ready; while :; do sleep 9999 & wait; done");
+    here.until_screen_shows(&run, "ready");
+    assert_eq!(here.says(&["stop", "deaf", "--now"]), (Some(0), "run deaf ended (signal 9)\n".to_owned()));
+}
+
+#[test]
+fn an_agent_neither_stops_nor_renames_a_run() {
+    let here = RunsMachine::new();
+    let run = here.start_script("api", "echo ready; while :; do sleep 9999 & wait; done");
+    here.until_screen_shows(&run, "ready");
+    for line in ["stop api", "stop api --now", "restart api", "rename api mine"] {
+        let output = here.machine.agents_shell("claude", &format!("capture {line}")).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(5) && text.contains("is not allowed from this process"), "{line}: {text}");
+    }
+    assert_eq!(here.run("api").unwrap()["state"], "running");
+}
+
 #[test]
 fn another_process_is_no_host() {
     use std::io::{BufRead, BufReader, Write};

@@ -12,7 +12,7 @@ use std::{
     },
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use events::RunId;
@@ -85,7 +85,7 @@ impl Started {
                 Some(FromHost::Ready { .. }) => self.control.send(&ToHost::Go { foreground: false })?,
                 Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
                 Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
-                Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
+                Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. } | FromHost::Renamed) => {}
                 None if self.control.is_closed() => {
                     return Err(io::Error::other(
                         "the terminal host exited during \
@@ -110,6 +110,61 @@ impl Started {
             return Ok(LaunchOutcome::Lost(Exit { code: status.code(), signal: status.signal() }));
         }
         Ok(outcome)
+    }
+}
+
+/// Ends the program of the run with this socket, politely or by force, and waits for its end. `None` when it has not
+/// ended in time.
+///
+/// # Errors
+/// When the host refuses, which is an error of the kind `PermissionDenied`, or goes away without an answer.
+pub fn end(socket: &std::path::Path, now: bool, within: Duration) -> io::Result<Option<Exit>> {
+    let mut exit = None;
+    let ended = ask(socket, &ToHost::End { now }, within, |answer| {
+        exit = if let FromHost::Exited(how) = answer { Some(*how) } else { None };
+        exit.is_some()
+    })?;
+    Ok(exit.filter(|_| ended))
+}
+
+/// Gives the run with this socket another name, which the caller has claimed.
+///
+/// # Errors
+/// When the host refuses, which is an error of the kind `PermissionDenied`, or does not answer in time.
+pub fn rename(socket: &std::path::Path, name: &str, within: Duration) -> io::Result<()> {
+    let request = ToHost::Rename { name: name.to_owned() };
+    match ask(socket, &request, within, |answer| *answer == FromHost::Renamed)? {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::TimedOut, "the run did not answer in time")),
+    }
+}
+
+/// Asks a host without attaching a terminal; whether the answer came in time.
+fn ask(
+    socket: &std::path::Path,
+    request: &ToHost,
+    within: Duration,
+    mut is_answer: impl FnMut(&FromHost) -> bool,
+) -> io::Result<bool> {
+    let until = Instant::now() + within;
+    let mut control =
+        LauncherSocket::new(UnixStream::connect(processes::local_socket::AddressPath::of(socket)?.as_ref())?);
+    // Whom the host refuses it hangs up on; why stands in what it said before.
+    control.send(request).ok();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        control.socket().set_read_timeout(Some(left))?;
+        match control.receive::<FromHost>()? {
+            Some(FromHost::Refused { why }) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+            Some(answer) if is_answer(&answer) => return Ok(true),
+            None if control.is_closed() => {
+                return Err(io::Error::other("the background process that holds the run's terminal is gone"));
+            }
+            Some(_) | None => {}
+        }
     }
 }
 
@@ -202,7 +257,7 @@ impl Follow {
                     Some(FromHost::Exited(exit)) => return Ok(LaunchOutcome::Exited(exit)),
                     Some(FromHost::Detached { run }) => return Ok(LaunchOutcome::Detached(run)),
                     Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
-                    Some(FromHost::Ready { .. } | FromHost::Started { .. }) => {}
+                    Some(FromHost::Ready { .. } | FromHost::Started { .. } | FromHost::Renamed) => {}
                     None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                     None => break,
                 }

@@ -65,6 +65,8 @@ pub enum ToScreen {
     Resize(Size, Timestamp),
     /// Another program is in the foreground.
     Provider(Provider, Timestamp),
+    /// The run has another name.
+    Rename(String),
     /// A terminal needs the current screen.
     Repaint(u64),
     /// What undoes the modes the program left on.
@@ -280,6 +282,10 @@ impl ScreenThread {
                     self.begin.link.send_event(at, HostEvent::Withdrawn);
                 }
                 self.begin.hello.provider = provider;
+                self.begin.link.hello(self.begin.hello.clone());
+            }
+            ToScreen::Rename(name) => {
+                self.begin.hello.name = Some(name);
                 self.begin.link.hello(self.begin.hello.clone());
             }
             ToScreen::Repaint(terminal) => {

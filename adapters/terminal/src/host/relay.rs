@@ -34,6 +34,7 @@ use super::{
     guest::{Guest, Role},
     observe::{FromScreen, RequestReply, ScreenHandle, ToScreen},
     pty::Pty,
+    runs::Description,
     signals::Signals,
     sink::Recorder,
     wire::{Notify, Spec},
@@ -80,6 +81,8 @@ pub struct Relay {
     pub spec: Spec,
     /// The clock.
     pub clock: fn() -> Timestamp,
+    /// Changes a description of the run before it is written to the disk.
+    pub written: fn(&mut Description),
     /// The program's terminal.
     pub pty: Pty,
     /// The program, and its process group.

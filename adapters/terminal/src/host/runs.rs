@@ -72,6 +72,17 @@ impl Description {
     }
 }
 
+/// Writes another name into the description of a run; `written` changes what is written.
+///
+/// # Errors
+/// When the description cannot be read or written.
+pub fn rename(data: &Path, run: RunId, name: &str, written: fn(&mut Description)) -> io::Result<()> {
+    let mut description: Description = serde_json::from_slice(&fs::read(file(data, run))?)?;
+    description.name = Some(name.to_owned());
+    written(&mut description);
+    description.store(data)
+}
+
 /// Takes the files of a run away.
 pub fn remove(data: &Path, run: RunId) {
     fs::remove_file(file(data, run)).ok();

@@ -203,6 +203,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     Ok(Relay {
         spec,
         clock: outside.clock,
+        written: outside.written,
         pty,
         program,
         child_events,

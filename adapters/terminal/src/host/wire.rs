@@ -147,6 +147,17 @@ pub enum ToHost {
     Hangup,
     /// Detach the terminal.
     Detach,
+    /// End the program: as when its terminal closes and after a grace period by force, or by force at once. The host
+    /// says [`FromHost::Exited`] when it has ended.
+    End {
+        /// Whether to end it by force at once.
+        now: bool,
+    },
+    /// Give the run another name, which the sender has claimed.
+    Rename {
+        /// The name.
+        name: String,
+    },
 }
 
 /// A line of the host.
@@ -175,6 +186,8 @@ pub enum FromHost {
         /// The run.
         run: RunId,
     },
+    /// The run has the name that was asked for.
+    Renamed,
     /// The host refuses.
     Refused {
         /// Why, for people.

@@ -5,14 +5,12 @@ use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::From
 use ::terminal::host::{
     keys::DetachKey,
     launch,
-    runs::{self, FoundRun},
     terminal::{RawMode, Saved},
     wire::Attach,
 };
 use anyhow::Context as _;
 
-use super::{Failed, run::finish, run_of_session, seen};
-use crate::terminal::safe;
+use super::{Failed, active_run, run::finish, seen};
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]
@@ -56,34 +54,7 @@ fn say_that_it_watches() {
 
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let data = paths::data_dir(data)?;
-    let found = match runs::find(&data, &arguments.run) {
-        FoundRun::None => match run_of_session(&data, &arguments.run) {
-            Some(run) => runs::find(&data, &run.to_string()),
-            None => FoundRun::None,
-        },
-        found @ (FoundRun::One(_) | FoundRun::Several(_)) => found,
-    };
-    let run = match found {
-        FoundRun::One(run) => run,
-        FoundRun::Several(runs) => {
-            let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
-            let text = format!("`{}` matches several runs: {}", safe(&arguments.run), runs.join(", "));
-            return Err(Failed::NotFound(text).into());
-        }
-        FoundRun::None => {
-            let active: Vec<String> = runs::list(&data)
-                .iter()
-                .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
-                .collect();
-            let given = safe(&arguments.run);
-            let text = if active.is_empty() {
-                format!("no active run `{given}`; start one with `capture run -- PROGRAM`")
-            } else {
-                format!("no active run `{given}`; active runs: {}", active.join(", "))
-            };
-            return Err(Failed::NotFound(text).into());
-        }
-    };
+    let run = active_run::find(&data, &arguments.run)?;
     let (input, output) = (std::io::stdin(), std::io::stdout());
     if !input.is_terminal() || !output.is_terminal() {
         return Err(

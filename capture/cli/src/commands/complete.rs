@@ -48,9 +48,12 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("label", "session", Named::Session),
     ("ps", "session", Named::Session),
     ("queue", "session", Named::Session),
+    ("rename", "run", Named::Run),
+    ("restart", "run", Named::Run),
     ("screen", "target", Named::Run),
     ("send", "target", Named::Run),
     ("show", "session", Named::Session),
+    ("stop", "run", Named::Run),
     ("wait", "session", Named::Session),
 ];
 

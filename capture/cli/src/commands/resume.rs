@@ -80,6 +80,12 @@ fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
     if session.pid.is_some() && session.status.state != State::Exited {
         return Err(Failed::Refused(format!("session {id} is running; `capture jump {id}` shows its terminal")));
     }
+    command_of(session)
+}
+
+/// The words that resume a session once nothing runs it, and where.
+pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Failed> {
+    let id = style::short(&session.id);
     let agent = Agent::of(session.provider);
     if let Some(harm) = agent.and_then(|agent| agent.resume_harm) {
         let instead = format!("start the agent in its directory and give it what `capture handoff {id}` prints");

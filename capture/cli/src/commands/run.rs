@@ -111,6 +111,13 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// A program that runs in the background, with a name if one is given.
+    pub(super) fn detached(words: Vec<String>, name: Option<String>) -> Self {
+        Self { name, detach: true, ..Self::of(words) }
+    }
+}
+
 fn size(text: &str) -> Result<Size, String> {
     let wrong = || "expected COLUMNSxROWS, such as 120x40".to_owned();
     let (columns, rows) = text.split_once('x').ok_or_else(wrong)?;

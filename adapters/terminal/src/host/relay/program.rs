@@ -73,6 +73,15 @@ impl Relay {
         self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
     }
 
+    /// Ends the program by force, and what it has in the foreground, at once.
+    pub(super) fn kill_program(&mut self) {
+        if self.state.exited.is_some() {
+            self.state.abandoned = true;
+            return;
+        }
+        self.state.kill_at = Some(Instant::now());
+    }
+
     /// Looks which program is in the foreground: an agent started from a shell is read by its own
     /// rules.
     pub(super) fn check_foreground(&mut self, now: Instant) {

@@ -11,6 +11,7 @@ use super::{GUESTS, Relay};
 use crate::host::{
     guest::{Guest, Role},
     observe::ToScreen,
+    runs,
     wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 
@@ -91,6 +92,32 @@ impl Relay {
             }
             ToHost::Hangup => self.terminal_gone(id),
             ToHost::Detach => self.detach(id),
+            ToHost::End { now: true } => self.kill_program(),
+            ToHost::End { now: false } => {
+                self.pty.signal(Signal::HUP, self.program);
+                self.end_program();
+            }
+            ToHost::Rename { name } => {
+                let answer = self.rename(name);
+                if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
+                    guest
+                        .control
+                        .send(&answer.map_or_else(|why| FromHost::Refused { why }, |()| FromHost::Renamed))
+                        .ok();
+                }
+            }
+        }
+    }
+
+    /// Gives the run another name: in its description, for the next start of its host's connection, and on the server.
+    fn rename(&mut self, name: String) -> Result<(), String> {
+        runs::rename(&self.spec.data, self.spec.run, &name, self.written)
+            .map_err(|error| format!("cannot write the description of the run: {error}"))?;
+        self.spec.name = Some(name.clone());
+        if self.screen.try_send(ToScreen::Rename(name)) {
+            Ok(())
+        } else {
+            Err("the run has another name, but the server was not told; it is told when it starts again".to_owned())
         }
     }
 
