@@ -272,6 +272,8 @@ fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
         None => "something",
     });
     let subject = match &pending.subject {
+        // What is trusted is the directory or its settings, which is not a tool.
+        Some(subject) if pending.kind == Some(ApprovalKind::Trust) => format!("trust ({subject})"),
         Some(subject) => format!("{tool}: {subject}"),
         None => tool.to_owned(),
     };

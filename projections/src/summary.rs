@@ -74,6 +74,8 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
             "interrupted".to_owned()
         }
         (State::Waiting | State::Idle, _) => match last_text() {
+            // An answer that says just that is not repeated.
+            Some(text) if text.trim_end_matches(['.', '!']).eq_ignore_ascii_case("done") => "done".to_owned(),
             Some(text) => format!("done: {text}"),
             None => "done".to_owned(),
         },

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use atomic_file::read_settings;
 use serde::{Serialize, de::DeserializeOwned};
 
 use self::transport::{Address, NoResolver, RouteConnector};
@@ -167,7 +168,8 @@ impl Client {
             Err(error) if is_nobody(&error) => return Ok(None),
             Err(source) => return Err(ClientError::Connect { pid: endpoint.pid, source }),
         };
-        let token = std::fs::read_to_string(&endpoint.token_file)
+        let token = read_settings(&endpoint.token_file)
+            .and_then(|token| token.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
             .map_err(|source| ClientError::Token { path: endpoint.token_file.clone(), source })?;
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)

@@ -1,10 +1,11 @@
 //! `endpoint.json` in the data directory: the address of a running server.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
+use atomic_file::read_settings;
 use serde::{Deserialize, Serialize};
 
 /// What `endpoint.json` says.
@@ -66,9 +67,10 @@ impl Endpoint {
     /// When the file cannot be read or is damaged.
     pub fn load(data: &Path) -> Result<Option<Self>, EndpointError> {
         let path = file(data);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // A pipe in its place would never answer.
+        let text = match read_settings(&path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
             Err(source) => return Err(EndpointError::Read { path, source }),
         };
         serde_json::from_str(&text).map(Some).map_err(|source| EndpointError::Damaged { path, source })

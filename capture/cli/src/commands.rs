@@ -332,8 +332,12 @@ enum Command {
   capture findings fd2fba31d46fd80d6 --ack")]
     Findings(findings::Arguments),
     /// List and test notification channels.
-    #[command(after_help = "Example:
-  capture notify test")]
+    #[command(
+        long_about = notify::EXPLAINED,
+        after_help = "Examples:
+  capture notify channels
+  capture notify test team"
+    )]
     Notify(notify::Arguments),
 
     /// Install, remove or check agent hooks.

@@ -315,7 +315,9 @@ impl Runs {
         }
         let given = match target {
             RunTarget::Session(session) => {
-                let why = format!("session {session} is not in a run; `capture run` starts an agent in one");
+                let why = format!(
+                    "session {session} was not started with `capture run`, so capture cannot reach its terminal"
+                );
                 return Err(Refusal::Conflict(why));
             }
             RunTarget::Run(given) => given,

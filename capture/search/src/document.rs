@@ -98,8 +98,9 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
         // With an outcome alone it reports how the call ended, which its result says.
         Payload::ApprovalResolved(resolved) if resolved.new_state().is_some() => vec![TextKind::Approval],
         Payload::Finding(finding) => match finding.state {
-            FindingState::Open | FindingState::Resolved => vec![TextKind::Finding],
-            FindingState::Acknowledged => Vec::new(),
+            FindingState::Open => vec![TextKind::Finding],
+            FindingState::Resolved if finding.resolution.is_some() => vec![TextKind::Finding],
+            FindingState::Resolved | FindingState::Acknowledged => Vec::new(),
         },
         _ => Vec::new(),
     }
@@ -157,9 +158,13 @@ fn decision_text(resolved: &ApprovalResolved) -> String {
     joined(std::iter::once(by.as_deref().unwrap_or(state)).chain(reasons))
 }
 
+/// What a finding says. When it is over, only why: its opening is found by the rest.
 fn finding_text(finding: &Finding) -> String {
-    let end = finding.resolution.as_deref().filter(|_| finding.state == FindingState::Resolved);
-    joined([finding.what.as_str(), &finding.why].into_iter().chain(finding.subject.as_deref()).chain(end))
+    if finding.state == FindingState::Resolved {
+        return finding.resolution.clone().unwrap_or_default();
+    }
+    let is_new = |subject: &&str| !finding.what.contains(*subject);
+    joined([finding.what.as_str(), &finding.why].into_iter().chain(finding.subject.as_deref().filter(is_new)))
 }
 
 fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {

@@ -151,8 +151,8 @@ fn the_policy_allows_and_it_is_recorded() {
     let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
     assert_eq!(call(&machine, "claude", "30", &after).said(), None);
     assert!(done(&machine, &["audit", "verify"]).contains("the audit record is intact: 2 rows"));
-    assert!(done(&machine, &["approvals", "--all"]).contains("allowed by policy"));
-    assert!(done(&machine, &["audit", "show"]).contains("decided allowed by policy"));
+    assert!(done(&machine, &["approvals", "--all"]).contains("allowed by rule "));
+    assert!(done(&machine, &["audit", "show"]).contains("allowed by rule read-only/tools"));
 }
 
 #[test]

@@ -70,7 +70,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["atomic_file", "events", "projections"]),
     ("policy", "capture/policy", &["approver", "atomic_file", "events", "processes", "redact"]),
-    ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
+    ("api", "capture/api", &["agents", "atomic_file", "events", "processes", "projections", "terminal"]),
     ("devices", "capture/devices", &["api", "atomic_file", "events"]),
     ("search", "capture/search", &["api", "events", "store"]),
     ("usage", "capture/usage", &["api", "atomic_file", "events", "prices", "projections", "store"]),

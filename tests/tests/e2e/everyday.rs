@@ -494,3 +494,64 @@ fn a_standup_on_a_terminal_is_broken_between_words_and_escapes_nothing() {
     user.expect("  - asked: Why does `rm -rf` fail on\r\n    *some* machines of ours?\r\n");
     user.end();
 }
+
+/// What the policy says, where it is not in force too, and how its preset is chosen.
+#[test]
+fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("autostart = false\n");
+    let config = machine.home().parent().unwrap().join("config");
+    let in_config = |words: &[&str]| {
+        let output = machine.command(words).current_dir(&config).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    // Without a file; listing and refusing changes nothing.
+    let (code, shown, _) = in_config(&["policy", "show"]);
+    assert!(
+        code == Some(0) && shown.contains("(does not exist)") && shown.contains("ask-everything: allows"),
+        "{shown}"
+    );
+    assert!(in_config(&["policy", "preset"]).1.contains("✓ ask-everything"));
+    let file = config.join("capture/policy.toml");
+    let (code, _, err) = in_config(&["policy", "preset", "read-only"]);
+    assert!(code == Some(5) && err.contains("nothing was changed") && !file.exists(), "nobody agreed: {err}");
+    assert_eq!(in_config(&["policy", "preset", "nothing"]).0, Some(2));
+    machine.policy(
+        "version = 1\npreset = \"denials\" # for now\n[[rule]]\nname = \"no push\"\ndecision = \"deny\"\n\
+         command = [\"git\", \"push\"]\nreason = \"I push myself.\"\n",
+    );
+    let (code, diff, _) = in_config(&["policy", "preset", "read-only", "--yes"]);
+    assert!(
+        code == Some(0) && diff.contains("-preset = \"denials\" # for now\n+preset = \"read-only\" # for now"),
+        "{diff}"
+    );
+    assert!(std::fs::read_to_string(&file).unwrap().contains("name = \"no push\""));
+    assert!(in_config(&["policy", "preset", "read-only", "--yes"]).1.contains("is read-only already"));
+    let (_, shown, _) = in_config(&["policy", "show"]);
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+    assert!(
+        at("deny   no push  `git push`  I push myself.") < at("denials/wipe")
+            && at("denials/wipe") < at("read-only/tools")
+    );
+    assert!(shown.contains("note    of agents that work in"), "{shown}");
+    // Here the policy does not count, which a note says; what it says is printed all the same.
+    let (_, said, note) = in_config(&["policy", "test", "git push"]);
+    assert_eq!(said, "deny: I push myself. (no push)\n");
+    assert!(note.contains("contains the policy"), "{note}");
+    let (_, json, _) = in_config(&["policy", "test", "--json", "git push"]);
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&answer["decision"], &answer["in_force"]), (&"deny".into(), &false.into()));
+    let project =
+        machine.command(&["policy", "test", "--json", "git push"]).current_dir(machine.project()).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&project.stdout).unwrap();
+    assert_eq!((&answer["decision"], &answer["in_force"]), (&"deny".into(), &true.into()));
+    let (_, json, _) = in_config(&["policy", "show", "--json"]);
+    let view: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&view["preset"], &view["rules"][0]["name"]), (&"read-only".into(), &"no push".into()));
+    let (code, _, err) = {
+        let output = machine.agents_shell("claude", "capture policy preset develop --yes").output().unwrap();
+        (output.status.code(), (), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(code == Some(5) && err.contains("is not allowed from this process"), "{err}");
+}

@@ -96,7 +96,7 @@ fn a_run_is_exported_by_its_name() {
     let (code, out, err) = here.export(&["fix-login"]);
     assert!(code == Some(0) && out.contains("newer") && !out.contains("older"), "{out}{err}");
     let (code, _, err) = here.export(&["fix-logout"]);
-    assert!(code == Some(4) && err.contains("neither a recorded run nor a file `fix-logout`"), "{err}");
+    assert!(code == Some(4) && err.contains("no session, recorded run or file `fix-logout`"), "{err}");
     assert!(err.contains("`capture run --record` records a run"), "{err}");
 }
 
@@ -105,7 +105,7 @@ fn what_is_wrong_is_said() {
     let here = ExportMachine::new();
     for (what, expected_code, expected) in [
         ("01KAH1", 4, "matches several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
-        ("99", 4, "neither a recorded run nor a file `99`"),
+        ("99", 4, "no session, recorded run or file `99`"),
         ("no/such.cast", 4, "no/such.cast: no such file"),
         ("01KAH1DZ7Z", 1, ".cast:3: expected an event `[time, code, data]`"),
         ("home", 1, "home"),

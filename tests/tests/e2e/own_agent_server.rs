@@ -436,7 +436,7 @@ fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
     assert_eq!(rows[0]["approval"]["subject"], "accept-edits", "{rows:?}");
     assert_eq!(rows[1]["evidence"]["mode"], "accept-edits", "{rows:?}");
     assert_eq!(rows[2]["approval"]["rule"], "never", "{rows:?}");
-    assert!(done(&house, &["audit", "show"]).contains("granted by person"));
+    assert!(done(&house, &["audit", "show"]).contains("granted by you"));
     // What is forgotten is gone from the record too.
     let id = session(&server)["id"].as_str().unwrap().to_owned();
     done(&house, &["forget", &id, "--yes"]);

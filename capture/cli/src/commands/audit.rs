@@ -4,6 +4,9 @@
 use std::io::Write;
 
 use api::part::{IdPart, PART_HINT};
+use events::{DecidedBy, Timestamp};
+use printing::request::decided;
+use projections::Approval;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
@@ -125,9 +128,9 @@ fn head_of(text: &str) -> Result<AuditHead, Failed> {
 /// What is read of a row for people.
 #[derive(serde::Deserialize)]
 struct AuditRow {
-    at: events::Timestamp,
+    at: Timestamp,
     what: String,
-    approval: projections::Approval,
+    approval: Approval,
 }
 
 fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize) -> anyhow::Result<()> {
@@ -165,31 +168,62 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         return context.print_json(&AuditRows { rows });
     }
     for (entry, row) in &rows {
-        let Some(AuditRow { at, what, approval }) = row else {
-            super::print_line(&format!("{:>6}  {}", entry.sequence, safe(&entry.body)))?;
-            continue;
+        let line = match row {
+            Some(AuditRow { at, what, approval }) => told(*at, what, approval),
+            None => emptied(&entry.body),
         };
-        let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
-        let mut words = vec![what.clone()];
-        if what == "decided" || what == "closed" {
-            words.push(approval.state.to_string());
-        }
-        words.extend(approval.by.map(|by| format!("by {by}")));
-        words.extend(approval.rule.as_deref().map(|rule| format!("({})", safe(rule))));
-        words.extend(approval.outcome.filter(|_| what == "outcome").map(|outcome| outcome.to_string()));
-        super::print_line(&format!(
-            "{:>6}  {}  {}  {}  {}",
-            entry.sequence,
-            style::local(*at),
-            style::short(&approval.id),
-            words.join(" "),
-            safe(subject),
-        ))?;
+        super::print_line(&format!("{:>6}  {line}", entry.sequence))?;
     }
     if rows.is_empty() {
         super::print_line("no decisions yet")?;
     }
     Ok(())
+}
+
+/// A row in words: when, which request, what became of it.
+fn told(at: Timestamp, what: &str, approval: &Approval) -> String {
+    let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
+    let words = match (what, approval.outcome) {
+        ("asked", _) => "asked you".to_owned(),
+        ("decided" | "closed", _) => {
+            decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref())
+        }
+        ("attempted", _) => "pressing a key".to_owned(),
+        ("delivered", _) => "the agent has the answer".to_owned(),
+        ("undelivered", _) => "the agent did not get the answer".to_owned(),
+        ("outcome", Some(outcome)) => format!("the call ended: {outcome}"),
+        (other, _) => {
+            let by = if approval.by == Some(DecidedBy::Person) { " by you" } else { "" };
+            format!("{}{by}", safe(other))
+        }
+    };
+    let (at, id) = (style::local(at), style::short(&approval.id));
+    format!("{at}  {id}  {words}  {}", safe(subject))
+}
+
+/// A row that is not about a request: one whose session was forgotten, or the row that names such rows.
+fn emptied(body: &str) -> String {
+    #[derive(serde::Deserialize)]
+    struct OtherRow {
+        at: Option<Timestamp>,
+        what: Option<String>,
+        #[serde(default)]
+        forgotten: bool,
+        #[serde(default)]
+        rows: Vec<serde::de::IgnoredAny>,
+    }
+    let Ok(row) = serde_json::from_str::<OtherRow>(body) else { return safe(body) };
+    let words = match (row.what.as_deref(), row.forgotten) {
+        (Some(what), true) => format!("{} (its session was forgotten)", safe(what)),
+        (Some("forgot"), false) => match row.rows.len() {
+            1 => "1 row was emptied, because its session was forgotten".to_owned(),
+            rows => format!("{rows} rows were emptied, because their sessions were forgotten"),
+        },
+        _ => return safe(body),
+    };
+    // A time that was not recorded is the epoch.
+    let at = row.at.filter(|at| at.as_millisecond() > 0).map(|at| format!("{}  ", style::local(at)));
+    format!("{}{words}", at.unwrap_or_default())
 }
 
 #[derive(Serialize)]
@@ -216,5 +250,28 @@ fn export(reader: &Reader) -> anyhow::Result<()> {
             let line = if out.escapes() { safe_json(&line) } else { line.into() };
             writeln!(out, "{line}")?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_a_request_are_told_in_words() {
+        for (body, words) in [
+            (
+                r#"{"at":"1970-01-01T00:00:00.000Z","what":"forgot","sessions":1,"rows":[[7,"00"],[8,"00"]]}"#,
+                "2 rows were emptied, because their sessions were forgotten",
+            ),
+            (r#"{"at":null,"what":"decided","forgotten":true}"#, "decided (its session was forgotten)"),
+            (r#"{"what":"forgot","rows":[[7,"00"]]}"#, "1 row was emptied, because its session was forgotten"),
+            ("not\u{7}json", r"not\u{7}json"),
+            (r#"{"more":1}"#, r#"{"more":1}"#),
+        ] {
+            assert_eq!(emptied(body), words);
+        }
+        let dated = emptied(r#"{"at":"2026-11-29T20:55:51.288Z","what":"asked","forgotten":true}"#);
+        assert!(dated.starts_with("2026-11-") && dated.ends_with("asked (its session was forgotten)"), "{dated}");
     }
 }

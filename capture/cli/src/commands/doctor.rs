@@ -53,6 +53,19 @@ struct DoctorCheck {
     name: String,
     ok: bool,
     detail: String,
+    /// Neither well nor wrong: it is not there, or it is a remark.
+    #[serde(skip)]
+    is_note: bool,
+}
+
+/// The checks so far.
+struct DoctorChecks(Vec<DoctorCheck>);
+
+impl DoctorChecks {
+    fn add(&mut self, name: &str, ok: bool, detail: String) {
+        let is_note = matches!(name, SANDBOX | MODEL) || detail.contains(ABSENT);
+        self.0.push(DoctorCheck { name: name.into(), ok, detail, is_note });
+    }
 }
 
 #[derive(Serialize)]
@@ -72,6 +85,9 @@ pub(super) struct Arguments {
 const MODEL: &str = "agent model";
 /// The row about what keeps commands of our own agent from doing harm: a note, not something that is well.
 const SANDBOX: &str = "agent sandbox";
+
+/// The words about a directory that no agent has made.
+const ABSENT: &str = "(does not exist yet)";
 
 /// Column at which the detail of a check begins.
 const DETAIL_COLUMN: usize = 19;
@@ -101,44 +117,43 @@ fn unseen(agents: &[UnseenAgent]) -> Option<String> {
 
 /// Runs all checks. If the configuration cannot be used, `wrong` says why, and the context has the defaults.
 pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyhow::Error>) -> anyhow::Result<()> {
-    let mut checks = Vec::new();
-    let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
+    let mut checks = DoctorChecks(Vec::new());
     let config = paths::config_file()?;
     match wrong {
         Some(error) => {
-            check("configuration", false, format!("{}; the other checks use the defaults", with_causes(error)))
+            checks.add("configuration", false, format!("{}; the other checks use the defaults", with_causes(error)))
         }
-        None if config.exists() => check("configuration", true, config.display().to_string()),
-        None => check("configuration", true, format!("{} (does not exist: using defaults)", config.display())),
+        None if config.exists() => checks.add("configuration", true, config.display().to_string()),
+        None => checks.add("configuration", true, format!("{} (does not exist: using defaults)", config.display())),
     }
-    check("data", true, context.data.display().to_string());
+    checks.add("data", true, context.data.display().to_string());
     if arguments.deep {
         let (whole, detail) = database(&context.data);
-        check("database", whole, detail);
+        checks.add("database", whole, detail);
     }
     let rules = paths::screen_rules_dir()?;
     match ScreenRules::load(Some(&rules)) {
-        Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
-        Ok(_) => check("screen rules", true, "built in".into()),
-        Err(error) => check("screen rules", false, format!("{error}; runs use the built-in ones")),
+        Ok(_) if rules.is_dir() => checks.add("screen rules", true, format!("built in, and {}", rules.display())),
+        Ok(_) => checks.add("screen rules", true, "built in".into()),
+        Err(error) => checks.add("screen rules", false, format!("{error}; runs use the built-in ones")),
     }
     let homes = roots::homes(&context.config, &context.data)?;
     for root in transcripts::providers::roots(&homes) {
         let there = root.dir.is_dir();
-        check(
+        checks.add(
             root.provider.as_str(),
             true,
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
     let (is_usable, model) = agent_command::model_in_words(&context.config.agent);
-    check(MODEL, is_usable, model);
-    check(SANDBOX, true, agent_run::SANDBOX.to_owned());
+    checks.add(MODEL, is_usable, model);
+    checks.add(SANDBOX, true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;
     if let Some(recorded) = Environment::recorded(&context.data)?
         && recorded.config_dir()? != own
     {
-        check(
+        checks.add(
             "configuration",
             false,
             format!(
@@ -151,44 +166,55 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
         );
     }
     for (provider, ok, words) in hooks::accepted(context)? {
-        check(&format!("{provider} settings"), ok, words);
+        checks.add(&format!("{provider} settings"), ok, words);
     }
     let running = context.running()?;
     if running.is_none() {
         // A running server names the file it reads.
         let policy = context.policy_file()?;
         match policy::load(&policy, None) {
-            Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
-            Ok(_) => {
-                check("policy", true, format!("{} (does not exist: every request is left to you)", policy.display()))
-            }
-            Err(refused) => check("policy", false, format!("{refused}; every request is left to you")),
+            Ok(_) if policy.exists() => checks.add("policy", true, policy.display().to_string()),
+            Ok(_) => checks.add(
+                "policy",
+                true,
+                format!("{} (does not exist: every request is left to you)", policy.display()),
+            ),
+            Err(refused) => checks.add("policy", false, format!("{refused}; every request is left to you")),
         }
     }
     match running {
-        None if context.config.autostart => check("server", true, "not running; the next command starts it".into()),
-        None => check("server", false, "not running, and autostart is off: start it with `capture serve`".into()),
+        None if context.config.autostart => {
+            checks.add("server", true, "not running; the next command starts it".into())
+        }
+        None => checks.add("server", false, "not running, and autostart is off: start it with `capture serve`".into()),
         Some(client) => {
             let endpoint = client.endpoint();
-            check("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
+            checks.add("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
             let Sources { sources } = client.one::<HealthSources>("")?;
-            for source in sources {
-                check(&source.name, is_well(&source), in_words(&source, clock::now()));
+            for source in &sources {
+                // An agent may have several directories, of which only some are in use.
+                let is_used = |other: &SourceHealth| other.name == source.name && other.files > 0;
+                let is_unused = source.files == 0 && sources.iter().any(is_used);
+                let last_event_at = source.last_event_at.filter(|_| !is_unused);
+                let own = SourceHealth { last_event_at, ..source.clone() };
+                let detail = in_words(&own, clock::now());
+                let (name, ok) = (source.name.clone(), is_well(source));
+                checks.0.push(DoctorCheck { name, ok, detail, is_note: !source.active });
             }
         }
     }
     if let Some(words) = unseen(&processes::unseen_agents()) {
-        check("not observed", true, words);
+        checks.add("not observed", true, words);
     }
-    check("log", true, log_file(&context.data).display().to_string());
+    checks.add("log", true, log_file(&context.data).display().to_string());
+    let DoctorChecks(checks) = checks;
     let report = DoctorReport { ok: checks.iter().all(|c| c.ok), checks };
     if context.json {
         context.print_json(&report)?;
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            let is_note = check.name == SANDBOX || check.name == MODEL;
-            let mark = match (check.ok, is_note) {
+            let mark = match (check.ok, check.is_note) {
                 (false, _) => "✗",
                 (true, true) => "·",
                 (true, false) => "✓",

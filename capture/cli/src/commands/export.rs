@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use api::part::IdPart;
+use api::part::{IdPart, PART_HINT};
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
@@ -23,9 +23,10 @@ pub(super) struct Arguments {
     /// also its file.
     #[arg(value_name = "RUN|SESSION|FILE")]
     what: PathBuf,
-    /// The format: `cast` for the recording of a run's terminal, the others for a session's conversation.
-    #[arg(long, value_enum, default_value = "cast")]
-    format: ExportFormat,
+    /// The format: `cast` for the recording of a run's terminal, the others for a session's conversation [default: the
+    /// recording if there is one, else `md`].
+    #[arg(long, value_enum)]
+    format: Option<ExportFormat>,
     /// The asciicast version. All players can read version 2.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
     cast_version: CastVersionArgument,
@@ -71,11 +72,18 @@ enum ExportFormat {
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.format == ExportFormat::Cast {
-        return cast(context, arguments);
-    }
+    let format = match arguments.format {
+        Some(ExportFormat::Cast) => return cast(context, arguments),
+        Some(format) => format,
+        None => match recording(&context.data, &arguments.what) {
+            Ok(_) => return cast(context, arguments),
+            // What can only be a file is no session.
+            Err(error) if arguments.what.to_string_lossy().contains('/') => return Err(error),
+            Err(_) => ExportFormat::Md,
+        },
+    };
     let write = |client: &Client, session: &Session, out: &mut dyn Write| {
-        let written = match arguments.format {
+        let written = match format {
             ExportFormat::Cast => Ok(()),
             ExportFormat::Md => write_markdown(client, session, out),
             ExportFormat::Html => write_html(client, session, out),
@@ -84,8 +92,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         };
         written.map_err(|error| without_wrapping(error.into()))
     };
-    let client = context.client()?;
-    let session = find(&client, &arguments.what.to_string_lossy())?;
+    // Without a format nothing says that a session was meant.
+    let is_session_meant = arguments.format.is_some();
+    let client =
+        context.client().map_err(|error| if is_session_meant { error } else { neither(&arguments.what).into() })?;
+    let session = find(&client, &arguments.what.to_string_lossy())
+        .map_err(|error| if is_session_meant { error } else { neither(&arguments.what).into() })?;
     match &arguments.output {
         None => {
             let mut out = BufWriter::new(terminal::stdout().without_colours());
@@ -94,6 +106,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
         Some(path) => to_file(path, arguments.force, |out| write(&client, &session, out)),
     }
+}
+
+/// What was named is nothing that can be exported.
+fn neither(what: &Path) -> Failed {
+    let what = safe(&what.display().to_string());
+    Failed::NotFound(format!(
+        "no session, recorded run or file `{what}`; `capture ps --all` lists the sessions, and {PART_HINT}"
+    ))
 }
 
 /// Writes the recording of a run.
@@ -219,10 +239,8 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
             Ok(dir.join(run.to_string()).with_extension(EXTENSION))
         }
         [] => {
-            let text = format!(
-                "found neither a recorded run nor a file `{}`; `capture run --record` records a run",
-                what.display()
-            );
+            let text =
+                format!("no recorded run and no file `{}`; `capture run --record` records a run", what.display());
             Err(Failed::NotFound(text).into())
         }
         [a, b, ..] => {

@@ -122,11 +122,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         HooksCommand::Install(install) => {
             refuse_changing(&install.change)?;
             let command = HookCommand { approver: install.approver, ..command(context)? };
-            make(context, &install.change, &Purpose::Install { command, force: install.force })
+            make(context, &install.change, &Purpose::Install { command, force: install.force }, PlansShown::Yes)
         }
         HooksCommand::Uninstall(change) => {
             refuse_changing(change)?;
-            make(context, change, &Purpose::Uninstall)
+            make(context, change, &Purpose::Uninstall, PlansShown::Yes)
         }
         HooksCommand::Status(selection) => status(context, selection),
     }
@@ -168,7 +168,14 @@ fn command(context: &Context) -> anyhow::Result<HookCommand> {
     Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
 
-fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyhow::Result<()> {
+/// Whether changes are shown before they are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlansShown {
+    Yes,
+    No,
+}
+
+fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose, plans_shown: PlansShown) -> anyhow::Result<()> {
     let mut all: Vec<SettingsChange> = Vec::new();
     let mut plans = Vec::new();
     let search = paths::agent_search();
@@ -183,7 +190,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
     }
     plans.retain(|(_, plan)| plan.changes());
     let is_patch = change.diff || !terminal::is_seen();
-    let shown = if context.json { Ok(()) } else { show::plans(&all, is_patch) };
+    let shown = if context.json || plans_shown == PlansShown::No { Ok(()) } else { show::plans(&all, is_patch) };
     if !change.yes {
         shown?;
     }
@@ -213,15 +220,14 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
     outcome(&all, go)
 }
 
-/// Removes our entries from the settings of all agents, without asking.
-pub(super) fn remove_all(context: &Context) -> anyhow::Result<()> {
-    let change =
-        ChangeArguments { selection: AgentSelection { agent: Vec::new() }, dry_run: false, yes: true, diff: false };
+/// Removes our entries from the settings of all agents, without asking; shows the changes only if `diff` is set.
+pub(super) fn remove_all(context: &Context, diff: bool) -> anyhow::Result<()> {
+    let change = ChangeArguments { selection: AgentSelection { agent: Vec::new() }, dry_run: false, yes: true, diff };
     let homes = roots::homes(&context.config, &context.data)?;
     if !AGENTS.iter().any(|provider| homes.of(*provider).first().is_some_and(|home| home.is_dir())) {
         return Ok(());
     }
-    make(context, &change, &Purpose::Uninstall)
+    make(context, &change, &Purpose::Uninstall, if diff { PlansShown::Yes } else { PlansShown::No })
 }
 
 /// Plans the change of one agent's settings.

@@ -58,7 +58,8 @@ fn rows(list: &AttentionList, all: usize, now: Timestamp) -> String {
 fn answer(item: &AttentionItem) -> String {
     let id = style::short(&item.session_id);
     match (item.need, item.approvals.first()) {
-        (Need::Approval, Some(approval)) => format!("capture approvals {approval}"),
+        (Need::Approval, Some(approval)) => format!("capture approvals {}", style::short(approval)),
+        (Need::Question, Some(approval)) => format!("capture approve {} --answer NUMBER", style::short(approval)),
         (Need::Failure | Need::Stuck, _) => format!("capture explain {id}"),
         (Need::Approval | Need::Question | Need::Prompt, _) => format!("capture jump {id}"),
     }
@@ -82,9 +83,13 @@ mod tests {
             risky: true,
             what: Some("Bash rm -rf /".into()),
             why: None,
-            approvals: vec!["a1".into()],
+            approvals: vec!["7RSFFZ1HFSHJHWHNND5QB9K98E".into()],
             findings: Vec::new(),
         };
+        let question = AttentionItem { need: Need::Question, ..item.clone() };
+        assert_eq!(answer(&question), "capture approve 5QB9K98E --answer NUMBER");
+        let elsewhere = AttentionItem { approvals: Vec::new(), ..question };
+        assert!(answer(&elsewhere).starts_with("capture jump "), "an agent without a request that capture can answer");
         let prompt = AttentionItem { need: Need::Prompt, risky: false, what: None, ..item.clone() };
         let now = Timestamp::from_millisecond(180_000);
         let text = rows(&AttentionList { as_of: 1, items: vec![item, prompt] }, 5, now);
@@ -94,7 +99,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[1], "    risky: Bash rm -rf /");
-        assert_eq!(lines[2], "    capture approvals a1");
+        assert_eq!(lines[2], "    capture approvals 5QB9K98E");
         assert!(lines[4].starts_with("    capture jump "), "{text}");
         assert_eq!(lines[5], "3 more");
         assert_eq!(rows(&AttentionList { as_of: 1, items: Vec::new() }, 0, now), "nothing needs you\n");

@@ -6,8 +6,28 @@ use api::{
 };
 
 use super::{Context, Failed, print_line, style};
-use crate::terminal::safe;
-use daemon::notices::has_desktop;
+use crate::terminal::{self, safe};
+use daemon::{config::Config, notices::has_desktop};
+
+/// How channels are configured, with an example.
+pub(super) const EXPLAINED: &str = "\
+List and test notification channels
+
+Channels are set in the configuration: `capture config edit` opens it. If it names any channel, the desktop is used only
+if it is named too. An example with the desktop and Slack:
+
+    [[notify.channels]]
+    type = \"desktop\"
+    name = \"desktop\"
+
+    [[notify.channels]]
+    type = \"slack\"
+    name = \"team\"
+    url_file = \"/home/me/.config/capture/slack.url\"
+
+Types and what each needs: desktop, webhook (url, secret_file), ntfy (topic), slack (url_file), discord (url_file), telegram
+(chat_id, token_file), command (argv), web_push, terminal. Files of secrets must be readable only by you (`chmod 600`). A
+running server applies a change within 2 seconds.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -36,7 +56,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 configured.iter().try_for_each(|name| match name == DESKTOP && !has_desktop() {
                     true => print_line(&format!("{DESKTOP} (not in use: no desktop session)")),
                     false => print_line(&safe(name)),
-                })
+                })?;
+                if context.config.notify.channels == Config::default().notify.channels {
+                    let hint = "capture: these are the defaults; `capture notify --help` shows how to add Slack, ntfy and others";
+                    terminal::print_error_line(hint);
+                }
+                Ok(())
             };
         }
         NotifyCommand::Test { channel } => channel.clone(),
@@ -92,4 +117,17 @@ fn reason(receipt: &Receipt) -> Option<String> {
         "stopping" => "the server is stopping".to_owned(),
         _ => why.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_help_is_a_configuration() {
+        let lines = EXPLAINED.lines().filter_map(|line| line.strip_prefix("    "));
+        let example: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let config = daemon::config::Config::parse(&example, std::path::Path::new("config.toml")).unwrap();
+        assert_eq!(config.notify.names().collect::<Vec<_>>(), ["desktop", "team"]);
+    }
 }

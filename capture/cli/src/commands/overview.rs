@@ -167,7 +167,7 @@ fn offers(context: &Context) -> Vec<Offer> {
         name: "phone",
         done: paired > 1,
         command: "capture web pair --qr".into(),
-        gain: "the same on a phone, once it reaches this machine: `docs/web.md`".into(),
+        gain: "the same on a phone that can reach this machine; `capture web pair --help` says how".into(),
     });
     let shell = shell::Shell::of_user();
     offers.push(Offer {

@@ -215,7 +215,7 @@ pub(super) fn backup(context: &Context, arguments: &BackupArguments) -> anyhow::
         client.one::<GetRetention>("")?;
     }
     if !arguments.force && file.symlink_metadata().is_ok() {
-        let there = format!("{} is there already; pass --force to replace it", safe(&file.display().to_string()));
+        let there = format!("{} already exists; pass --force to replace it", safe(&file.display().to_string()));
         return Err(Failed::Other(there).into());
     }
     let facts = store::backup(&context.data.join("capture.db"), &file, arguments.force)?;

@@ -9,7 +9,7 @@ use api::{
 };
 use events::{Provider, Timestamp};
 
-use super::{Context, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
+use super::{Context, Failed, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
 use crate::terminal::{self, safe, wrapped};
 use daemon::clock;
 
@@ -74,8 +74,8 @@ fn meaning(kind: TextKind) -> &'static str {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let client = context.client()?;
     if arguments.status || arguments.rebuild {
+        let client = context.client()?;
         let status = if arguments.rebuild {
             client.send::<RebuildIndex>("", &EmptyBody {})?
         } else {
@@ -83,8 +83,24 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         };
         return if context.json { context.print_json(&status) } else { print_line(&in_words(&status)) };
     }
-    let page = client.get::<SearchTexts>("", &query(arguments)?)?;
+    let query = query(arguments)?;
+    if query.q.is_none() && !is_limited(&query) {
+        let usage =
+            "expected a query, such as `capture search connection refused`; `capture search --help` explains more";
+        return Err(Failed::Usage(usage.into()).into());
+    }
+    let page = context.client()?.get::<SearchTexts>("", &query)?;
     if context.json { context.print_json(&page) } else { show(&rows(&page, clock::now())) }
+}
+
+/// Whether a query without words asks for something.
+fn is_limited(query: &SearchQuery) -> bool {
+    let texts = [&query.session, &query.tool, &query.project, &query.cwd];
+    texts.into_iter().any(Option::is_some)
+        || !query.agent.is_empty()
+        || !query.kind.is_empty()
+        || query.since.is_some()
+        || query.until.is_some()
 }
 
 fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {

@@ -4,7 +4,9 @@ use std::{fs, io::IsTerminal};
 
 use anyhow::Context as _;
 
-use super::{Context, Failed, hooks, is_agreed, print_line, refuse_agents, service};
+use ::terminal::host::runs;
+
+use super::{Context, Failed, active_run::name_of, hooks, is_agreed, print_line, refuse_agents, service};
 use crate::terminal::safe;
 use client;
 use daemon::paths;
@@ -17,6 +19,9 @@ pub(super) struct Arguments {
     /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
+    /// Show what changes in the agents' settings, as a diff.
+    #[arg(long)]
+    diff: bool,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -31,7 +36,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     }
     // The agents first: what they call must not be gone before their settings no longer name it.
-    hooks::remove_all(context)?;
+    hooks::remove_all(context, arguments.diff)?;
     if service::uninstall()? {
         print_line("removed the service")?;
     }
@@ -39,6 +44,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         client::stop(&context.data, context.connection)?;
         print_line("stopped the server")?;
     }
+    // Listed before the directory that describes them is deleted.
+    let alive: Vec<String> = runs::list(&context.data).iter().map(name_of).collect();
     let data = safe(&context.data.display().to_string());
     if arguments.delete_data {
         delete_data(context)?;
@@ -50,6 +57,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if let Some(dir) = config.parent().filter(|dir| dir.exists()) {
         print_line(&format!("kept your configuration and policy in {}", safe(&dir.display().to_string())))?;
     }
+    if !alive.is_empty() {
+        let (noun, them) = if alive.len() == 1 { ("run goes", "it") } else { ("runs go", "them") };
+        print_line(&format!("{} {noun} on: {}; `capture stop NAME` ends {them}", alive.len(), alive.join(", ")))?;
+    }
+    print_line(
+        "kept entries of `capture mcp` in agents' settings: an agent's `mcp remove capture` command removes one",
+    )?;
     let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     print_line(&format!("the program is {}", safe(&program.display().to_string())))
 }

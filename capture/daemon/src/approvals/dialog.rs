@@ -15,8 +15,8 @@ const CUT_BYTES: usize = 24;
 /// Why it cannot be answered there, for a person.
 pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), String> {
     let run = runs.run_of(approval.session_id).ok_or(
-        "no hook waits for the answer, and the session is not in a run; answer it in the agent itself (`capture run` \
-         and `capture hooks install --approver` let capture answer requests)",
+        "no hook waits for the answer, and the session was not started with `capture run`; answer it in the agent itself \
+         (`capture hooks install --approver` and `capture run` let capture answer requests)",
     )?;
     let dialog = runs.dialog_of(run).ok_or("the dialog of this request is not on the screen")?;
     mark_of(&dialog, approval, alone).map(|mark| (run, mark))

@@ -252,7 +252,7 @@ fn permission_requests_decisions_and_findings_are_found() {
         ("\"denied by person\"", vec![2]),
         ("keep", vec![2]),
         ("kind:finding", vec![4, 6]),
-        ("kind:finding parser", vec![4, 6]),
+        ("kind:finding parser", vec![4]),
         ("passed", vec![6]),
     ] {
         assert_eq!(index.positions(query), positions, "{query}");
