@@ -67,7 +67,7 @@ impl KnownSafe {
     const fn words(self) -> &'static str {
         match self {
             Self::Command => "commands that are known to read only",
-            Self::Read => "reads of workspace files that are no secret",
+            Self::Read => "reads of workspace files that are not secrets",
             Self::Edit => "edits of workspace files that neither are secret nor decide what runs",
             Self::Build => "builds, tests and checks of the workspace",
             Self::Change => "commands that change files or commits of the workspace",

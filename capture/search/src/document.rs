@@ -99,7 +99,7 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
         Payload::ApprovalResolved(resolved) if resolved.new_state().is_some() => vec![TextKind::Approval],
         Payload::Finding(finding) => match finding.state {
             FindingState::Open => vec![TextKind::Finding],
-            FindingState::Resolved if finding.resolution.is_some() => vec![TextKind::Finding],
+            // Found once, by its beginning.
             FindingState::Resolved | FindingState::Acknowledged => Vec::new(),
         },
         _ => Vec::new(),
@@ -158,11 +158,8 @@ fn decision_text(resolved: &ApprovalResolved) -> String {
     joined(std::iter::once(by.as_deref().unwrap_or(state)).chain(reasons))
 }
 
-/// What a finding says. When it is over, only why: its opening is found by the rest.
+/// What a finding says, each thing once.
 fn finding_text(finding: &Finding) -> String {
-    if finding.state == FindingState::Resolved {
-        return finding.resolution.clone().unwrap_or_default();
-    }
     let is_new = |subject: &&str| !finding.what.contains(*subject);
     joined([finding.what.as_str(), &finding.why].into_iter().chain(finding.subject.as_deref().filter(is_new)))
 }

@@ -509,7 +509,7 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
     // Without a file; listing and refusing changes nothing.
     let (code, shown, _) = in_config(&["policy", "show"]);
     assert!(
-        code == Some(0) && shown.contains("(does not exist)") && shown.contains("ask-everything: allows"),
+        code == Some(0) && shown.contains("(does not exist)") && shown.contains("ask-everything (allows nothing"),
         "{shown}"
     );
     assert!(in_config(&["policy", "preset"]).1.contains("✓ ask-everything"));

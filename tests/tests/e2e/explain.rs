@@ -96,7 +96,7 @@ fn a_hook_that_was_called_is_seen() {
 
     let (code, out, err) = said(&machine, &["doctor"]);
     assert_eq!(code, Some(0), "{out}{err}");
-    for row in ["✓ hooks ", "✓ claude hooks ", "✓ codex hooks ", "✓ runs "] {
+    for row in ["✓ hooks ", "✓ claude hooks ", "· codex hooks ", "✓ runs "] {
         assert!(out.contains(row), "{row}:\n{out}");
     }
     let (_, out, _) = said(&machine, &["hooks", "status"]);

@@ -364,3 +364,31 @@ fn settings_that_are_no_files_are_refused_and_not_waited_for() {
         }
     }
 }
+
+/// The same for what commands read in the data directory to find a server.
+#[test]
+fn an_endpoint_that_is_no_file_is_refused_and_not_waited_for() {
+    for kind in ["pipe", "endless"] {
+        let machine = Machine::new(PROGRAM);
+        let path = machine.data().join("endpoint.json");
+        fs::create_dir_all(machine.data()).unwrap();
+        if kind == "pipe" {
+            assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
+        } else {
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        }
+        for command in [&["doctor"][..], &["ps"], &["serve", "--stop"]] {
+            let log = machine.home().join("err");
+            let mut command_line = machine.command(command);
+            let mut child = command_line
+                .stdout(std::process::Stdio::null())
+                .stderr(fs::File::create(&log).unwrap())
+                .spawn()
+                .unwrap();
+            let ended = eventually(&format!("the end of {command:?} with {kind}"), || child.try_wait().unwrap());
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(!ended.success(), "{command:?} with {kind}");
+            assert!(text.contains("endpoint.json") && text.contains("regular file"), "{command:?} with {kind}: {text}");
+        }
+    }
+}

@@ -322,7 +322,7 @@ fn a_run_is_renamed_restarted_and_stopped() {
     assert!(code == Some(0) && text.contains("run server has ended; starting `sh -c"), "{text}");
     let second = here.run("server").unwrap();
     assert_ne!(second["id"], first.as_str());
-    assert_eq!((&second["state"], &second["command"][3]), (&json!("running"), &json!(script)));
+    assert_eq!((&second["state"], &second["command"][2]), (&json!("running"), &json!(script)));
     here.until_screen_shows("server", here.machine.project().to_str().unwrap());
     let ended = here.run(&first).unwrap();
     assert_eq!((&ended["state"], &ended["exit_code"]), (&json!("exited"), &json!(7)), "asked politely");

@@ -161,7 +161,10 @@ fn ask(
             Some(FromHost::Refused { why }) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
             Some(answer) if is_answer(&answer) => return Ok(true),
             None if control.is_closed() => {
-                return Err(io::Error::other("the background process that holds the run's terminal is gone"));
+                return Err(io::Error::other(
+                    "the run's background process ended the connection without an answer; it may be of another version of \
+                     capture",
+                ));
             }
             Some(_) | None => {}
         }

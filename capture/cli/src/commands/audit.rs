@@ -180,7 +180,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
     Ok(())
 }
 
-/// A row in words: when, which request, what became of it.
+/// A row in words: when, which request, and what happened.
 fn told(at: Timestamp, what: &str, approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
     let words = match (what, approval.outcome) {

@@ -197,9 +197,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
                 let is_unused = source.files == 0 && sources.iter().any(is_used);
                 let last_event_at = source.last_event_at.filter(|_| !is_unused);
                 let own = SourceHealth { last_event_at, ..source.clone() };
+                let has_nothing = own.files == 0 && own.last_event_at.is_none() && own.detail.is_none();
+                let is_note = !source.active || has_nothing && own.trouble.is_none();
                 let detail = in_words(&own, clock::now());
                 let (name, ok) = (source.name.clone(), is_well(source));
-                checks.0.push(DoctorCheck { name, ok, detail, is_note: !source.active });
+                checks.0.push(DoctorCheck { name, ok, detail, is_note });
             }
         }
     }

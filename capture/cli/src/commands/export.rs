@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use api::part::{IdPart, PART_HINT};
+use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
@@ -75,11 +75,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let format = match arguments.format {
         Some(ExportFormat::Cast) => return cast(context, arguments),
         Some(format) => format,
-        None => match recording(&context.data, &arguments.what) {
-            Ok(_) => return cast(context, arguments),
-            // What can only be a file is no session.
-            Err(error) if arguments.what.to_string_lossy().contains('/') => return Err(error),
-            Err(_) => ExportFormat::Md,
+        None => match recording(&context.data, &arguments.what)? {
+            Some(_) => return cast(context, arguments),
+            None => ExportFormat::Md,
         },
     };
     let write = |client: &Client, session: &Session, out: &mut dyn Write| {
@@ -112,7 +110,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 fn neither(what: &Path) -> Failed {
     let what = safe(&what.display().to_string());
     Failed::NotFound(format!(
-        "no session, recorded run or file `{what}`; `capture ps --all` lists the sessions, and {PART_HINT}"
+        "no session, recorded run or file `{what}`; `capture ps --all` lists the sessions, and `capture run --record` \
+         records a run"
     ))
 }
 
@@ -122,7 +121,7 @@ fn cast(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
         CastVersionArgument::V2 => CastVersion::V2,
         CastVersionArgument::V3 => CastVersion::V3,
     };
-    let first = recording(&context.data, &arguments.what)?;
+    let first = recording(&context.data, &arguments.what)?.ok_or_else(|| neither(&arguments.what))?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
     if files.is_empty() {
         return Err(Failed::NotFound(format!("{}: no such file", first.display())).into());
@@ -207,11 +206,11 @@ pub(super) fn to_file(
     }
 }
 
-/// The first file of the recording a person means.
-fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
+/// The first file of the recording a person means; `None` when no run and no file has this name.
+fn recording(data: &Path, what: &Path) -> anyhow::Result<Option<PathBuf>> {
     let dir = daemon::recording::dir(data);
     let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
-        return existing(what);
+        return existing(what).map(Some);
     };
     let part = IdPart::new(name);
     let entries = match fs::read_dir(&dir) {
@@ -232,17 +231,13 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
     runs.dedup();
     let fitting: Vec<&String> = runs.iter().filter(|run| part.as_ref().is_some_and(|part| part.fits(run))).collect();
     match fitting.as_slice() {
-        [run] => Ok(dir.join(run).with_extension(EXTENSION)),
-        [] if let Some(named) = recording_named(&dir, &runs, name) => Ok(named),
-        [] if what.exists() => Ok(what.to_path_buf()),
+        [run] => Ok(Some(dir.join(run).with_extension(EXTENSION))),
+        [] if let Some(named) = recording_named(&dir, &runs, name) => Ok(Some(named)),
+        [] if what.exists() => Ok(Some(what.to_path_buf())),
         [] if let Some(run) = run_of_session(data, name).filter(|run| runs.contains(&run.to_string())) => {
-            Ok(dir.join(run.to_string()).with_extension(EXTENSION))
+            Ok(Some(dir.join(run.to_string()).with_extension(EXTENSION)))
         }
-        [] => {
-            let text =
-                format!("no recorded run and no file `{}`; `capture run --record` records a run", what.display());
-            Err(Failed::NotFound(text).into())
-        }
+        [] => Ok(None),
         [a, b, ..] => {
             Err(Failed::NotFound(format!("`{}` matches several runs, for instance {a} and {b}", what.display())).into())
         }

@@ -13,8 +13,8 @@ use daemon::{config::Config, notices::has_desktop};
 pub(super) const EXPLAINED: &str = "\
 List and test notification channels
 
-Channels are set in the configuration: `capture config edit` opens it. If it names any channel, the desktop is used only
-if it is named too. An example with the desktop and Slack:
+Channels are set in the configuration: `capture config edit` opens it. If it names any channel, the desktop is used \
+only if it is named too. An example with the desktop and Slack:
 
     [[notify.channels]]
     type = \"desktop\"
@@ -25,9 +25,9 @@ if it is named too. An example with the desktop and Slack:
     name = \"team\"
     url_file = \"/home/me/.config/capture/slack.url\"
 
-Types and what each needs: desktop, webhook (url, secret_file), ntfy (topic), slack (url_file), discord (url_file), telegram
-(chat_id, token_file), command (argv), web_push, terminal. Files of secrets must be readable only by you (`chmod 600`). A
-running server applies a change within 2 seconds.";
+Types and what each needs: desktop, webhook (url, secret_file), ntfy (topic), slack (url_file), discord (url_file), \
+telegram (chat_id, token_file), command (argv), web_push, terminal. Files of secrets must be readable only by you \
+(`chmod 600`). A running server applies a change within 2 seconds.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

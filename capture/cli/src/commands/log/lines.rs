@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use events::{
-    ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalState, Event, FindingKind, FindingState, Payload,
-    PromptOrigin, Reason, SendOutcome, SessionId, Timestamp,
+    ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalState, DecidedBy, Event, FindingKind, FindingState,
+    Payload, PromptOrigin, Reason, SendOutcome, SessionId, Timestamp,
 };
 use export::conversation::duration;
 use printing::request::decided;
@@ -26,7 +26,7 @@ pub(super) struct LogLine {
 
 /// How an approval was closed, and when.
 #[derive(Debug, Clone)]
-struct Decision {
+struct LoggedDecision {
     resolved: ApprovalResolved,
     at: Timestamp,
 }
@@ -38,7 +38,7 @@ pub(super) struct LogLines<'a> {
     /// Requests that have a line, with their subject and time.
     requests: HashMap<ApprovalId, (String, Timestamp)>,
     /// Decisions that are known before their event is received.
-    ahead: HashMap<ApprovalId, Decision>,
+    ahead: HashMap<ApprovalId, LoggedDecision>,
     /// Approvals whose events are received, and those that could do harm that cannot be undone.
     approvals: HashSet<ApprovalId>,
     risky: HashSet<ApprovalId>,
@@ -69,7 +69,7 @@ impl<'a> LogLines<'a> {
                 Payload::ApprovalResolved(resolved) => {
                     self.approvals.insert(resolved.approval_id.clone());
                     if resolved.new_state().is_some() {
-                        let decision = Decision { resolved: resolved.clone(), at: event.created_at };
+                        let decision = LoggedDecision { resolved: resolved.clone(), at: event.created_at };
                         self.ahead.insert(resolved.approval_id.clone(), decision);
                     }
                 }
@@ -119,7 +119,10 @@ impl<'a> LogLines<'a> {
             Payload::ApprovalRequested(asked) => line("approval", self.request(event, asked)),
             Payload::ApprovalResolved(resolved) => self.resolution(event, resolved),
             Payload::QuestionAsked(_) => line("question", text_of(event)),
-            Payload::QuestionAnswered(_) => line("answer", text_of(event)),
+            Payload::QuestionAnswered(_) => match text_of(event) {
+                text if text.is_empty() => line("answer", "given in the agent".to_owned()),
+                text => line("answer", text),
+            },
             Payload::Error(_) => line("error", text_of(event)),
             Payload::ToolResult(_) => line("failed", event.text.clone().unwrap_or_default()),
             Payload::ContextCompacted(_) => line("compacted", text_of(event)),
@@ -157,17 +160,17 @@ impl<'a> LogLines<'a> {
         let id = &asked.approval_id;
         self.approvals.insert(id.clone());
         let subject = subject(asked, event.text.as_deref());
-        let risky = if self.risky.contains(id) { "risky, " } else { "" };
         let decision = self.ahead.get(id).map(|decision| told(&decision.resolved, decision.at, event.created_at));
-        let state = decision.or_else(|| {
+        let decision = decision.or_else(|| {
             let approval = (self.read)(id)?;
-            let state = decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref());
-            Some(with_wait(state, approval.closed_at, event.created_at, approval.message.as_deref(), approval.by))
+            let words = decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref());
+            Some((words, details(approval.by, approval.closed_at, event.created_at, approval.message.as_deref())))
         });
-        let line =
-            format!("{risky}{}: {subject}", state.unwrap_or_else(|| decided(ApprovalState::Pending, None, None, None)));
-        self.requests.insert(id.clone(), (subject, event.created_at));
-        line
+        let (words, details) =
+            decision.unwrap_or_else(|| (decided(ApprovalState::Pending, None, None, None), String::new()));
+        let risky = if self.risky.contains(id) { " · risky" } else { "" };
+        self.requests.insert(id.clone(), (subject.clone(), event.created_at));
+        format!("{words}: {subject}{risky}{details}")
     }
 
     fn resolution(&mut self, event: &Event, resolved: &ApprovalResolved) -> Option<LogLine> {
@@ -188,35 +191,27 @@ impl<'a> LogLines<'a> {
                 (subject.unwrap_or_else(|| UNKNOWN_REQUEST.to_owned()), at)
             }
         };
-        let text = format!("{}: {subject}", told(resolved, event.created_at, asked_at));
-        Some(LogLine { word: "approval", text })
+        let (words, details) = told(resolved, event.created_at, asked_at);
+        Some(LogLine { word: "approval", text: format!("{words}: {subject}{details}") })
     }
 }
 
-/// How an approval was closed, by whom and after which time: `allowed by you after 3.0 s`.
-fn told(resolved: &ApprovalResolved, at: Timestamp, asked_at: Timestamp) -> String {
+/// How an approval was closed and by whom, and what else there is to say behind its subject.
+fn told(resolved: &ApprovalResolved, at: Timestamp, asked_at: Timestamp) -> (String, String) {
     let state = resolved.new_state().unwrap_or(ApprovalState::Pending);
     let words = decided(state, resolved.by, resolved.device.as_deref(), resolved.rule.as_deref());
-    with_wait(words, Some(at), asked_at, resolved.message.as_deref(), resolved.by)
+    (words, details(resolved.by, Some(at), asked_at, resolved.message.as_deref()))
 }
 
-/// Adds how long a person took, and the person's words.
-fn with_wait(
-    mut words: String,
-    closed_at: Option<Timestamp>,
-    asked_at: Timestamp,
-    message: Option<&str>,
-    by: Option<events::DecidedBy>,
-) -> String {
-    if by == Some(events::DecidedBy::Person) {
-        if let Some(waited) = closed_at.and_then(|at| u64::try_from(at.since_ms(asked_at)).ok()) {
-            words += &format!(" after {}", duration(waited));
-        }
-        if let Some(message) = message.filter(|message| !message.is_empty()) {
-            words += &format!(" ({message})");
-        }
+/// How long a person took, and the person's words. A narrow terminal cuts them off before the command.
+fn details(by: Option<DecidedBy>, closed_at: Option<Timestamp>, asked_at: Timestamp, message: Option<&str>) -> String {
+    if by != Some(DecidedBy::Person) {
+        return String::new();
     }
-    words
+    let waited = closed_at.and_then(|at| u64::try_from(at.since_ms(asked_at)).ok());
+    let waited = waited.map(|waited| format!(" · after {}", duration(waited))).unwrap_or_default();
+    let message = message.filter(|message| !message.is_empty());
+    waited + &message.map(|message| format!(" · {message}")).unwrap_or_default()
 }
 
 /// What a request is about: its command, its files, its address, or the words of its source.
@@ -229,8 +224,8 @@ fn subject(asked: &ApprovalRequested, text: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use events::{
-        ApprovalKind, AssistantMessage, Confidence, DecidedBy, EventId, Finding, Notification, Origin, Provider,
-        SessionStarted, Severity, Source, ToolOutcome, ToolResult, TurnCompleted, TurnOutcome, UserPrompt,
+        ApprovalKind, AssistantMessage, Confidence, EventId, Finding, Notification, Origin, Provider, SessionStarted,
+        Severity, Source, ToolOutcome, ToolResult, TurnCompleted, TurnOutcome, UserPrompt,
     };
 
     use super::*;
@@ -329,7 +324,7 @@ mod tests {
     fn an_approval_is_one_line_with_its_command_and_its_decision() {
         let events =
             [asked(0), finding(0, FindingState::Open), allowed(3), finding(3, FindingState::Resolved), outcome(5)];
-        assert_eq!(lines(&events), ["approval risky, allowed by you after 3.0 s: git push --force"]);
+        assert_eq!(lines(&events), ["approval allowed by you: git push --force · risky · after 3.0 s"]);
         assert_eq!(lines(&[asked(0)]), ["approval waiting for you: git push --force"]);
     }
 
@@ -340,18 +335,18 @@ mod tests {
             .iter()
             .filter_map(|event| Some(followed.line(event)?.text))
             .collect();
-        assert_eq!(told, ["waiting for you: git push --force", "allowed by you after 15 s: git push --force"]);
+        assert_eq!(told, ["waiting for you: git push --force", "allowed by you: git push --force · after 15 s"]);
     }
 
     #[test]
     fn a_decision_without_its_request_names_the_command() {
-        assert_eq!(lines(&[allowed(3)]), [format!("approval allowed by you after 0.0 s: {UNKNOWN_REQUEST}")]);
+        assert_eq!(lines(&[allowed(3)]), [format!("approval allowed by you: {UNKNOWN_REQUEST} · after 0.0 s")]);
         let Payload::ApprovalRequested(request) = asked(0).payload else { panic!() };
         let of = (SessionId::from_bits(1), Provider::Claude);
         let stored = Approval::of(&request, of, None, (Source::Hook, Confidence::High), Timestamp::from_millisecond(0));
         let read = |_: &ApprovalId| Some(stored.clone());
         let mut lines = LogLines::new(&read);
-        assert_eq!(lines.line(&allowed(3)).unwrap().text, "allowed by you after 3.0 s: git push --force");
+        assert_eq!(lines.line(&allowed(3)).unwrap().text, "allowed by you: git push --force · after 3.0 s");
     }
 
     #[test]

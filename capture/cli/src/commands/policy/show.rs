@@ -45,9 +45,10 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     }
     let path = shown(&view.file.display().to_string()).text;
     print_line(&format!("file    {path}{}", if view.exists { "" } else { " (does not exist)" }))?;
-    let about = preset.map_or("none: your rules decide; of the rest, capture's agent runs what only reads, and everything else asks you", Preset::about);
+    let none = "none: your rules decide; of the rest, capture's agent runs what only reads, and you decide about everything else";
+    let about = preset.map_or(none, Preset::about);
     print_line(&prose(&match view.preset {
-        Some(name) => format!("preset  {name}: {about}"),
+        Some(name) => format!("preset  {name} ({about})"),
         None => format!("preset  {about}"),
     }))?;
     if let Some(refused) = &view.refused {
