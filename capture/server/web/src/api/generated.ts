@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: f9c7e5186b7249f5d2f1b04307598eb82a2c8a872c5027a233cf26d808d0921c
+// SHA-256 of its paths and components: b92497a750d2d637942a0a25779640c61c77279b5d54e86e3ef158b266a4e777
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -2696,13 +2696,13 @@ export type UsageAccount = {
 };
 
 /** What a row of a report stands for. */
-export type UsageBy = ("day" | "project" | "model" | "session" | "agent");
+export type UsageBy = ("day" | "week" | "month" | "block" | "project" | "model" | "session" | "agent");
 
 /** Tokens and costs in a period. */
 export type UsageReport = {
   /** What a row stands for. */
   by: UsageBy;
-  /** Rows that were left out because of `limit`; the oldest days, or what cost least. */
+  /** Rows that were left out because of `limit`; the oldest times, or what cost least. */
   more_rows: number;
   /** The date of the prices. */
   prices_date: string;
@@ -2716,7 +2716,7 @@ export type UsageReport = {
   unpriced_models: string[];
   /** End of the period; `null` when it has none. */
   until: (Timestamp | null);
-  /** The rows: days in order, others by cost and tokens, the highest first. */
+  /** The rows: times in order, others by cost and tokens with those of their sub-agents, the highest first. */
   usage: UsageRow[];
 };
 
@@ -2752,7 +2752,7 @@ export type UsageReported = {
   thinking_tokens?: number;
 };
 
-/** The tokens of a day, a project, a model, a session or an agent. */
+/** The tokens of a day or another time, a project, a model, a session or an agent. */
 export type UsageRow = {
   /** The part of the input that a cache served, 0 to 1; `null` without input. */
   cache_hit_rate: number | null;
@@ -2779,6 +2779,8 @@ export type UsageRow = {
   output_tokens: number;
   /** The session whose sub-agent this session is. */
   parent_session_id?: (SessionId | null);
+  /** The week, by its Monday (`2026-11-23`); the month (`2026-11`); or the start of the block, RFC 3339. */
+  period?: string | null;
   /** The directory. */
   project?: string | null;
   /** The agent. */
