@@ -14,6 +14,7 @@ fn sums(output_tokens: u64, cost_usd: Option<f64>, unpriced_calls: u64) -> Usage
 fn row(day: &str, sums: UsageSums) -> UsageRow {
     UsageRow {
         day: Some(day.into()),
+        period: None,
         project: None,
         session_id: None,
         parent_session_id: None,
