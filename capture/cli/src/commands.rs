@@ -258,8 +258,7 @@ enum Command {
     Send(send::Arguments),
     /// Stop a run: end its program, first politely and after 5 seconds by force.
     ///
-    /// The program gets the signals SIGHUP and SIGTERM, as when its terminal closes. If it has not ended after 5 seconds,
-    /// it is killed.
+    /// The program gets the signal SIGHUP, as when its terminal closes. If it has not ended after 5 seconds, it is killed.
     #[command(after_help = "Examples:
   capture stop fix-login
   capture stop fix-login --now")]

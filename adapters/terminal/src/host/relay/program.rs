@@ -73,6 +73,23 @@ impl Relay {
         self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
     }
 
+    /// Hangs up, as when the terminal closes: the program and what it has in the foreground are told, and get time to end
+    /// in their own way.
+    pub(super) fn hang_up_program(&mut self) {
+        if self.state.exited.is_some() {
+            self.state.abandoned = true;
+            return;
+        }
+        kill_process_group(self.program, Signal::HUP).ok();
+        if let Some(group) = self.pty.foreground().filter(|group| *group != self.program) {
+            kill_process_group(group, Signal::HUP).ok();
+        }
+        if self.state.stopped {
+            self.continue_program();
+        }
+        self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
+    }
+
     /// Ends the program by force, and what it has in the foreground, at once.
     pub(super) fn kill_program(&mut self) {
         if self.state.exited.is_some() {

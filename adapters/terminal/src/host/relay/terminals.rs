@@ -93,10 +93,7 @@ impl Relay {
             ToHost::Hangup => self.terminal_gone(id),
             ToHost::Detach => self.detach(id),
             ToHost::End { now: true } => self.kill_program(),
-            ToHost::End { now: false } => {
-                self.pty.signal(Signal::HUP, self.program);
-                self.end_program();
-            }
+            ToHost::End { now: false } => self.hang_up_program(),
             ToHost::Rename { name } => {
                 let answer = self.rename(name);
                 if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
