@@ -54,10 +54,12 @@ pub(crate) const fn rules_of(mode: AgentMode) -> &'static str {
     match mode {
         AgentMode::Plan => "only reads are done, everything else is denied",
         AgentMode::Ask => {
-            "reads of the workspace are done unasked, everything else is up to the user's policy and the user"
+            "reads of the workspace and commands that only read it are done unasked, if the user's policy does not say \
+             otherwise; everything else is up to the policy and the user"
         }
         AgentMode::AcceptEdits => {
-            "reads and edits of the workspace are done unasked, everything else is up to the user's policy and the user"
+            "reads and edits of the workspace and commands that only read it are done unasked, if the user's policy does \
+             not say otherwise; everything else is up to the policy and the user"
         }
     }
 }

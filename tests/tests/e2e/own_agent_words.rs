@@ -113,8 +113,6 @@ fn background_commands_that_end_with_the_process_are_named_to_the_person_and_the
     let script = Script::default().lane("serve", [call(serve), say("It runs.")]).lane("again", [say("Gone.")]);
     let house = House::new(Api::Anthropic, script);
     let mut user = house.at_terminal("serve");
-    user.expect("or say what to do instead: ");
-    user.types("Yes\n");
     user.expect("p1 (sleep 600) was stopped; background commands end with each");
     assert_eq!(user.end().1, 0);
     assert!(!house.runs("600"));

@@ -127,7 +127,7 @@ async fn a_resumed_stream_has_the_events_of_some() {
     assert_eq!(stood, ["status", "status"], "both had events");
 }
 
-/// Who gets no events would otherwise show a request for ever that was answered while it was away.
+/// A client without events would otherwise keep a request that was answered while it was away.
 #[tokio::test]
 async fn a_resumed_stream_without_events_tells_what_was_closed() {
     let mut live = Live::new().await;
