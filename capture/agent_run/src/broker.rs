@@ -42,6 +42,8 @@ pub(crate) struct PreviewedCall {
     pub(crate) asked: AskedPermission,
     /// What it would do as things were when its turn came; nothing where its arguments say it all.
     pub(crate) preview: Option<Preview>,
+    /// Why a read is not done unasked.
+    pub(crate) why: Option<String>,
 }
 
 impl PreviewedCall {
@@ -50,7 +52,13 @@ impl PreviewedCall {
         let call = asked.call.call;
         // Without a preview the question shows the arguments.
         let preview = tokio::task::spawn_blocking(move || tools.preview(call)).await.ok().flatten();
-        Self { asked, preview }
+        Self { asked, preview, why: None }
+    }
+
+    /// The same, with the reason for which somebody is asked about it.
+    pub(crate) fn with_reason(self, in_process: &InProcess) -> Self {
+        let why = in_process.why_asked(&self.asked);
+        Self { why, ..self }
     }
 
     /// Whether nothing would change as things are.
@@ -101,7 +109,7 @@ impl PermissionBroker for LocalBroker {
         let (in_process, tools) = (Arc::clone(&self.in_process), Arc::clone(&self.tools));
         let (asker, wait) = (self.asker.clone(), self.wait);
         Box::pin(async move {
-            let call = PreviewedCall::of(asked, Arc::clone(&tools)).await;
+            let call = PreviewedCall::of(asked, Arc::clone(&tools)).await.with_reason(&in_process);
             if let Some(decision) = in_process.without_effect(&call) {
                 return decision;
             }

@@ -101,6 +101,25 @@ impl InProcess {
         }
     }
 
+    /// Why a read of the workspace is not done unasked. Of other calls nobody expects that.
+    #[must_use]
+    pub(crate) fn why_asked(&self, asked: &AskedPermission) -> Option<String> {
+        if asked.facts.kind != CallClass::Read {
+            return None;
+        }
+        let request = self.request(asked, RequestKind::Read);
+        let own = self.policy.decide(&request, &*self.facts);
+        if !self.is_in_force {
+            return Some("The policy cannot be read.".to_owned());
+        }
+        if own.rule != approver::DEFAULT_RULE {
+            return Some(own.reason);
+        }
+        // The last rule of the preset is the one for files.
+        let tried = self.reads.explain(&request, &*self.facts).parts.into_iter().next()?.tried;
+        tried.into_iter().rev().find(|rule| !rule.matched).map(|rule| rule.why)
+    }
+
     /// The rules that would allow just this call again, in this directory; nothing where none can.
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {

@@ -38,7 +38,7 @@ pub(crate) struct PermissionQuestion {
 impl PermissionQuestion {
     /// The question for a call, about this call alone.
     pub(crate) fn of(call: &PreviewedCall) -> Self {
-        let PreviewedCall { asked, preview } = call;
+        let PreviewedCall { asked, preview, why } = call;
         let (call, facts) = (&asked.call, &asked.facts);
         let is_question = facts.kind == CallClass::Question;
         if is_question {
@@ -65,6 +65,9 @@ impl PermissionQuestion {
         for path in &facts.paths {
             let what = if searches(&call.tool) { "below" } else { "file" };
             let _ = writeln!(details, "{what} {}", safe(path));
+        }
+        if let Some(why) = why {
+            let _ = writeln!(details, "why you are asked: {}", safe(why));
         }
         if let Some(url) = &facts.url {
             let _ = writeln!(details, "address {}", safe(url));

@@ -100,7 +100,7 @@ impl PermissionBroker for ServerBroker {
         }
         let asker = Arc::clone(&self.asker);
         Box::pin(async move {
-            let call = PreviewedCall::of(asked, Arc::clone(&asker.tools)).await;
+            let call = PreviewedCall::of(asked, Arc::clone(&asker.tools)).await.with_reason(&asker.in_process);
             match asker.in_process.without_effect(&call) {
                 Some(decision) => decision,
                 None => {

@@ -38,7 +38,7 @@ impl House {
         let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
         let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
         let asked = self.asked(SessionMode::Ask, CallClass::Edit, path);
-        let decided = in_process.without_effect(&PreviewedCall { asked, preview });
+        let decided = in_process.without_effect(&PreviewedCall { asked, preview, why: None });
         assert!(decided.iter().all(|decided| decided.verdict == CallVerdict::NoEffect));
         decided.is_some()
     }
@@ -132,6 +132,27 @@ fn commands_that_only_read_need_nobody_unless_a_preset_was_chosen() {
     assert_eq!(decide(&rule("deny"), "ls"), "Deny by policy");
     assert_eq!(decide(&rule("ask"), "pwd"), "Allow by policy");
     assert_eq!(decide("nonsense = true", "ls"), "person", "a policy that cannot be read might have denied it");
+}
+
+#[test]
+fn a_read_that_is_asked_about_says_why() {
+    let house = House::new();
+    fs::write(house.dir.path().join("work/big.txt"), "a".repeat(5_000_000)).unwrap();
+    let why = |rules: &str, kind, path: &str| {
+        let root = house.dir.path().canonicalize().unwrap();
+        let file = root.join("config/policy.toml");
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+        let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+        let asked = house.asked(SessionMode::Ask, kind, path);
+        in_process.decide(&asked).is_none().then(|| in_process.why_asked(&asked)).flatten()
+    };
+    let big = why("", CallClass::Read, "big.txt").unwrap();
+    assert!(big.ends_with("big.txt` is too large to search for secrets."), "{big}");
+    let rule = "[[rule]]\nname = \"own\"\ndecision = \"ask\"\nkind = [\"read\"]\nreason = \"I look first.\"\n";
+    assert_eq!(why(rule, CallClass::Read, "src/main.rs").as_deref(), Some("I look first."));
+    assert_eq!(why("", CallClass::Read, "src/main.rs"), None, "it is not asked about");
+    assert_eq!(why("", CallClass::Edit, "src/main.rs"), None);
 }
 
 #[test]

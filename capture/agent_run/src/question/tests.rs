@@ -11,7 +11,11 @@ fn asked(kind: CallClass, tool: &str, arguments: Object, preview: Option<Preview
         arguments,
     };
     let facts = CallFacts { kind, cwd: "/w".to_owned(), ..CallFacts::default() };
-    PermissionQuestion::of(&PreviewedCall { asked: AskedPermission { call, facts, mode: SessionMode::Ask }, preview })
+    PermissionQuestion::of(&PreviewedCall {
+        asked: AskedPermission { call, facts, mode: SessionMode::Ask },
+        preview,
+        why: None,
+    })
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn what_is_named_is_one_line() {
         ..CallFacts::default()
     };
     let asked = AskedPermission { call, facts, mode: SessionMode::Ask };
-    let question = PermissionQuestion::of(&PreviewedCall { asked, preview: None });
+    let question = PermissionQuestion::of(&PreviewedCall { asked, preview: None, why: None });
     assert_eq!(
         question.details, "in /w\\nsandbox all\nfile a\\ncommand: ls\naddress https://a\\nfile b\n",
         "{question:?}"
