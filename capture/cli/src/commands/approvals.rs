@@ -176,10 +176,10 @@ fn mark(approval: &Approval) -> (&'static str, Style) {
 }
 
 fn state_in_words(approval: &Approval) -> String {
-    match approval.state {
-        ApprovalState::Pending => approval.state.to_string(),
-        state => decided(state, approval.by, approval.device.as_deref(), approval.rule.as_deref()),
+    if approval.state == ApprovalState::Pending {
+        return approval.state.to_string();
     }
+    decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref())
 }
 
 /// One request in full, and how it is answered.

@@ -200,14 +200,14 @@ impl PolicyJudge {
 
 /// Why the policy does not count in a workspace, and what happens there instead.
 fn not_in_force(refused: &Refused, workspace: &Path) -> String {
-    match refused {
-        Refused::InWorkspace(_) => format!(
+    if matches!(refused, Refused::InWorkspace(_)) {
+        return format!(
             "note: of agents that work in {}, every request is left to you, because that directory contains the policy and \
              they could edit it; in your projects the policy is in force",
             workspace.display()
-        ),
-        refused => format!("the policy is not in force, so every request is left to you: {refused}"),
+        );
     }
+    format!("the policy is not in force, so every request is left to you: {refused}")
 }
 
 /// The command line from the arguments: one argument is the whole line, several are its words.

@@ -200,9 +200,12 @@ pub(super) fn rename(context: &Context, arguments: &Rename) -> anyhow::Result<()
         );
     }
     // Held until the host has written the name: no other run takes it meanwhile.
-    let claim = runs::claim_name(&context.data, new).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failed::Refused(error.to_string()),
-        _ => Failed::Other(format!("cannot check whether another run has this name: {error}")),
+    let claim = runs::claim_name(&context.data, new).map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            Failed::Refused(error.to_string())
+        } else {
+            Failed::Other(format!("cannot check whether another run has this name: {error}"))
+        }
     })?;
     let before = name_of(&run);
     launch::rename(&run.socket, new, RENAME_WITHIN)

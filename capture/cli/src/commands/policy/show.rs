@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     // What the directory keeps from being in force is shown all the same.
     let (rules, refused) = match &found.refused {
         Some(refused @ Refused::InWorkspace(_)) => {
-            (policy::load(&file, None).map_or_else(|_| found.policy.clone(), |policy| policy), Some(refused))
+            (policy::load(&file, None).unwrap_or_else(|_| found.policy.clone()), Some(refused))
         }
         refused => (found.policy.clone(), refused.as_ref()),
     };
