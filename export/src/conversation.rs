@@ -166,6 +166,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             if let Some(edits) = edits {
                 out.push('\n');
                 lines_block(&edits.lines(), "diff", format, &mut out);
+                rest(input, &mut out);
             } else if !matches!(tool, ToolKind::Execute | ToolKind::Read) && !input.is_empty() {
                 out.push('\n');
                 block(input, "json", format, &mut out);

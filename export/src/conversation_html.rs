@@ -23,6 +23,7 @@ use crate::{
     },
     edits::FileEdits,
     tree_html::policy_of,
+    unseen::push_escaped,
 };
 
 const STYLE: &str = include_str!("conversation_html/style.css");
@@ -207,12 +208,9 @@ impl<'a> Html<'a> {
                 '>' => self.raw("&gt;"),
                 '"' => self.raw("&quot;"),
                 '\'' => self.raw("&#39;"),
-                '\n' | '\t' => self.out.push(c),
+                '\n' => self.out.push(c),
                 '\r' => {}
-                c if is_unseen(c) => {
-                    let _ = write!(self.out, "\\u{{{:x}}}", u32::from(c));
-                }
-                c => self.out.push(c),
+                c => push_escaped(c, &mut self.out),
             }
         }
     }
@@ -273,13 +271,6 @@ impl<'a> Html<'a> {
         self.raw("</pre>\n");
         true
     }
-}
-
-/// Whether a character does not print, or changes how others are shown.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{e0000}'..='\u{e0fff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 #[cfg(test)]

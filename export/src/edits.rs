@@ -1,9 +1,12 @@
 //! Changes of files as differences: the input of an edit as agents write it, and its lines that went and came.
 //!
-//! An input that is not understood as a whole has no difference, and the caller shows it as it is.
+//! An input that is not understood as a whole has no difference, and the caller shows it as it is. Characters that do
+//! not print are shown by their numbers (`\u{1b}`).
 
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
+
+use crate::unseen::escaped;
 
 /// Most bytes of texts that are compared.
 const DIFF_BYTES: usize = 256 << 10;
@@ -18,6 +21,8 @@ const NEW: &[&str] = &["new_string", "newString", "new_text", "newText", "new_st
 const CONTENT: &[&str] = &["content", "contents", "file_text"];
 /// What a patch begins and ends with.
 const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
+/// The program that applies one.
+const PATCH_TOOL: &str = "apply_patch";
 
 /// What an edit does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +41,12 @@ pub(crate) enum FileEdits {
 impl FileEdits {
     /// The edits in a tool's input; `None` if they are not understood, or too long to compare.
     pub(crate) fn of(input: &str) -> Option<Self> {
-        if let Some(patch) = patch(input) {
-            return Some(Self::Patch(patch));
-        }
-        let fields: Map<String, Value> = serde_json::from_str(input).ok()?;
+        let fields = match serde_json::from_str(input) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(Value::String(text)) => return patch(&text).map(Self::Patch),
+            Ok(_) => return None,
+            Err(_) => return patch(input).or_else(|| patch_of_script(input)).map(Self::Patch),
+        };
         let mut texts = Vec::new();
         if let (Some(old), Some(new)) = (text(&fields, OLD), text(&fields, NEW)) {
             texts.push((old, new));
@@ -50,14 +57,17 @@ impl FileEdits {
             let edit = edit.as_object()?;
             texts.push((text(edit, OLD)?, text(edit, NEW)?));
         }
+        if texts.is_empty() {
+            return patch_of_fields(&fields).map(Self::Patch);
+        }
         let is_short = texts.iter().all(|(old, new)| old.len() + new.len() <= DIFF_BYTES);
-        (is_short && !texts.is_empty()).then(|| Self::Replaced { path: text(&fields, PATH), texts })
+        is_short.then(|| Self::Replaced { path: text(&fields, PATH), texts })
     }
 
     /// The lines of the difference, each with its sign; unchanged lines far from a change are left out.
     pub(crate) fn lines(&self) -> Vec<String> {
         match self {
-            Self::Patch(patch) => patch.lines().map(str::to_owned).collect(),
+            Self::Patch(patch) => patch.split('\n').map(escaped).collect(),
             Self::Replaced { texts, .. } => {
                 let mut lines = Vec::new();
                 for (index, (old, new)) in texts.iter().enumerate() {
@@ -85,7 +95,7 @@ fn difference(old: &str, new: &str) -> Vec<String> {
                 ChangeTag::Delete => '-',
                 ChangeTag::Insert => '+',
             };
-            lines.push(format!("{sign}{}", change.value().trim_end_matches('\n')));
+            lines.push(format!("{sign}{}", escaped(change.value().trim_end_matches('\n'))));
         }
     }
     lines
@@ -95,17 +105,35 @@ fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| fields.get(*name)?.as_str()).map(str::to_owned)
 }
 
-/// The patch in an input: the input itself, or a string within it.
-fn patch(input: &str) -> Option<String> {
+/// The patch that a text is as a whole.
+fn patch(text: &str) -> Option<String> {
     let (begin, end) = PATCH;
-    let at = input.find(begin)?;
-    let text = match at.checked_sub(1).and_then(|before| input.get(before..)).filter(|text| text.starts_with('"')) {
-        Some(quoted) => serde_json::Deserializer::from_str(quoted).into_iter::<String>().next()?.ok()?,
-        None => input[at..].to_owned(),
-    };
-    let end = text.find(end)?;
-    let within = text.get(begin.len()..end)?.trim_matches('\n');
-    (!within.is_empty()).then(|| within.to_owned())
+    let (within, behind) = text.trim_start().strip_prefix(begin)?.rsplit_once(&format!("\n{end}"))?;
+    let within = within.trim_matches('\n');
+    (behind.trim().is_empty() && !within.is_empty()).then(|| within.to_owned())
+}
+
+/// The patch in the fields of an input: the only text among them that is one. In a list it follows the patch tool.
+fn patch_of_fields(fields: &Map<String, Value>) -> Option<String> {
+    let mut patches = fields.values().filter_map(|value| match value {
+        Value::String(text) => patch(text),
+        Value::Array(list) => match list.as_slice() {
+            [Value::String(tool), Value::String(text)] if tool == PATCH_TOOL => patch(text),
+            _ => None,
+        },
+        _ => None,
+    });
+    let only = patches.next()?;
+    patches.next().is_none().then_some(only)
+}
+
+/// The patch that a script hands to a tool as a string; cut JSON is no script.
+fn patch_of_script(script: &str) -> Option<String> {
+    if script.trim_start().starts_with(['{', '[', '"']) {
+        return None;
+    }
+    let at = script.find(&format!("\"{}", PATCH.0))?;
+    patch(&serde_json::Deserializer::from_str(&script[at..]).into_iter::<String>().next()?.ok()?)
 }
 
 #[cfg(test)]
@@ -133,14 +161,49 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_a_difference_wherever_it_stands_in_the_input() {
+    fn a_patch_is_a_difference_in_every_way_it_is_handed_over() {
         let wanted = ["*** Update File: a.md", "@@", "-42", "+43"];
         for input in [
             "*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch",
             r#"{"input":"*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch\n"}"#,
+            r#"{"command":["apply_patch","*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch"],"workdir":"/w"}"#,
+            r#""*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch""#,
             r#"const r = await tools.apply_patch("*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch\n"); text(r);"#,
         ] {
             assert_eq!(lines(input).unwrap(), wanted, "{input}");
+        }
+    }
+
+    #[test]
+    fn markers_of_a_patch_in_a_text_hide_nothing_of_it() {
+        let fragment = "*** Begin Patch\n+one\n*** End Patch";
+        for text in [fragment.to_owned(), format!("before\n{fragment}\nbehind"), format!("{fragment}\nbehind")] {
+            let written: Vec<String> = text.lines().map(|line| format!("+{line}")).collect();
+            let inputs = [
+                serde_json::json!({"file_path": "a.md", "content": text}),
+                serde_json::json!({"file_path": "a.md", "old_string": "", "new_string": text}),
+                serde_json::json!({"path": "a.md", "edits": [{"old": "", "new": text}]}),
+            ];
+            for input in inputs {
+                assert_eq!(lines(&input.to_string()).unwrap(), written, "{input}");
+            }
+            let patch = format!("*** Begin Patch\n*** Add File: a.md\n{}\n*** End Patch", written.join("\n"));
+            let shown = lines(&serde_json::json!({"input": patch}).to_string()).unwrap();
+            assert_eq!(shown[1..], written, "{patch}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_print_is_shown_by_its_number() {
+        let text = "a\u{1b}[2J\tb\u{202e}c\u{61c}\u{2066}d\u{85}\r";
+        let shown = "+a\\u{1b}[2J\tb\\u{202e}c\\u{61c}\\u{2066}d\\u{85}\\u{d}";
+        let patch = format!("*** Begin Patch\n+{text}\n*** End Patch");
+        for input in [
+            serde_json::json!({"file_path": "a", "content": text}).to_string(),
+            serde_json::json!({"input": patch}).to_string(),
+            patch,
+        ] {
+            assert_eq!(lines(&input).unwrap(), [shown], "{input}");
         }
     }
 
@@ -155,6 +218,11 @@ mod tests {
             r#"{"path":"a","edits":["x"]}"#,
             "apply *** Begin Patch",
             r#"say("*** Begin Patch"#,
+            "*** Begin Patch\n+x\n*** End Patch\nand more",
+            r#"{"input":"*** Begin Patch\n+x\n*** End Patch","other":"*** Begin Patch\n+y\n*** End Patch"}"#,
+            r#"{"command":"ls; apply_patch <<E\n*** Begin Patch\n+x\n*** End Patch\nE\n rm x"}"#,
+            r#"{"command":["sh","*** Begin Patch\n+x\n*** End Patch"]}"#,
+            r#"{"file_path":"cut","old_string":"*** Begin Patch\n+x\n*** End Patch","new_st"#,
         ] {
             assert_eq!(lines(input), None, "{input}");
         }

@@ -17,3 +17,4 @@ mod edits;
 pub mod otlp;
 pub mod report;
 pub mod tree_html;
+mod unseen;

@@ -74,6 +74,8 @@ fn an_edit_is_a_difference_and_what_is_not_understood_stays_as_it_is() {
     assert_eq!(shown, "**Edit** `a.py` · no result\n\n````diff\n ```\n-x\n+y\n````\n\n");
     let whole = edit(r#"{"file_path":"a.py","content":"1\n2\n3\n4\n5\n6\n7\n"}"#);
     assert!(whole.contains("```diff\n+1\n+2\n… 3 lines …\n+6\n+7\n```\n"), "{whole}");
+    let unseen = edit(r#"{"file_path":"a.py","old_string":"","new_string":"\u001b[2J\r\u202eb\n"}"#);
+    assert!(unseen.contains("```diff\n+\\u{1b}[2J\\u{d}\n+\\u{202e}b\n```\n"), "{unseen}");
     assert!(edit(r#"{"file_path":"a.py"}"#).contains("```json\n{\"file_path\":\"a.py\"}\n```\n"));
 }
 

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMergeStream};
 
-use super::{Html, is_unseen};
+use super::Html;
+use crate::unseen::is_unseen;
 
 /// Longest text that is read as Markdown, bytes; a longer one is shown as it was written.
 const MARKDOWN_BYTES: usize = 256 << 10;

@@ -214,6 +214,9 @@ fn calls_are_folded_and_edits_are_differences() {
         "{html}"
     );
     assert!(!html.contains("hunter2") && !html.contains("old_string"), "{html}");
+    let input = serde_json::json!({"file_path": "/a.rs", "content": "a\u{1b}[2J\u{202e}b\u{61c}\r\n"});
+    let html = written(call(ToolKind::Edit, "Edit", &input.to_string()));
+    assert!(html.contains("<span class=\"new\">+a\\u{1b}[2J\\u{202e}b\\u{61c}\\u{d}</span>"), "{html}");
     let html = written(call(ToolKind::Edit, "Edit", "*** Begin Patch"));
     assert!(html.contains("<pre class=\"input\">*** Begin Patch"), "{html}");
 }

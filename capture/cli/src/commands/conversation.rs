@@ -60,3 +60,30 @@ pub(super) fn without_wrapping(error: anyhow::Error) -> anyhow::Error {
         Err(error) => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use events::{Timestamp, ToolKind};
+    use projections::{ConversationItem, ItemBody, ItemText};
+
+    use super::*;
+
+    #[test]
+    fn a_differences_control_characters_reach_no_terminal() {
+        let input = serde_json::json!({"file_path": "a", "content": "a\u{1b}[2J\u{202e}b\u{61c}\r\n"}).to_string();
+        let body = ItemBody::ToolCall {
+            call_id: "c".into(),
+            name: "Write".into(),
+            tool: ToolKind::Edit,
+            title: None,
+            input: ItemText { text: input, text_ref: None },
+            result: None,
+            subagents: Vec::new(),
+        };
+        let at = Timestamp::from_millisecond(5);
+        let one = ConversationItem { sequence: 1, at, turn_id: None, agent_id: None, body };
+        let format = ConversationFormat { lines: None, thinking: true, time: &|_| String::new() };
+        let shown = safe_lines(&item(&one, format));
+        assert!(shown.contains("+a\\u{1b}[2J\\u{202e}b\\u{61c}\\u{d}\n"), "{shown}");
+    }
+}
