@@ -31,12 +31,21 @@ struct LoggedDecision {
     at: Timestamp,
 }
 
+/// What the line of a request said.
+#[derive(Debug, Clone)]
+struct LoggedRequest {
+    subject: String,
+    asked_at: Timestamp,
+    /// Whether it named the decision.
+    is_decided: bool,
+}
+
 /// Makes lines of events, which it receives in order.
 pub(super) struct LogLines<'a> {
     /// Reads an approval whose events are not among those received.
     read: &'a dyn Fn(&ApprovalId) -> Option<Approval>,
-    /// Requests that have a line, with their subject and time.
-    requests: HashMap<ApprovalId, (String, Timestamp)>,
+    /// Requests that have a line.
+    requests: HashMap<ApprovalId, LoggedRequest>,
     /// Decisions that are known before their event is received.
     ahead: HashMap<ApprovalId, LoggedDecision>,
     /// Approvals whose events are received, and those that could do harm that cannot be undone.
@@ -162,14 +171,16 @@ impl<'a> LogLines<'a> {
         let subject = subject(asked, event.text.as_deref());
         let decision = self.ahead.get(id).map(|decision| told(&decision.resolved, decision.at, event.created_at));
         let decision = decision.or_else(|| {
-            let approval = (self.read)(id)?;
+            let approval = (self.read)(id).filter(|approval| approval.state != ApprovalState::Pending)?;
             let words = decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref());
             Some((words, details(approval.by, approval.closed_at, event.created_at, approval.message.as_deref())))
         });
+        let is_decided = decision.is_some();
         let (words, details) =
             decision.unwrap_or_else(|| (decided(ApprovalState::Pending, None, None, None), String::new()));
         let risky = if self.risky.contains(id) { " · risky" } else { "" };
-        self.requests.insert(id.clone(), (subject.clone(), event.created_at));
+        let request = LoggedRequest { subject: subject.clone(), asked_at: event.created_at, is_decided };
+        self.requests.insert(id.clone(), request);
         format!("{words}: {subject}{risky}{details}")
     }
 
@@ -179,9 +190,8 @@ impl<'a> LogLines<'a> {
         let id = &resolved.approval_id;
         self.approvals.insert(id.clone());
         let (subject, asked_at) = match self.requests.get(id) {
-            // The line of the request names the decision.
-            Some(_) if self.ahead.contains_key(id) => return None,
-            Some(known) => known.clone(),
+            Some(request) if request.is_decided => return None,
+            Some(request) => (request.subject.clone(), request.asked_at),
             None => {
                 let approval = (self.read)(id);
                 let subject = approval.as_ref().and_then(|approval| {
@@ -338,13 +348,47 @@ mod tests {
         assert_eq!(told, ["waiting for you: git push --force", "allowed by you: git push --force · after 15 s"]);
     }
 
+    fn stored(request: &Event) -> Approval {
+        let Payload::ApprovalRequested(asked) = &request.payload else { panic!() };
+        let of = (SessionId::from_bits(1), Provider::Claude);
+        Approval::of(asked, of, None, (Source::Hook, Confidence::High), request.created_at)
+    }
+
+    #[test]
+    fn a_followed_approval_that_is_decided_when_it_is_read_is_told_once() {
+        let mut approval = stored(&asked(0));
+        let told = |approval: &Approval| {
+            let read = |_: &ApprovalId| Some(approval.clone());
+            let mut followed = LogLines::new(&read);
+            let events = [asked(0), allowed(3), outcome(5)];
+            events.iter().filter_map(|event| Some(followed.line(event)?.text)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(&approval),
+            ["waiting for you: git push --force", "allowed by you: git push --force · after 3.0 s"]
+        );
+        approval.state = ApprovalState::Allowed;
+        approval.by = Some(DecidedBy::Person);
+        approval.closed_at = Some(Timestamp::from_millisecond(3_000));
+        assert_eq!(told(&approval), ["allowed by you: git push --force · after 3.0 s"]);
+    }
+
+    #[test]
+    fn a_decision_that_follows_in_a_later_page_is_told() {
+        let mut lines = LogLines::new(&unread);
+        for (event, told) in [
+            (asked(0), "waiting for you: git push --force"),
+            (allowed(3), "allowed by you: git push --force · after 3.0 s"),
+        ] {
+            lines.look_ahead([&event]);
+            assert_eq!(lines.line(&event).unwrap().text, told);
+        }
+    }
+
     #[test]
     fn a_decision_without_its_request_names_the_command() {
         assert_eq!(lines(&[allowed(3)]), [format!("approval allowed by you: {UNKNOWN_REQUEST} · after 0.0 s")]);
-        let Payload::ApprovalRequested(request) = asked(0).payload else { panic!() };
-        let of = (SessionId::from_bits(1), Provider::Claude);
-        let stored = Approval::of(&request, of, None, (Source::Hook, Confidence::High), Timestamp::from_millisecond(0));
-        let read = |_: &ApprovalId| Some(stored.clone());
+        let read = |_: &ApprovalId| Some(stored(&asked(0)));
         let mut lines = LogLines::new(&read);
         assert_eq!(lines.line(&allowed(3)).unwrap().text, "allowed by you: git push --force · after 3.0 s");
     }
