@@ -20,7 +20,7 @@ pub const NO_SANDBOX: &str = "it needs a sandbox, which capture does not have ye
 const RETRIES_MAX: u32 = 20;
 
 /// The settings of our own agent.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
     /// The model, as PROVIDER/MODEL.
@@ -33,7 +33,7 @@ pub struct AgentSettings {
     pub mode: AgentMode,
     /// What a session may spend.
     pub budget: BudgetSettings,
-    /// Names of files with instructions that are read where a directory has no AGENTS.md, such as `CLAUDE.md`.
+    /// Names of files with instructions that are read in a directory without AGENTS.md; by default `CLAUDE.md`.
     pub instructions: Vec<String>,
     /// Names of further variables that commands get.
     pub pass: Vec<String>,
@@ -41,6 +41,22 @@ pub struct AgentSettings {
     pub allow_hosts: Vec<String>,
     /// Providers by their names.
     pub providers: BTreeMap<String, ProviderSettings>,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            model: None,
+            thinking: None,
+            retries: None,
+            mode: AgentMode::default(),
+            budget: BudgetSettings::default(),
+            instructions: vec!["CLAUDE.md".to_owned()],
+            pass: Vec::new(),
+            allow_hosts: Vec::new(),
+            providers: BTreeMap::new(),
+        }
+    }
 }
 
 /// A model of a provider: `anthropic/claude-sonnet-5`.

@@ -33,6 +33,18 @@ fn everything_can_be_written() {
 }
 
 #[test]
+fn claude_md_is_read_unless_the_settings_name_other_files_or_none() {
+    for (text, names) in [
+        ("", &["CLAUDE.md"][..]),
+        ("mode = \"plan\"", &["CLAUDE.md"]),
+        ("instructions = []", &[]),
+        ("instructions = [\"RULES.md\"]", &["RULES.md"]),
+    ] {
+        assert_eq!(parse(text).unwrap().instructions, names, "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_named() {
     for (text, told) in [
         ("mdoel = \"a/b\"", "unknown field `mdoel`"),

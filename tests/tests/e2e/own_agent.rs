@@ -551,9 +551,12 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
     fs::create_dir_all(project.join("inner")).unwrap();
     let secret = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     fs::write(project.join("AGENTS.md"), "Use tabs.").unwrap();
+    fs::write(project.join("CLAUDE.md"), "Use spaces.").unwrap();
+    fs::create_dir_all(project.join("inner/deep")).unwrap();
+    fs::write(project.join("inner/deep/CLAUDE.md"), "Answer in French.").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", project.join("inner/AGENTS.md")).unwrap();
     let mut command = house.command(&["run", "Read the notes"]);
-    let run = Run::of(command.current_dir(project.join("inner")).output().unwrap());
+    let run = Run::of(command.current_dir(project.join("inner/deep")).output().unwrap());
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.err.contains("inner/AGENTS.md is not read"), "{}", run.err);
     let text = fs::read_to_string(house.file()).unwrap();
