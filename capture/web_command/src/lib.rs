@@ -182,7 +182,7 @@ fn pair(arguments: &PairArguments, client: &Client, json: Option<PrintJson<'_>>)
     ));
     if arguments.url.is_none() {
         printing::print_error_line(
-            "capture: this address is reached from this machine only; `--url` names another, see docs/web.md",
+            "capture: this address is reached from this machine only; `capture web --help` says how another device reaches it",
         );
     }
     Ok(())
