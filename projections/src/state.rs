@@ -393,7 +393,9 @@ impl SessionState {
         self.is_gone() || self.parting.is_some()
     }
 
-    fn is_gone(&self) -> bool {
+    /// Whether the process is known to have ended; a session may count as exited without that.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
         matches!(self.process, Process::Gone { .. })
     }
 

@@ -493,6 +493,10 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                 candidate(state, reason, Confidence::Medium, Basis::Ended)
             }
         }
+        // A program's agent ends with its turn; capture may not have seen its process.
+        Phase::Ended { .. } if idle && case.conversation.headless && matches!(case.process, Process::Unseen) => {
+            Candidate { state: State::Exited, reason: Some(Reason::Clean), ..rest(Basis::EndedLongAgo) }
+        }
         Phase::Ended { .. } if idle && !is_stopped(case) => rest(Basis::EndedLongAgo),
         Phase::Ended { certain, .. } => {
             candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Basis::Ended)

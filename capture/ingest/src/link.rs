@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use events::{Confidence, State, Timestamp};
+use events::{Confidence, Timestamp};
 use processes::AgentProcess;
 use projections::SessionState;
 
@@ -72,7 +72,7 @@ pub(super) fn link<'s, 'a>(
             .map(|(slot, _)| *slot)
             .collect();
         let opened: Vec<usize> = own()
-            .filter(|(_, s)| s.process().is_none() && s.session.status.state != State::Exited && has_open(s, process))
+            .filter(|(_, s)| s.process().is_none() && !s.is_gone() && has_open(s, process))
             .map(|(slot, _)| *slot)
             .collect();
         for slot in &opened {
@@ -87,11 +87,7 @@ pub(super) fn link<'s, 'a>(
             continue;
         }
         let here = own()
-            .filter(|(_, s)| {
-                s.process().is_none()
-                    && s.session.status.state != State::Exited
-                    && is_recent(s.session.last_event_at, process, now)
-            })
+            .filter(|(_, s)| s.process().is_none() && !s.is_gone() && is_recent(s.session.last_event_at, process, now))
             .filter(|(_, s)| runs_in(s, process))
             .max_by_key(|(_, s)| s.session.last_event_at);
         if let Some((slot, _)) = here {

@@ -187,17 +187,23 @@ impl LiveView {
         self.0.rows.any_active(|entry| entry.run_id == Some(run) && entry.state == State::WaitingApproval)
     }
 
-    /// The last sessions of an agent in this directory that have not ended, newest first, each with its last event's time.
+    /// The last sessions of an agent in this directory, newest first, each with its last event's time: those that have not
+    /// exited, then those that have, since one whose process was not seen may go on.
     #[must_use]
     pub fn newest_in(&self, provider: Provider, cwd: &str) -> Vec<(SessionId, Timestamp)> {
-        let filter = SessionFilter {
-            states: State::ALL.iter().copied().filter(|state| *state != State::Exited).collect(),
-            providers: vec![provider],
-            cwd: Some(cwd.to_owned()),
-            limit: NEWEST,
-            ..SessionFilter::default()
+        let (exited, others) = State::ALL.iter().partition(|state| **state == State::Exited);
+        let newest = |states: Vec<State>| {
+            let filter = SessionFilter {
+                states,
+                providers: vec![provider],
+                cwd: Some(cwd.to_owned()),
+                limit: NEWEST,
+                ..SessionFilter::default()
+            };
+            self.0.rows.list(&filter).0
         };
-        self.0.rows.list(&filter).0.iter().map(|entry| (entry.id, entry.last_event_at)).collect()
+        let (others, exited) = (newest(others), newest(exited));
+        others.iter().chain(&exited).map(|entry| (entry.id, entry.last_event_at)).collect()
     }
 
     /// The sub-agents that a session started itself.

@@ -450,6 +450,19 @@ fn a_session_that_a_program_runs_waits_for_nobody() {
 }
 
 #[test]
+fn a_session_that_a_program_ran_has_exited_once_it_is_silent_without_a_process() {
+    let started = |headless| said(SessionStarted { headless: Some(headless), ..SessionStarted::default() });
+    let steps = |headless| [on(0.0, started(headless)), on(1.0, prompt("judge it")), on(2.0, answer("yes"))];
+    let later = [until(602.0)];
+    stands(&[&steps(true)[..], &later].concat(), "exited clean");
+    stands(&[&steps(false)[..], &later].concat(), "idle quiet");
+    // While its process lives it may get another prompt, and what is told later opens it again.
+    let alive = on(2.1, signal(Source::Process, Confidence::High, Claim::ProcessAlive { pid: 7, start_ticks: 1 }));
+    stands(&[&steps(true)[..], &[alive], &later].concat(), "idle quiet");
+    stands(&[&steps(true)[..], &later, &[on(700.0, prompt("go"))]].concat(), "running thinking");
+}
+
+#[test]
 fn a_rewind_marks_the_turns_that_it_takes_back() {
     let turns = || {
         ["one", "two", "three"].into_iter().enumerate().flat_map(|(n, text)| {
