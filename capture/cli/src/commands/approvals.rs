@@ -3,7 +3,10 @@
 mod answer;
 mod pick;
 
-use std::io::{IsTerminal, Write};
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal, Write},
+};
 
 use anstyle::Style;
 use api::{
@@ -140,6 +143,14 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
     }
     let now = clock::now();
     let mut text = String::new();
+    let is_unanswerable =
+        |shown: &ApprovalView| shown.approval.state == ApprovalState::Pending && shown.answer.is_none();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for shown in page.approvals.iter().filter(|shown| is_unanswerable(shown)) {
+        *reasons.entry(unanswerable(shown)).or_default() += 1;
+    }
+    // A reason that several requests share is written once, below them.
+    reasons.retain(|_, requests| *requests > 1);
     for shown in &page.approvals {
         let approval = &shown.approval;
         let pending = approval.state == ApprovalState::Pending;
@@ -154,8 +165,16 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         lines.extend(shown.risk.as_deref().filter(|_| pending).map(|risk| format!("    risk: {}", safe(risk))));
         let why = shown.cannot_allow.as_deref().filter(|_| pending);
         lines.extend(why.map(|why| format!("    {}", safe(why))));
-        lines.extend((pending && shown.answer.is_none()).then(|| format!("    {}", unanswerable(shown))));
+        if is_unanswerable(shown) {
+            let why = unanswerable(shown);
+            let is_shared = reasons.contains_key(&why);
+            lines.push(format!("    {}", if is_shared { "answer it in the agent itself" } else { &why }));
+        }
         text.extend(lines.iter().flat_map(|line| [wrapped(line, terminal::width(), 4), "\n".to_owned()]));
+    }
+    for (why, requests) in &reasons {
+        let why = why.replacen("this request", &format!("{requests} of these requests"), 1);
+        text += &format!("\n{}\n", wrapped(&why, terminal::width(), 0));
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
         let next = "capture approve ID · capture deny ID · capture approvals ID shows a request in full";
@@ -378,4 +397,37 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
         }
     }
     Ok(rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use events::{ApprovalRequested, Confidence, EventId, SessionId, Source};
+
+    use super::*;
+
+    fn pending(n: u128, why: &str) -> ApprovalView {
+        let asked = ApprovalRequested {
+            approval_id: EventId::from_bits(n).into(),
+            command: Some(format!("make {n}")),
+            ..ApprovalRequested::default()
+        };
+        let of = (SessionId::from_bits(1), Provider::Claude);
+        let approval = Approval::of(&asked, of, None, (Source::Transcript, Confidence::High), Timestamp::MIN);
+        let mut view = serde_json::to_value(approval).unwrap();
+        view["unanswerable"] = why.into();
+        serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn a_reason_that_requests_share_is_written_once() {
+        let page = |approvals| ApprovalPage { as_of: 0, approvals, next_cursor: None };
+        let one = rows(&page(vec![pending(1, "no hook waits")]), false);
+        assert!(one.contains("    capture cannot answer this request: no hook waits\n"), "{one}");
+        let approvals = vec![pending(1, "no hook waits"), pending(2, "no hook waits"), pending(3, "it is gone")];
+        let several = rows(&page(approvals), false);
+        assert_eq!(several.matches("no hook waits").count(), 1, "{several}");
+        assert_eq!(several.matches("    answer it in the agent itself\n").count(), 2, "{several}");
+        assert!(several.ends_with("\ncapture cannot answer 2 of these requests: no hook waits\n"), "{several}");
+        assert!(several.contains("    capture cannot answer this request: it is gone\n"), "{several}");
+    }
 }
