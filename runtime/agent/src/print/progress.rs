@@ -10,8 +10,10 @@ use crate::handle::SessionUpdate;
 
 /// Arguments that say what a call is about, the first that there is.
 const ABOUT: [&str; 5] = ["path", "command", "pattern", "url", "action"];
-/// Most letters of such an argument, or of an error.
+/// Most letters of such an argument, or of the error of a call that ran.
 const LETTERS: usize = 72;
+/// Most letters of the reason why a call was not run.
+const REASON_LETTERS: usize = 240;
 
 /// Prints it to a stream.
 pub(super) struct PrintProgress<'a> {
@@ -25,6 +27,8 @@ pub(super) struct PrintProgress<'a> {
     said: Vec<String>,
     /// The calls of the last answer.
     calls: Vec<Object>,
+    /// Those of them that have a line, by their places.
+    started: Vec<usize>,
     is_new: bool,
     /// Why the last request failed.
     error: Option<String>,
@@ -41,6 +45,7 @@ impl<'a> PrintProgress<'a> {
             disk_trouble: None,
             said: Vec::new(),
             calls: Vec::new(),
+            started: Vec::new(),
             is_new: true,
             error: None,
             held: None,
@@ -84,9 +89,11 @@ impl<'a> PrintProgress<'a> {
             self.is_new = true;
         }
         if let RuntimeFrame::CallStarted { call, .. } = frame
-            && let Some(call) = usize::try_from(call.index).ok().and_then(|at| self.calls.get(at))
+            && let Ok(at) = usize::try_from(call.index)
+            && let Some(call) = self.calls.get(at)
         {
             let line = format!("· {}", about(call));
+            self.started.push(at);
             self.line(&line)?;
         }
         Ok(())
@@ -166,6 +173,7 @@ impl<'a> PrintProgress<'a> {
         if std::mem::take(&mut self.is_new) {
             self.said.clear();
             self.calls.clear();
+            self.started.clear();
         }
         match block.text("type") {
             Some("text") => self.said.push(block.text("text").unwrap_or_default().trim().to_owned()),
@@ -188,9 +196,16 @@ impl<'a> PrintProgress<'a> {
         };
         let text = result.get("content").map(|content| text_of(content, " ")).unwrap_or_default();
         let tool = result.text("toolName").unwrap_or_default();
-        // A command says at the end why it failed.
-        let why = if tool == "bash" { last_line(&text) } else { first_line(&text) };
-        self.line(&format!("  {tool}: {why}"))?;
+        let id = result.text("toolCallId");
+        let call = self.calls.iter().position(|call| id.is_some() && call.text("id") == id);
+        // Nothing else names a call that was not run, nor says why.
+        let line = match call.filter(|at| !self.started.contains(at)) {
+            Some(at) => format!("  {}: {}", about(&self.calls[at]), beginning(&text, REASON_LETTERS)),
+            // A command says at the end why it failed.
+            None if tool == "bash" => format!("  {tool}: {}", last_line(&text)),
+            None => format!("  {tool}: {}", first_line(&text)),
+        };
+        self.line(&line)?;
         let details = result.get("details").and_then(Json::as_object);
         let notes = details.and_then(|details| details.get("notes")).and_then(Json::as_array).unwrap_or_default();
         notes.iter().filter_map(Json::as_str).try_for_each(|note| self.line(&format!("  {note}")))
@@ -202,7 +217,9 @@ fn about(call: &Object) -> String {
     let name = call.text("name").unwrap_or_default();
     let arguments = call.get("arguments").and_then(Json::as_object);
     let about = arguments.and_then(|arguments| ABOUT.iter().find_map(|key| arguments.text(key)).map(first_line));
+    let stays = arguments.is_some_and(|arguments| arguments.get("background") == Some(&Json::Bool(true)));
     match about.or_else(|| arguments.and_then(todo_progress)) {
+        Some(about) if stays => format!("{name} {about} (in the background)"),
         Some(about) => format!("{name} {about}"),
         None => name.to_owned(),
     }
@@ -222,8 +239,13 @@ fn todo_progress(arguments: &Object) -> Option<String> {
 
 /// The beginning of the first line.
 fn first_line(text: &str) -> String {
+    beginning(text, LETTERS)
+}
+
+/// At most this many letters of the first line.
+fn beginning(text: &str, letters: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(LETTERS) {
+    match line.char_indices().nth(letters) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None if line.len() < text.trim_end().len() => format!("{line} …"),
         None => line.to_owned(),
@@ -277,6 +299,37 @@ mod tests {
         tell(block(r#"{"type":"text","text":"The answer."}"#));
         let told = "I look.\n· read a.rs\n· bash one …\n  bash: no such file\n  it misses X\n";
         assert_eq!(String::from_utf8(out).unwrap(), told);
+    }
+
+    #[test]
+    fn a_call_that_was_not_run_is_named_with_the_whole_reason() {
+        let mut out = Vec::new();
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
+        let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
+        let why = format!("Permission denied: {}", "because ".repeat(12));
+        for (id, command) in [("1", "git log"), ("2", "ls")] {
+            let call =
+                format!(r#"{{"type":"toolCall","id":"{id}","name":"bash","arguments":{{"command":"{command}"}}}}"#);
+            progress.print(&block(&call)).unwrap();
+        }
+        let call = CallId { request: RequestNumber(1), index: 1 };
+        let started = RuntimeFrame::CallStarted { call, tool: "bash".to_owned() };
+        progress.print(&SessionUpdate::Frame(Arc::new(started))).unwrap();
+        for (id, text) in [("1", why.as_str()), ("2", "gone")] {
+            let failed = format!(
+                r#"{{"type":"message","id":"e{id}","parentId":null,"message":{{"role":"toolResult","toolCallId":"{id}",
+                "toolName":"bash","content":[{{"type":"text","text":"{text}"}}],"isError":true}}}}"#
+            );
+            progress.print(&SessionUpdate::Entry(Arc::new(Entry::read(object(&failed))))).unwrap();
+        }
+        assert_eq!(String::from_utf8(out).unwrap(), format!("· bash ls\n  bash git log: {why}\n  bash: gone\n"));
+    }
+
+    #[test]
+    fn a_command_that_stays_says_so() {
+        let call = |more: &str| object(&format!(r#"{{"name":"bash","arguments":{{"command":"npm start"{more}}}}}"#));
+        assert_eq!(about(&call(r#","background":true"#)), "bash npm start (in the background)");
+        assert_eq!(about(&call(r#","background":false"#)), "bash npm start");
     }
 
     #[test]
