@@ -3,7 +3,10 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{
+        Agent, Commands, Drive, Home, McpSettings, PrintedVersion, Protocol, TranscriptPath, Transcripts,
+        VersionSources,
+    },
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, new_in, v},
     telemetry::{Name, Telemetry},
 };
@@ -31,6 +34,11 @@ pub static CLAUDE: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[">=2.1.328, <2.2.0"],
+    mcp_settings: Some(McpSettings {
+        files: &["../.claude.json", ".claude.json"],
+        servers: "mcpServers",
+        remove: "claude mcp remove",
+    }),
     drive: Some(Drive {
         protocol: Protocol::StreamJson,
         command: &[

@@ -3,7 +3,10 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{
+        Agent, Commands, Drive, Home, McpSettings, PrintedVersion, Protocol, TranscriptPath, Transcripts,
+        VersionSources,
+    },
     hooks::{HookAnswers, HookConfig, HookEvent, HookPayload, HookVersions, Hooks, TimeoutUnit, new_in, v},
     telemetry::{Name, Telemetry, TelemetryFile},
 };
@@ -33,6 +36,7 @@ pub static CODEX: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[">=0.169.0, <1.0.0"],
+    mcp_settings: Some(McpSettings { files: &["config.toml"], servers: "mcp_servers", remove: "codex mcp remove" }),
     drive: Some(Drive {
         protocol: Protocol::AppServer,
         command: &["codex", "app-server"],

@@ -23,6 +23,7 @@ pub static CRUSH: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x03",
     tested_dialogs: &[],
+    mcp_settings: None,
     drive: None,
     hooks: None,
     gen_ai_provider: None,

@@ -44,6 +44,8 @@ pub struct Agent {
     /// the next version that may change dialogs as a whole. Within a range, `terminal` answers only dialogs whose whole
     /// layout it knows. None where no dialog is answered by keys.
     pub tested_dialogs: &'static [&'static str],
+    /// Where it keeps the MCP servers of the user; `None` where that is not known here.
+    pub mcp_settings: Option<McpSettings>,
     /// How it is driven over a protocol; `None` where it speaks none that is known here.
     pub drive: Option<Drive>,
     /// Its hooks; `None` for an agent without.
@@ -72,6 +74,17 @@ pub struct Home {
     pub below_variable: &'static str,
     /// The directories below the user's home, when the variable is not set.
     pub usual: &'static [&'static str],
+}
+
+/// Where an agent keeps the MCP servers of the user.
+#[derive(Debug)]
+pub struct McpSettings {
+    /// The files, relative to its home, as JSON or TOML by their names.
+    pub files: &'static [&'static str],
+    /// The key of the table with an entry for each server.
+    pub servers: &'static str,
+    /// The command that removes one, before its name.
+    pub remove: &'static str,
 }
 
 /// Where an agent keeps its conversations.

@@ -3,7 +3,10 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{
+        Agent, Commands, Drive, Home, McpSettings, PrintedVersion, Protocol, TranscriptPath, Transcripts,
+        VersionSources,
+    },
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, new_in, v},
     telemetry::{Name, Telemetry, TelemetryFile},
 };
@@ -33,6 +36,7 @@ pub static GEMINI: Agent = Agent {
     ),
     interrupt_key: b"\x1b",
     tested_dialogs: &[">=0.38.2, <1.0.0"],
+    mcp_settings: Some(McpSettings { files: &["settings.json"], servers: "mcpServers", remove: "gemini mcp remove" }),
     drive: Some(Drive {
         protocol: Protocol::Acp,
         command: &["gemini", "--acp"],

@@ -49,6 +49,7 @@ pub static OPENCODE: Agent = Agent {
     interrupt_key: b"\x1b\x1b",
     // Its dialog does not name the key that refuses, so a version with others would look the same.
     tested_dialogs: &[">=1.18.33, <1.19.0"],
+    mcp_settings: None,
     // Of edits, only `write` was seen.
     drive: Some(Drive {
         protocol: Protocol::Acp,

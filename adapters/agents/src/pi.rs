@@ -25,6 +25,7 @@ pub static PI: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[],
+    mcp_settings: None,
     drive: None,
     hooks: None,
     gen_ai_provider: None,

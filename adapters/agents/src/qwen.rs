@@ -32,6 +32,7 @@ pub static QWEN: Agent = Agent {
     resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[],
+    mcp_settings: None,
     // It has `--acp`, which was not tried.
     drive: None,
     hooks: Some(Hooks {

@@ -284,8 +284,21 @@ fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_to
     assert_eq!(run(&machine, &["ps"]).0, Some(0));
     let (code, _, err) = run(&machine, &["uninstall"]);
     assert_eq!((code, err.contains("pass --yes")), (Some(5), true), "{err}");
+    let servers = r#"{"mcpServers":{"watcher":{"command":"/usr/bin/capture","args":["mcp"]},"other":{"command":"capture","args":["x"]}}}"#;
+    std::fs::write(machine.home().join(".claude.json"), servers).unwrap();
+    std::fs::create_dir_all(machine.home().join(".codex")).unwrap();
+    let servers = "[mcp_servers.capture]\ncommand = \"capture\"\nargs = [\"mcp\"]\n";
+    std::fs::write(machine.home().join(".codex/config.toml"), servers).unwrap();
     let (code, out, err) = run(&machine, &["uninstall", "--yes"]);
     assert_eq!(code, Some(0), "{out}{err}");
+    for (name, file, remove) in [
+        ("watcher", ".claude.json", "claude mcp remove watcher"),
+        ("capture", ".codex/config.toml", "codex mcp remove capture"),
+    ] {
+        let line = out.lines().find(|line| line.contains(&format!("`{remove}` removes it"))).expect(&out);
+        assert!(line.starts_with(&format!("kept the MCP server {name} in ")) && line.contains(file), "{line}");
+    }
+    assert!(!out.contains("other"), "{out}");
     assert!(!std::fs::read_to_string(&settings).unwrap_or_default().contains("capture"));
     assert!(out.contains("stopped the server") && out.contains("kept the recorded data"), "{out}");
     assert!(machine.data().join("capture.db").exists());

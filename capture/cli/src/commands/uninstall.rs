@@ -1,15 +1,18 @@
 //! `capture uninstall`: removes what capture has put on this machine, but for the program.
 
-use std::{fs, io::IsTerminal};
+use std::{fs, io::IsTerminal, path::Path};
 
+use agents::Agent;
 use anyhow::Context as _;
+use events::Provider;
+use serde_json::Value;
 
 use ::terminal::host::runs;
 
 use super::{Context, Failed, active_run::name_of, hooks, is_agreed, print_line, refuse_agents, service};
 use crate::terminal::safe;
 use client;
-use daemon::paths;
+use daemon::{paths, roots};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -61,11 +64,62 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let (noun, them) = if alive.len() == 1 { ("run goes", "it") } else { ("runs go", "them") };
         print_line(&format!("{} {noun} on: {}; `capture stop NAME` ends {them}", alive.len(), alive.join(", ")))?;
     }
-    print_line(
-        "kept entries of `capture mcp` in agents' settings: an agent's `mcp remove capture` command removes one",
-    )?;
+    let entries = mcp_entries(&roots::homes(&context.config, &context.data)?);
+    for entry in &entries {
+        print_line(&safe(entry))?;
+    }
+    if entries.is_empty() {
+        print_line("found no entry of `capture mcp` in agents' settings")?;
+    }
     let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     print_line(&format!("the program is {}", safe(&program.display().to_string())))
+}
+
+/// The entries of `capture mcp` in the settings of agents, each with the command that removes it. A file that cannot be
+/// read or parsed has none.
+fn mcp_entries(homes: &agents::Homes) -> Vec<String> {
+    let mut entries = Vec::new();
+    for provider in Provider::ALL {
+        let Some(settings) = Agent::of(*provider).and_then(|agent| agent.mcp_settings.as_ref()) else { continue };
+        let Some(home) = homes.of(*provider).first() else { continue };
+        for file in settings.files {
+            let path = home.join(file);
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let names = match path.extension() {
+                Some(extension) if extension == "toml" => names_in_toml(&text, settings.servers),
+                Some(_) | None => names_in_json(&text, settings.servers),
+            };
+            for name in names.unwrap_or_default() {
+                let path = path.display();
+                let remove = settings.remove;
+                entries.push(format!("kept the MCP server {name} in {path}; `{remove} {name}` removes it"));
+            }
+        }
+    }
+    entries
+}
+
+fn names_in_json(text: &str, servers: &str) -> Option<Vec<String>> {
+    let settings: Value = serde_json::from_str(text).ok()?;
+    let is_ours = |server: &Value| is_capture(server.get("command")?.as_str()?, server.pointer("/args/0")?.as_str()?);
+    let servers = settings.get(servers)?.as_object()?;
+    let ours = servers.iter().filter(|(_, server)| is_ours(server) == Some(true));
+    Some(ours.map(|(name, _)| name.clone()).collect())
+}
+
+fn names_in_toml(text: &str, servers: &str) -> Option<Vec<String>> {
+    let settings: toml_edit::DocumentMut = text.parse().ok()?;
+    let is_ours = |server: &toml_edit::Item| {
+        is_capture(server.get("command")?.as_str()?, server.get("args")?.as_array()?.get(0)?.as_str()?)
+    };
+    let servers = settings.get(servers)?.as_table_like()?;
+    let ours = servers.iter().filter(|(_, server)| is_ours(server) == Some(true));
+    Some(ours.map(|(name, _)| name.to_owned()).collect())
+}
+
+/// Whether a command line is that of `capture mcp`; `None` if the command names no program.
+fn is_capture(command: &str, first: &str) -> Option<bool> {
+    Some(Path::new(command).file_name()? == "capture" && first == "mcp")
 }
 
 /// Deletes the data directory, if it is one of capture's: a path typed by mistake must not cost a home.
