@@ -224,12 +224,157 @@ test("keys select requests one after another, and decide them", async () => {
   assert.equal((await focused(page)).card, risky);
   const card = cardOf(page, { id: risky });
   await ready(allow(card));
-  await page.keyboard.press("a");
-  assert.equal((await world.api(`/api/v1/approvals/${risky}`)).state, "pending", "a risky one is held");
+  await page.keyboard.down("a");
+  await holding(card).waitFor();
+  await page.keyboard.up("a");
+  await stays(page, risky, "a risky one is held");
   await page.keyboard.down("a");
   await card.getByText(/^Allowed/).waitFor();
   await page.keyboard.up("a");
   assert.deepEqual(decision(await other), { behavior: "allow" });
+});
+
+const holding = (card) => card.locator("button.holding");
+
+/** Waits for longer than a decision is held, and makes sure that none was taken. */
+async function stays(page, id, why) {
+  const from = await page.evaluate(() => performance.now());
+  assert.equal(await holding(cardOf(page, { id })).count(), 0, why);
+  await page.waitForFunction((from) => performance.now() - from > 1_100, from);
+  assert.equal((await world.api(`/api/v1/approvals/${id}`)).state, "pending", why);
+}
+
+test("whatever ends a hold leaves the request open", async () => {
+  const { page } = visitor;
+  const told = agent.ask("Bash", { command: "rm -rf ./held" });
+  const { id } = await agent.pending();
+  const card = cardOf(page, { id });
+  const ends = {
+    "another key": () => page.keyboard.down("Shift"),
+    "the key under another name": () => page.evaluate(() => document.activeElement.dispatchEvent(new KeyboardEvent("keyup", { key: "A", bubbles: true }))),
+    "another window": () => page.evaluate(() => dispatchEvent(new Event("blur"))),
+    "another tab": () => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))),
+    "another place of the page": () => page.evaluate(() => document.querySelector("h1").focus()),
+  };
+  for (const [why, end] of Object.entries(ends)) {
+    await ready(allow(card));
+    await card.focus();
+    await page.keyboard.down("a");
+    await holding(card).waitFor();
+    await end();
+    await stays(page, id, why);
+    await page.keyboard.up("a");
+    await page.keyboard.up("Shift");
+  }
+  await ready(deny(card));
+  await deny(card).click();
+  await told;
+});
+
+test("a hold does not end as a press when the button no longer has to be held", async () => {
+  const { page } = visitor;
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 480 });
+  const told = agent.ask("Bash", { command: `cargo test\n${"echo one two three four five six\n".repeat(10)}touch end` });
+  const { id } = await agent.pending();
+  const card = cardOf(page, { id });
+  await ready(allow(card));
+  await allow(card).hover();
+  await page.mouse.down();
+  await holding(card).waitFor();
+  await page.setViewportSize({ width: 390, height: 1_600 });
+  await card.getByRole("button", { name: "Allow once", exact: true }).waitFor();
+  await allow(card).hover();
+  await page.mouse.up();
+  await stays(page, id, "neither held nor pressed");
+  await page.setViewportSize(size);
+  await ready(deny(card));
+  await deny(card).click();
+  await told;
+});
+
+test("a key that stays down decides one request", async () => {
+  const { page } = visitor;
+  const second = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000005${String(count).padStart(2, "0")}`, `p${count}`);
+  await second.begin("Do it too");
+  const told = agent.ask("Bash", { command: "touch one" });
+  const { id } = await agent.pending();
+  const other = second.ask("Bash", { command: "touch next" });
+  const { id: next } = await second.pending();
+  await ready(allow(cardOf(page, { id: next })));
+  await ready(allow(cardOf(page, { id })));
+  await cardOf(page, { id }).focus();
+  await page.keyboard.down("a");
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await ready(allow(cardOf(page, { id: next })));
+  for (const [key, on] of [["a", cardOf(page, { id: next })], ["Enter", allow(cardOf(page, { id: next }))]]) {
+    if (key === "Enter") {
+      await page.locator("h1").focus();
+      await page.keyboard.down(key);
+    }
+    await on.focus();
+    await page.keyboard.down(key);
+    await stays(page, next, key);
+    await page.keyboard.up(key);
+  }
+  await deny(cardOf(page, { id: next })).click();
+  await other;
+});
+
+test("a key decides nothing that is out of view", async () => {
+  const { page } = visitor;
+  const size = page.viewportSize();
+  const second = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000006${String(count).padStart(2, "0")}`, `p${count}`);
+  await second.begin("Do it too");
+  const told = agent.ask("Bash", { command: "touch above" });
+  const { id } = await agent.pending();
+  const other = second.ask("Bash", { command: "touch below" });
+  const { id: below } = await second.pending();
+  await page.setViewportSize({ width: 900, height: 420 });
+  const card = cardOf(page, { id });
+  await ready(allow(cardOf(page, { id: below })));
+  for (const key of ["a", "d"]) {
+    await card.focus();
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    await ready(allow(card));
+    await page.keyboard.press(key);
+    await eventually("its buttons are in view", () => allow(card).evaluate((button) => button.getBoundingClientRect().top >= 0 && button.getBoundingClientRect().bottom <= innerHeight));
+    await stays(page, id, key);
+  }
+  await ready(allow(card));
+  await page.keyboard.press("a");
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await page.setViewportSize(size);
+  await ready(deny(cardOf(page, { id: below })));
+  await deny(cardOf(page, { id: below })).click();
+  await other;
+});
+
+test("a request that comes late takes no focus from what is typed", async () => {
+  const { page } = visitor;
+  await agent.hook("Notification", { message: "Claude needs your permission to use Bash", notification_type: "permission_prompt" });
+  const { id: session } = await agent.known();
+  await page.goto(`${world.url}/`);
+  await page.locator(`[data-session="${session}"]`).getByText("Needs approval").waitFor();
+  await eventually("the jump leads to it", async () => {
+    await page.keyboard.press("]");
+    await page.waitForURL(/\/s\//);
+    return page.url().endsWith(session);
+  });
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("combobox", { name: /Search/ });
+  await field.fill("da");
+  const told = agent.ask("Bash", { command: "touch late" });
+  const approval = await agent.pending();
+  await cardOf(page, approval).waitFor();
+  await ready(allow(cardOf(page, approval)));
+  assert.equal((await focused(page)).card, null);
+  await page.keyboard.type("da");
+  assert.equal(await field.inputValue(), "dada");
+  await stays(page, approval.id, "it was typed");
+  await page.keyboard.press("Escape");
+  await deny(cardOf(page, approval)).click();
+  await told;
 });
 
 test("a jump to a session selects its request", async () => {
@@ -476,6 +621,20 @@ test("a refused decision is told, and can be tried again", async () => {
   assert.deepEqual(decision(await told), { behavior: "allow" });
 });
 
+test("a request that changed meanwhile is one's own decision still", async () => {
+  const told = agent.ask("Bash", { command: "touch changed" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await visitor.page.route("**/decision", (route) => route.fulfill({ status: 409, contentType: "application/json", body: '{"error":{"code":"conflict","message":"the request changed; read it again","details":{"state":"pending"}}}' }), { times: 1 });
+  await ready(allow(card));
+  await allow(card).click();
+  await card.getByRole("alert").filter({ hasText: /changed/ }).waitFor();
+  await ready(deny(card));
+  await deny(card).click();
+  assert.equal(decision(await told).behavior, "deny");
+  await card.getByText(/^Denied by a person/).waitFor();
+  assert.equal(await card.getByText("was not used").count(), 0);
+});
+
 test("a link opens the request it names, on a phone by touch", async () => {
   const told = agent.ask("Bash", { command: "touch phone" });
   const approval = await agent.pending();
@@ -506,6 +665,8 @@ test("a wide window lists beside the queue what waits, and leads to it", async (
   await last.waitFor();
   await page.getByRole("list", { name: "Requests of the queue" }).getByRole("button", { name: /make part-2/ }).click();
   await eventually("the card is shown and has the focus", () => last.evaluate((card) => document.activeElement === card && card.getBoundingClientRect().top >= 0 && card.getBoundingClientRect().top < innerHeight));
+  // What comes into view is read, and may grow.
+  for (const other of others) await ready(allow(cardOf(page, other)));
   // A dialog opens where the page is scrolled to.
   const before = await page.evaluate(() => scrollY);
   assert.ok(before > 0);
@@ -514,4 +675,30 @@ test("a wide window lists beside the queue what waits, and leads to it", async (
   assert.ok(box.y >= 0 && box.y + box.height <= 500, JSON.stringify(box));
   assert.equal(await page.evaluate(() => scrollY), before);
   await wide.close();
+});
+
+test("only requests in view are asked for again", async () => {
+  const size = visitor.page.viewportSize();
+  const above = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000007${String(count).padStart(2, "0")}`, `p${count}`);
+  await above.begin("Above");
+  const told = above.ask("Bash", { command: `make above\n${"echo line\n".repeat(30)}` });
+  const first = await above.pending();
+  await agent.hook("Notification", { message: "Claude needs your permission to use Bash", notification_type: "permission_prompt" });
+  const { id } = await agent.pending((approval) => approval.unanswerable != null);
+  const page = await visitor.open("/");
+  await page.setViewportSize({ width: 900, height: 300 });
+  let asked = 0;
+  page.on("request", (request) => (asked += request.url().endsWith(`/approvals/${id}`) ? 1 : 0));
+  await page.getByRole("link", { name: /Approvals/ }).first().click();
+  await ready(deny(cardOf(page, first)));
+  await page.waitForFunction((from) => performance.now() - from > 2_500, await page.evaluate(() => performance.now()));
+  assert.equal(asked, 0, "nothing is read that nobody sees");
+  await cardOf(page, { id }).scrollIntoViewIfNeeded();
+  await cardOf(page, { id }).getByText(/no hook waits/).waitFor();
+  await eventually("it is asked whether it can be answered now", () => asked >= 2);
+  await page.close();
+  await visitor.page.setViewportSize(size);
+  await ready(deny(cardOf(visitor.page, first)));
+  await deny(cardOf(visitor.page, first)).click();
+  await told;
 });

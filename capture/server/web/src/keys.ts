@@ -1,6 +1,6 @@
 // Keys that work on every page. Views add their own; a key never decides anything outside a focused card.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { needing, type Row } from "./live/store";
 import { NEEDS } from "./live/need";
 import { open, opened } from "./parts/dialogs";
@@ -75,6 +75,21 @@ export function inOrder(rows: Row[]): Row[] {
 const cards = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("main [data-approval]")];
 const isOpen = (card: HTMLElement): boolean => !card.classList.contains("card-done");
 
+/** The request that got the focus without a key or a press of the person, and when, ms: its decisions rest for a moment. */
+export const handed = signal<{ id: string; at: number } | null>(null);
+
+/** Gives the focus to a request by itself; not while something is typed or a dialog is open. */
+export function give(card: HTMLElement | null | undefined): void {
+  if (card == null || isTyping(document.activeElement) || opened.peek() !== null) return;
+  handed.value = { id: card.dataset["approval"] ?? "", at: performance.now() };
+  select(card);
+}
+
+function select(card: HTMLElement): void {
+  card.focus({ preventScroll: true });
+  card.scrollIntoView({ block: card.offsetHeight > innerHeight * 0.7 ? "start" : "nearest" });
+}
+
 /** Gives the focus to the next request of the page that is open, or the one before. `false` where there is none. */
 export function selectRequest(step: 1 | -1): boolean {
   const all = cards();
@@ -82,8 +97,7 @@ export function selectRequest(step: 1 | -1): boolean {
   const behind = step === 1 ? all.slice(at + 1) : all.slice(0, at < 0 ? all.length : at).reverse();
   const next = behind.find(isOpen) ?? (step === 1 ? all.find(isOpen) : all.findLast(isOpen));
   if (next === undefined) return false;
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: next.offsetHeight > innerHeight * 0.7 ? "start" : "nearest" });
+  select(next);
   return true;
 }
 
@@ -94,14 +108,16 @@ function isFree(target: EventTarget | null): boolean {
 }
 
 let cameFrom: string | null = null;
-/** Whether the next session that is shown gives the focus to its request. */
-let wantsRequest = false;
+/** How long a jump waits for the request that it leads to, ms. */
+const ARRIVES = 2_000;
+/** The session that a jump leads to, whose request is selected if it is there until then. */
+let wanted: { id: string; until: number } | null = null;
 
-/** Called by the page of a session once its requests are shown: after a jump, the first one is selected. */
-export function arrived(): void {
-  if (!wantsRequest) return;
-  wantsRequest = false;
-  requestAnimationFrame(() => selectRequest(1));
+/** Called by the page of a session once its requests are shown: after a jump to it, the first one is selected. */
+export function arrived(id: string): void {
+  const isWanted = wanted !== null && wanted.id === id && performance.now() < wanted.until;
+  wanted = null;
+  if (isWanted) requestAnimationFrame(() => give(cards().find(isOpen)));
 }
 
 /** Goes to the next session that needs a person, or the one before. */
@@ -118,8 +134,9 @@ export function jump(step: 1 | -1): void {
     selectRequest(step);
     return;
   }
-  wantsRequest = row.need.peek()?.need === "approval" || row.need.peek()?.need === "question";
   go(`/s/${row.id}`);
+  const need = row.need.peek()?.need;
+  if (need === "approval" || need === "question") wanted = { id: row.id, until: performance.now() + ARRIVES };
 }
 
 /** Listens until the returned function is called. */
@@ -171,5 +188,13 @@ export function listenToKeys(): () => void {
     event.preventDefault();
   };
   document.addEventListener("keydown", onKey);
-  return () => document.removeEventListener("keydown", onKey);
+  // Who goes elsewhere does not come from the jump.
+  const stop = effect(() => {
+    address.value;
+    wanted = null;
+  });
+  return () => {
+    stop();
+    document.removeEventListener("keydown", onKey);
+  };
 }

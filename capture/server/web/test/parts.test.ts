@@ -10,7 +10,7 @@ import { visibleSegments, type Segment } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
 import { reversed } from "../src/marks";
 import { requestOf } from "../src/session/item";
-import { heard, silent } from "../src/session/saying";
+import { broken, heard, silent } from "../src/session/saying";
 import { keep, known } from "../src/session/whole";
 import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
@@ -52,6 +52,16 @@ test("heights are those of a plain sum, whatever is measured", () => {
       }
     }
   }
+});
+
+test("what is said after a gap is not joined to what was said before it", () => {
+  let saying = heard(silent(true), "The first half");
+  saying = broken(saying);
+  assert.equal(saying.text, "The first half", "it stays until more is said");
+  saying = heard(saying, "rd of another sentence");
+  assert.deepEqual([saying.text, saying.cut], ["of another sentence", true]);
+  saying = heard(saying, " goes on.");
+  assert.deepEqual([saying.text, saying.cut], ["of another sentence goes on.", true]);
 });
 
 test("addresses name pages", () => {

@@ -7,7 +7,7 @@ import { ApiFailure, call, words } from "../api/client";
 import type { ApprovalState, Decision, OpenApproval } from "../api/routes";
 import { approvals, closed, row } from "../live/store";
 import { connection } from "../live/stream";
-import { isShortcut, singleKeys } from "../keys";
+import { give, handed, isShortcut, singleKeys } from "../keys";
 import { elevated, mayControl } from "../me";
 import { notify } from "../parts/feedback";
 import { stepUp } from "../parts/dialogs";
@@ -19,7 +19,7 @@ import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
 import { RequestBody, Rest, hasFolded, isLong } from "./body";
-import { DecideButton, useReady, type Pressed } from "./hold";
+import { DecideButton, useReady, type Press } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
 import { request, sameRequest, type Question } from "./request";
 
@@ -70,8 +70,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLTextAreaElement>(null);
-  const allowing = useRef<Pressed | null>(null);
-  const byKey = useRef(false);
+  const allowing = useRef<Press | null>(null);
   const heading = useId();
 
   const read = (): void => {
@@ -82,13 +81,19 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
       })
       .catch((cause: unknown) => (failed.value = cause));
   };
+  const isNear = useSignal(false);
+  useLayoutEffect(() => watchNear(card.current, (is) => (isNear.value = is)), []);
   // A change that the stream reports is read as a whole: its revision is what a decision is bound to.
-  useEffect(read, [id, streamed]);
+  const last = useRef<OpenApproval | null>(null);
+  useEffect(() => {
+    if (!isNear.value || last.current === streamed) return;
+    last.current = streamed;
+    read();
+  }, [streamed, isNear.value]);
 
   useEffect(() => {
     if (!focused) return;
-    card.current?.scrollIntoView({ block: "center" });
-    card.current?.focus();
+    give(card.current);
   }, [focused]);
 
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
@@ -113,7 +118,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   });
 
   const { revision } = approval;
-  const { ready, shown } = useReady([id, revision, queue, done === null, detail.value === null]);
+  const selected = handed.value?.id === id ? handed.value.at : 0;
+  const { ready, shown, rest } = useReady([id, revision, queue, done === null, detail.value === null, selected]);
   useEffect(() => {
     if (!isReadOff || detail.value === null) return undefined;
     let isCurrent = true;
@@ -132,10 +138,10 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const given = questions === null ? null : answers(questions, choices.value);
   // An agent may only now begin to wait for an answer: nothing says so but the request itself.
   useEffect(() => {
-    if (unanswerable === null || done !== null) return;
-    const timer = setInterval(read, 2_000);
+    if (unanswerable === null || done !== null || !isNear.value) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && read(), 2_000);
     return () => clearInterval(timer);
-  }, [unanswerable === null, done === null]);
+  }, [unanswerable === null, done === null, isNear.value]);
   const usable = shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
 
   const decide = async (decision: "allow" | "deny"): Promise<void> => {
@@ -148,13 +154,14 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     failed.value = null;
     try {
       outcome.value = await send(id, decision, revision);
+      lost.value = null;
       if (bulk.value) await others(decision);
     } catch (cause) {
       failed.value = cause;
       if (cause instanceof ApiFailure && cause.code === "step_up_required") stepUp(() => undefined);
       if (cause instanceof ApiFailure && cause.status === 409) {
-        lost.value = decision;
         const told = late(cause, decision);
+        lost.value = told === null ? null : decision;
         if (told !== null) notify(told, "failed");
         read();
       }
@@ -185,18 +192,20 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     event.preventDefault();
     event.stopPropagation();
     if (event.repeat) return;
-    // As its button: what has to be held is held by the key too. Questions are answered in their form.
-    if (event.key === "a" && questions === null) {
-      byKey.current = true;
-      allowing.current?.begin();
+    if (event.key === "r") {
+      reason_();
+      return;
+    }
+    // What is decided by a key is in view, as for a press of its button.
+    const row = card.current?.querySelector(".decide");
+    if (row != null && !isInView(row)) {
+      row.scrollIntoView({ block: "center" });
+      rest();
+      return;
     }
     if (event.key === "d") void decide("deny");
-    else if (event.key === "r") reason_();
-  };
-  // What a pointer holds is not let go by a key.
-  const letGo = (): void => {
-    if (byKey.current) allowing.current?.end();
-    byKey.current = false;
+    // As its button: what has to be held is held by the key too. Questions are answered in their form.
+    else if (questions === null && ready()) allowing.current?.();
   };
   // Before the next key: what is typed from here on is the reason.
   useLayoutEffect(() => {
@@ -209,7 +218,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");
   return (
-    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown} onKeyUp={(event) => event.key === "a" && letGo()} onBlur={letGo}>
+    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown}>
       <header class="card-head">
         <div class="card-title">
           <h2 id={heading}>
@@ -336,6 +345,23 @@ function SeenOnScreen({ lines }: { lines: string[] }) {
       </pre>
     </figure>
   );
+}
+
+/** Whether an element is on the screen: in the window, and below nothing that scrolls or covers it. */
+function isInView(element: Element): boolean {
+  const { left, top, width, bottom } = element.getBoundingClientRect();
+  return [top + 1, bottom - 1].every((y) => element.contains(document.elementFromPoint(left + width / 2, y)));
+}
+
+/** How far outside the window a request is read, so that it is whole when it comes into view. */
+const AHEAD = "400px";
+
+/** Tells whether a card is in view or about to be. */
+function watchNear(card: HTMLElement | null, tell: (isNear: boolean) => void): (() => void) | undefined {
+  if (card === null) return undefined;
+  const observer = new IntersectionObserver((seen) => tell(seen.at(-1)?.isIntersecting === true), { rootMargin: AHEAD });
+  observer.observe(card);
+  return () => observer.disconnect();
 }
 
 /** Height of the bars above and below the page, px. */

@@ -1,11 +1,11 @@
 // What the page knows: sessions, open approvals and findings, as the stream says. Views read signals; only this
 // file writes them. Frames are applied once per painted picture, so that a busy stream never blocks typing.
 
-import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
 import { needOf, type Needed, type Watched } from "./need";
-import { Stream, type Message } from "./stream";
+import { connection, Stream, type Message } from "./stream";
 
 export type { ConversationPage };
 
@@ -152,12 +152,25 @@ function restart(snapshot: Snapshot): void {
   changed.value += 1;
 }
 
-/** What a view of one session follows beside its row. */
-export type Watcher = { event?: (event: Event) => void; delta?: (delta: Delta) => void; restart?: () => void };
+/** What a view of one session follows beside its row. `missed`: deltas may have been; they are sent once and never again. */
+export type Watcher = { event?: (event: Event) => void; delta?: (delta: Delta) => void; restart?: () => void; missed?: () => void };
 /** What an agent says now. */
 export type Delta = { session_id: string; text: string; source: string };
 
 const watched = new Map<string, Set<Watcher>>();
+
+function missed(): void {
+  for (const of of watched.values()) for (const watcher of of) watcher.missed?.();
+}
+
+effect(() => {
+  if (connection.value !== "live") missed();
+});
+
+function follows(): void {
+  stream?.follows([...watched.keys()]);
+  missed();
+}
 
 /** Follows the events of a session until the returned function is called. */
 export function watch(id: string, watcher: Watcher): () => void {
@@ -165,13 +178,13 @@ export function watch(id: string, watcher: Watcher): () => void {
   of.add(watcher);
   watched.set(id, of);
   // At once: what is read of the session from here on is not older than where the stream goes on.
-  stream?.follows([...watched.keys()]);
+  follows();
   return () => {
     of.delete(watcher);
     if (of.size > 0) return;
     watched.delete(id);
     // Who opens another session at once changes the stream only once.
-    setTimeout(() => stream?.follows([...watched.keys()]), 1_000);
+    setTimeout(follows, 1_000);
   };
 }
 

@@ -96,15 +96,22 @@ export function Palette() {
     };
   }, [query.value]);
 
+  /** Where the page of hits begins that is being read. */
+  const reading = useRef<string | null>(null);
   const more = (cursor: string): void => {
+    if (reading.current === cursor) return;
+    reading.current = cursor;
     const text = query.peek().trim();
     call("GET /api/v1/search", { query: { q: text, limit: HITS, cursor } })
       .then((found) => {
-        if (query.peek().trim() !== text) return;
+        if (query.peek().trim() !== text || page.peek()?.next_cursor !== cursor) return;
         page.value = found;
         hits.value = [...hits.peek(), ...found.hits];
       })
-      .catch((cause: unknown) => (failed.value = cause));
+      .catch((cause: unknown) => (failed.value = cause))
+      .finally(() => {
+        if (reading.current === cursor) reading.current = null;
+      });
   };
   const entries = useComputed<Entry[]>(() => {
     const text = query.value.trim();

@@ -12,7 +12,7 @@ import { Shown } from "../parts/text";
 import { VirtualList, type Handle } from "../parts/virtual";
 import { ItemView } from "./item";
 import { Conversation } from "./loader";
-import { heard, silent, type Saying } from "./saying";
+import { broken, heard, silent, type Saying } from "./saying";
 
 /** The conversation of a session; `at` is the sequence to show. */
 export function ConversationView({ id, at }: { id: string; at: number | null }) {
@@ -38,6 +38,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
         saying.value = isScreen.value ? heard(silent(true), delta.text) : heard(saying.peek(), delta.text);
       },
       restart: () => conversation.refresh(),
+      missed: () => (saying.value = broken(saying.peek())),
     });
     return () => {
       stop();

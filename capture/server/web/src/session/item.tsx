@@ -148,19 +148,19 @@ function Long({ text, reference, render, plain = false }: { text: string; refere
   const hash = reference?.hash ?? "";
   const read = useSignal<{ hash: string; text: string } | null>(null);
   const failed = useSignal<unknown>(null);
-  const busy = useSignal(false);
+  /** The text that is being read; another one may be wanted before it comes. */
+  const reading = useRef<string | null>(null);
   const element = useRef<HTMLDivElement>(null);
   const whole = reference === null ? text : read.value?.hash === hash ? read.value.text : known(hash);
   const load = async (): Promise<void> => {
-    if (busy.peek()) return;
-    busy.value = true;
+    if (reading.current === hash) return;
+    reading.current = hash;
     failed.value = null;
-    try {
-      read.value = { hash, text: await readWhole(hash) };
-    } catch (cause) {
-      failed.value = cause;
-    }
-    busy.value = false;
+    const [text, cause] = await readWhole(hash).then((text) => [text, null] as const, (cause: unknown) => [null, cause] as const);
+    if (reading.current !== hash) return;
+    reading.current = null;
+    if (text === null) failed.value = cause;
+    else read.value = { hash, text };
   };
   const atOnce = whole === null && reference !== null && reference.stored && reference.length <= AT_ONCE;
   useEffect(() => {

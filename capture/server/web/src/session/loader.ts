@@ -42,12 +42,9 @@ export class Conversation {
     this.later(SETTLE);
   }
 
-  /** Reads again what is shown: a result came for a call that is already there. */
+  /** Reads again what is shown, and the rest once it is looked at: a result came for a call that is already there. */
   refresh(): void {
-    for (const index of this.near()) {
-      const page = this.pages.get(index);
-      if (page !== undefined) page.stale = true;
-    }
+    for (const page of this.pages.values()) page.stale = true;
     this.later(SETTLE);
   }
 

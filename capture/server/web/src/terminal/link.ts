@@ -17,6 +17,8 @@ const TRIES = 2;
 const POLL = 1_000;
 /** Polls after which a WebSocket is tried again. */
 const POLLS = 10;
+/** Time in which every message gets its answer, ms. */
+const ANSWER = 5_000;
 const RETRY = [300, 1_000, 2_000, 5_000];
 /** Lines that are asked for at once. */
 const LINES = 200;
@@ -45,7 +47,7 @@ export class Link {
   readonly mode = signal<Mode>("connecting");
   readonly closed = signal<string | null>(null);
   readonly failed = signal<unknown>(null);
-  /** When the connection broke, ms. */
+  /** When the connection that showed the screen broke, ms. */
   readonly away = signal(0);
   /** Who may resize the terminal: this view, another one by its name, or nobody. */
   readonly lease = signal<{ held: boolean; by: string | null }>({ held: false, by: null });
@@ -74,7 +76,9 @@ export class Link {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/api/v1/runs/${encodeURIComponent(this.run)}/terminal`);
     this.socket = socket;
-    socket.onmessage = (event) => this.receive(JSON.parse(String(event.data)) as Incoming);
+    socket.onmessage = (event) => {
+      if (this.socket === socket) this.receive(JSON.parse(String(event.data)) as Incoming);
+    };
     socket.onclose = () => {
       if (this.socket === socket) this.lost();
     };
@@ -88,11 +92,22 @@ export class Link {
     socket?.close();
   }
 
-  /** Connects at once where a later try is planned: the server is back. */
+  /** Connects at once: the server is back. A try of before may wait for a network that is gone. */
   now(): void {
-    if (this.stopped || this.socket !== null || this.closed.value !== null || this.mode.value === "live") return;
+    const waits = this.mode.value === "away" && this.socket !== null;
+    if (this.stopped || this.closed.value !== null || this.mode.value === "live" || (this.socket !== null && !waits)) return;
     this.tries = 0;
+    const { socket } = this;
     this.open();
+    socket?.close();
+  }
+
+  /** Gives up a connection that may lead nowhere, and makes another: a browser does not tell that pings have no answer. */
+  drop(): void {
+    const { socket } = this;
+    if (socket === null) return;
+    this.lost();
+    socket.close();
   }
 
   /** Sends keys or text; fails with the reason when the server refuses. */
@@ -137,10 +152,11 @@ export class Link {
   private ask(message: Outgoing): Promise<void> {
     const { socket } = this;
     if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("The terminal is not connected."));
-    return new Promise((resolve, reject) => {
+    const silent = setTimeout(() => this.socket === socket && this.drop(), ANSWER);
+    return new Promise<void>((resolve, reject) => {
       this.waiting.push({ resolve, reject });
       socket.send(JSON.stringify(message));
-    });
+    }).finally(() => clearTimeout(silent));
   }
 
   private receive(message: Incoming): void {
@@ -203,7 +219,7 @@ export class Link {
     this.following = 0;
     if (this.stopped || this.closed.value !== null || this.mode.value === "polling") return;
     const isFirst = this.tries === 0;
-    if (isFirst) this.away.value = Date.now();
+    if (this.mode.value === "live") this.away.value = Date.now();
     this.mode.value = this.grid.value === null ? "connecting" : "away";
     const wait = RETRY[Math.min(this.tries, RETRY.length - 1)];
     this.tries += 1;

@@ -79,7 +79,7 @@ export function SessionPage({ id: named }: { id: string }) {
   const run = useRun(own?.run_id ?? null, own?.status.state === "exited");
   const asks = id.value !== null && [...approvals.value.values()].some((approval) => approval.session_id === id.value);
   useEffect(() => {
-    if (asks) arrived();
+    if (asks && id.value !== null) arrived(id.value);
   }, [asks]);
   address.value;
   const at = Number.parseInt(parameter("at"), 10);

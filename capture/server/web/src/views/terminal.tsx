@@ -89,10 +89,12 @@ export function TerminalPage({ id }: { id: string }) {
     return () => observer.disconnect();
   }, [state.value.cause === null, grid === null]);
   useLayoutEffect(() => follower.current?.changed(), [grid, link.scrollback.value, large.value]);
-  // The stream of the page is often back before the next try.
+  // The stream of the page knows of a dead connection first, and is often back before the next try.
   const live = connection.value === "live";
   useEffect(() => {
-    if (live) link.now();
+    if (!live) return;
+    link.now();
+    return () => link.drop();
   }, [live, link]);
 
   if (state.value.cause !== null) {
