@@ -335,8 +335,8 @@ test("a key decides nothing that is out of view", async () => {
   await ready(allow(cardOf(page, { id: below })));
   for (const key of ["a", "d"]) {
     await card.focus();
-    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await ready(allow(card));
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.keyboard.press(key);
     await eventually("its buttons are in view", () => allow(card).evaluate((button) => button.getBoundingClientRect().top >= 0 && button.getBoundingClientRect().bottom <= innerHeight));
     await stays(page, id, key);
@@ -373,8 +373,10 @@ test("a request that comes late takes no focus from what is typed", async () => 
   assert.equal(await field.inputValue(), "dada");
   await stays(page, approval.id, "it was typed");
   await page.keyboard.press("Escape");
+  await ready(deny(cardOf(page, approval)));
   await deny(cardOf(page, approval)).click();
   await told;
+  await agent.hook("SessionEnd", { reason: "other" });
 });
 
 test("a jump to a session selects its request", async () => {
@@ -488,6 +490,7 @@ test("a rule needs a code from the terminal, and is the one that was shown", asy
   const { id } = devices.find((device) => device.current);
   const told = agent.ask("Bash", { command: "make lint-once" });
   const card = cardOf(visitor.page, await agent.pending());
+  await card.scrollIntoViewIfNeeded();
   await card.getByLabel("Always").check();
   const rule = await card.getByLabel("the rule").innerText();
   await ready(allow(card));
@@ -516,6 +519,7 @@ test("equal requests are decided together, once each, and others are not", async
   const left = await other.pending();
   await visitor.page.reload();
   const card = cardOf(visitor.page, await agent.pending());
+  await card.scrollIntoViewIfNeeded();
   await card.getByLabel(/1 equal request/).check();
   await ready(allow(card));
   await allow(card).click();
@@ -690,7 +694,7 @@ test("only requests in view are asked for again", async () => {
   let asked = 0;
   page.on("request", (request) => (asked += request.url().endsWith(`/approvals/${id}`) ? 1 : 0));
   await page.getByRole("link", { name: /Approvals/ }).first().click();
-  await ready(deny(cardOf(page, first)));
+  await cardOf(page, { id }).waitFor({ state: "attached" });
   await page.waitForFunction((from) => performance.now() - from > 2_500, await page.evaluate(() => performance.now()));
   assert.equal(asked, 0, "nothing is read that nobody sees");
   await cardOf(page, { id }).scrollIntoViewIfNeeded();
@@ -698,6 +702,7 @@ test("only requests in view are asked for again", async () => {
   await eventually("it is asked whether it can be answered now", () => asked >= 2);
   await page.close();
   await visitor.page.setViewportSize(size);
+  await cardOf(visitor.page, first).scrollIntoViewIfNeeded();
   await ready(deny(cardOf(visitor.page, first)));
   await deny(cardOf(visitor.page, first)).click();
   await told;

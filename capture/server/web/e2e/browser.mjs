@@ -84,5 +84,7 @@ export const cardOf = (page, approval) => page.locator(`[data-approval="${approv
 
 /** Waits until a button of a card decides: for a moment after it appears, none does. */
 export async function ready(button) {
+  // A request is read once it is in view.
+  await button.scrollIntoViewIfNeeded();
   await button.and(button.page().locator("[aria-disabled=false]")).waitFor();
 }

@@ -270,3 +270,36 @@ test("a terminal comes back by itself after the server was away: live, coloured,
   await screen(page).getByText("7", { exact: true }).waitFor();
   await visitor.close();
 });
+
+test("a terminal whose connection leads nowhere is not shown as live", async () => {
+  const { id } = await run("nowhere");
+  const visitor = await Visitor.paired(browser, world);
+  const page = await visitor.context.newPage();
+  let isDead = false;
+  let sockets = 0;
+  await page.routeWebSocket(/\/terminal$/, (socket) => {
+    sockets += 1;
+    const isFirst = sockets === 1;
+    const server = socket.connectToServer();
+    socket.onMessage((message) => (isFirst && isDead) || server.send(message));
+    server.onMessage((message) => (isFirst && isDead) || socket.send(message));
+  });
+  await page.goto(`${world.url}/terminal/${id}`);
+  await page.getByText(/80×24/).waitFor();
+  await page.getByRole("button", { name: "Type", exact: true }).click();
+  isDead = true;
+  await page.keyboard.type("x");
+  const away = page.getByText(/^Not connected\. This is the screen of/);
+  await page.getByText(/whether the input arrived is not known/).first().waitFor();
+  const live = page.locator(".terminal-head .chip", { hasText: /^live$/ });
+  await eventually("it is made again", () => sockets >= 2);
+  await live.waitFor();
+  await page.keyboard.type("; echo $((60+6))\n");
+  await screen(page).getByText("66", { exact: true }).waitFor();
+  // The page itself notices a network that is gone.
+  await visitor.context.setOffline(true);
+  await away.waitFor();
+  await visitor.context.setOffline(false);
+  await live.waitFor();
+  await visitor.close();
+});

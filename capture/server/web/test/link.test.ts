@@ -106,6 +106,23 @@ test("the age of the last screen counts from when it was live, however often a t
   }
 });
 
+test("a connection that brings no screen is given up", () => {
+  const { link } = opened();
+  link.drop();
+  mock.timers.tick(300);
+  const hanging = Socket.made[1] as Socket;
+  hanging.readyState = Socket.OPEN;
+  mock.timers.tick(9_999);
+  assert.ok(!hanging.isClosed);
+  mock.timers.tick(1);
+  assert.ok(hanging.isClosed);
+  assert.equal(link.mode.value, "away");
+  link.now();
+  Socket.made[2]?.says(SCREEN);
+  mock.timers.tick(60_000);
+  assert.equal(link.mode.value, "live");
+});
+
 test("a try that hangs is given up when the server is back", () => {
   const { link } = opened();
   link.drop();

@@ -19,6 +19,8 @@ const POLL = 1_000;
 const POLLS = 10;
 /** Time in which every message gets its answer, ms. */
 const ANSWER = 5_000;
+/** Time in which a connection brings a screen, ms. */
+const FIRST = 10_000;
 const RETRY = [300, 1_000, 2_000, 5_000];
 /** Lines that are asked for at once. */
 const LINES = 200;
@@ -82,6 +84,7 @@ export class Link {
     socket.onclose = () => {
       if (this.socket === socket) this.lost();
     };
+    setTimeout(() => this.socket === socket && this.mode.value !== "live" && this.drop(), FIRST);
   }
 
   close(): void {
