@@ -294,7 +294,7 @@ test("a terminal whose connection leads nowhere is not shown as live", async () 
   const live = page.locator(".terminal-head .chip", { hasText: /^live$/ });
   await eventually("it is made again", () => sockets >= 2);
   await live.waitFor();
-  await page.keyboard.type("; echo $((60+6))\n");
+  await page.keyboard.type("echo $((60+6))\n");
   await screen(page).getByText("66", { exact: true }).waitFor();
   // The page itself notices a network that is gone.
   await visitor.context.setOffline(true);
