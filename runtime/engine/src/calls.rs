@@ -55,8 +55,10 @@ enum CallStage {
     /// `capture.started` is being written.
     Starting(CallFacts),
     Running(CallFacts),
-    /// It has a result, which is not being written.
+    /// It has a result, which is not being written,
     Finished(CallOutput),
+    /// or why it was not run.
+    Refused(CallOutput),
     /// The result is being written.
     Writing,
     Done,
@@ -72,13 +74,14 @@ impl CallStage {
             | Self::Inspected(_)
             | Self::Faulty(_)
             | Self::Finished(_)
+            | Self::Refused(_)
             | Self::Writing
             | Self::Done => false,
         }
     }
 
     fn refuse(text: impl Into<String>) -> Self {
-        Self::Finished(error(text))
+        Self::Refused(error(text))
     }
 }
 
@@ -106,7 +109,11 @@ impl CallBatch {
     /// Whether the next step is nobody else's: nothing is under way.
     fn is_quiet(&self) -> bool {
         let busy = |stage: &CallStage| {
-            stage.is_under_way() || matches!(stage, CallStage::Inspecting | CallStage::Finished(_) | CallStage::Writing)
+            stage.is_under_way()
+                || matches!(
+                    stage,
+                    CallStage::Inspecting | CallStage::Finished(_) | CallStage::Refused(_) | CallStage::Writing
+                )
         };
         !self.calls.iter().any(|call| busy(&call.stage))
     }
@@ -127,7 +134,7 @@ impl CallBatch {
             match call.stage {
                 CallStage::Asked(_) => effects.push(Effect::Withdraw(id)),
                 CallStage::Running(_) => effects.push(Effect::Kill(id)),
-                CallStage::Finished(result) => results.push((id, result)),
+                CallStage::Finished(result) | CallStage::Refused(result) => results.push((id, result)),
                 CallStage::New
                 | CallStage::Inspecting
                 | CallStage::Inspected(_)
@@ -271,7 +278,7 @@ impl EngineStep<'_> {
         match self.state.recorded.guard.verdict() {
             LoopVerdict::Pause => self.state.live.pause = Some(PauseReason::Loop),
             LoopVerdict::Wait(times, ms) => self.state.live.slow = Some((times, ms)),
-            LoopVerdict::Fine | LoopVerdict::Note(_) => {}
+            LoopVerdict::Fine | LoopVerdict::Note(_) | LoopVerdict::NoteResults { .. } => {}
         }
     }
 
@@ -298,7 +305,7 @@ impl EngineStep<'_> {
                 CallStage::refuse(format!("Not run: an answer may have {CALLS_PER_ANSWER} calls."))
             } else if let Some(text) = &call.malformed {
                 let start: String = text.chars().take(200).collect();
-                CallStage::refuse(format!("Not run: the arguments are not a JSON object: {start}"))
+                CallStage::Finished(error(format!("Not run: the arguments are not a JSON object: {start}")))
             } else if is_steered {
                 CallStage::refuse(STEERED)
             } else if is_paused {
@@ -326,8 +333,8 @@ impl EngineStep<'_> {
             match &call.stage {
                 CallStage::Done => continue,
                 // Calls that need no tool hold nobody up.
-                CallStage::Finished(_) | CallStage::Writing => continue,
-                CallStage::Faulty(text) => call.stage = CallStage::refuse(text.as_str()),
+                CallStage::Finished(_) | CallStage::Refused(_) | CallStage::Writing => continue,
+                CallStage::Faulty(text) => call.stage = CallStage::Finished(error(text.as_str())),
                 CallStage::Inspected(facts) if facts.kind.is_parallel() => {
                     if under_way == PARALLEL_READS {
                         return;
@@ -393,9 +400,22 @@ impl EngineStep<'_> {
     /// Writes the next result in the model's order.
     fn write_result(&mut self, batch: &mut CallBatch) {
         let Some(call) = batch.calls.iter_mut().find(|call| call.stage != CallStage::Done) else { return };
-        let CallStage::Finished(result) = &call.stage else { return };
-        let mut result = result.clone();
-        let identity = guard::identity(&call.run.tool, &call.run.arguments, &result);
+        let (mut result, was_refused) = match &call.stage {
+            CallStage::Finished(result) => (result.clone(), false),
+            CallStage::Refused(result) => (result.clone(), true),
+            CallStage::New
+            | CallStage::Inspecting
+            | CallStage::Inspected(_)
+            | CallStage::Faulty(_)
+            | CallStage::Asking(_)
+            | CallStage::Asked(_)
+            | CallStage::Deciding(..)
+            | CallStage::Starting(_)
+            | CallStage::Running(_)
+            | CallStage::Writing
+            | CallStage::Done => return,
+        };
+        let identity = guard::identity(&call.run.tool, &call.run.arguments, &result, was_refused);
         result.content.extend(guard::note(self.state.recorded.guard.verdict_with(&identity)));
         call.stage = CallStage::Writing;
         let run = call.run.clone();

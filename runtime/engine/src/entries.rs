@@ -285,7 +285,7 @@ pub struct ResultOrigin {
     /// Of which call.
     pub call: CallId,
     /// What makes two calls the same for the loop guard: a letter for the kind of the call, and two hashes in hexadecimal
-    /// digits with a point between them; nothing when the tool did not run.
+    /// digits with a point between them; nothing when the turn ended before the call did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }

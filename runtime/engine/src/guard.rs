@@ -8,7 +8,7 @@
 //!   takes long and succeeds, since it may be one that waits.
 //! - **The same results**, whatever the arguments: at [`NOTE_RESULTS`] calls the model is told, at [`PAUSE_RESULTS`] the
 //!   turn is paused. Results of a few words count half as much, since many different calls say `(no output)`. A call
-//!   that changed a file does not count.
+//!   that changed a file does not count, nor one that was refused: what it would have brought is unknown.
 //!
 //! A call that waits for something (a command that sleeps, a look at a background process that runs) never ends a turn:
 //! the next request waits longer each time instead ([`wait_ms`]).
@@ -60,6 +60,8 @@ enum CallKind {
     Slow,
     /// It changed a file.
     Changes,
+    /// It was not run: denied, unanswered, or one too many.
+    Refused,
     /// It said only a few words.
     Quiet,
     /// Any other.
@@ -67,16 +69,22 @@ enum CallKind {
 }
 
 impl CallKind {
-    const ALL: [Self; 5] = [Self::Waits, Self::Slow, Self::Changes, Self::Quiet, Self::Plain];
+    const ALL: [Self; 6] = [Self::Waits, Self::Slow, Self::Changes, Self::Refused, Self::Quiet, Self::Plain];
 
     const fn letter(self) -> char {
         match self {
             Self::Waits => 'w',
             Self::Slow => 's',
             Self::Changes => 'c',
+            Self::Refused => 'r',
             Self::Quiet => 'q',
             Self::Plain => 'p',
         }
+    }
+
+    /// Whether its result says something about calls with other arguments.
+    const fn is_comparable(self) -> bool {
+        !matches!(self, Self::Changes | Self::Refused)
     }
 }
 
@@ -111,6 +119,8 @@ pub(crate) enum LoopVerdict {
     Fine,
     /// The model is told that this is the nth time.
     Note(usize),
+    /// The model is told that this many calls brought this many results in turn.
+    NoteResults { calls: usize, results: usize },
     /// The next request waits, in milliseconds, because this is the nth time.
     Wait(usize, u64),
     /// The turn is paused.
@@ -145,6 +155,7 @@ impl LoopGuard {
         let weight = |verdict: &LoopVerdict| match *verdict {
             LoopVerdict::Fine => (0, 0),
             LoopVerdict::Note(times) => (1, times),
+            LoopVerdict::NoteResults { calls, .. } => (1, calls),
             LoopVerdict::Wait(times, _) => (2, times),
             LoopVerdict::Pause => (3, 0),
         };
@@ -175,20 +186,28 @@ impl LoopGuard {
         if same_calls != LoopVerdict::Fine {
             return same_calls;
         }
-        let alike = self
-            .run_of(period, |a, b| a.result == b.result && a.kind != CallKind::Changes && b.kind != CallKind::Changes);
+        let alike_of = |period: usize| {
+            self.run_of(period, |a, b| a.result == b.result && a.kind.is_comparable() && b.kind.is_comparable())
+        };
+        let alike = alike_of(period);
         let factor = if has(CallKind::Quiet) { QUIET_FACTOR } else { 1 };
-        // A longer cycle has to come as often as to be one.
-        let most = (PAUSE_RESULTS * factor).max(PAUSE * period);
-        if has(CallKind::Changes) || alike < NOTE_RESULTS {
+        // A longer cycle has to come as often as to be one, and the same calls that take long may wait.
+        let rounds = if has(CallKind::Slow) && times >= PAUSE { PAUSE_SLOW } else { PAUSE };
+        let most = (PAUSE_RESULTS * factor).max(rounds * period);
+        let is_comparable = self.recent.iter().rev().take(period).all(|call| call.kind.is_comparable());
+        if !is_comparable || alike < NOTE_RESULTS {
             LoopVerdict::Fine
         } else if alike >= most && waits {
             let over = (alike - most) / period;
             if alike.is_multiple_of(period) { LoopVerdict::Wait(alike, wait_ms(over)) } else { LoopVerdict::Fine }
         } else if alike >= most {
             LoopVerdict::Pause
-        } else if alike == NOTE_RESULTS * factor && period == 1 {
-            LoopVerdict::Note(alike)
+        } else if alike == (NOTE_RESULTS * factor).max(NOTE * period)
+            && times < NOTE
+            // A shorter cycle has been told.
+            && (1..period).all(|shorter| alike_of(shorter) < NOTE_RESULTS)
+        {
+            LoopVerdict::NoteResults { calls: alike, results: period }
         } else {
             LoopVerdict::Fine
         }
@@ -207,8 +226,8 @@ fn wait_ms(over: usize) -> u64 {
 }
 
 /// What makes two calls the same: a letter for its kind, the hash of tool, arguments and result, a point, and the hash
-/// of tool and result.
-pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput) -> String {
+/// of tool and result. `was_refused`: the output says why the call was not run.
+pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput, was_refused: bool) -> String {
     let mut result = blake3::Hasher::new();
     result.update(tool.as_bytes());
     let mut bytes = 0;
@@ -221,7 +240,7 @@ pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput) -> S
     let mut whole = result.clone();
     whole.update(&[1]);
     whole.update(canonical(&Json::Object(arguments.clone())).as_bytes());
-    let kind = kind_of(tool, arguments, output, bytes);
+    let kind = if was_refused { CallKind::Refused } else { kind_of(tool, arguments, output, bytes) };
     let short = |hasher: &blake3::Hasher| hasher.finalize().to_hex()[..16].to_owned();
     format!("{}{}.{}", kind.letter(), short(&whole), short(&result))
 }
@@ -253,12 +272,16 @@ fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) ->
 /// What the model is told with the result of a call.
 pub(crate) fn note(verdict: LoopVerdict) -> Option<Json> {
     let text = match verdict {
-        LoopVerdict::Note(times) if times == NOTE => {
+        LoopVerdict::Note(times) => {
             format!("[This call was made {times} times with the same result. Try something else.]")
         }
-        LoopVerdict::Note(times) => {
-            format!("[The last {times} calls had the same result. Try something else, or say what is missing.]")
+        LoopVerdict::NoteResults { calls, results: 1 } => {
+            format!("[The last {calls} calls had the same result. Try something else, or say what is missing.]")
         }
+        LoopVerdict::NoteResults { calls, results } => format!(
+            "[The last {calls} calls had the same {results} results in turn. Try something else, or say what is \
+             missing.]"
+        ),
         LoopVerdict::Wait(times, ms) => format!(
             "[The same result {times} times. The next request is sent after a wait of {} s. Wait longer in one command, \
              or do something else meanwhile.]",

@@ -2,6 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A call that was run.
+fn identity(tool: &str, arguments: &Object, output: &CallOutput) -> String {
+    super::identity(tool, arguments, output, false)
+}
+
 fn output(text: &str) -> CallOutput {
     CallOutput { content: vec![text_block(text)], ..CallOutput::default() }
 }
@@ -78,7 +83,36 @@ fn varied_arguments_are_found_by_their_results() {
     let quiet = |n| identity("bash", &Object::new().with("command", format!("true # {n}")), &output("(no output)"));
     assert_eq!(stopped((0..200).map(quiet)), Some(PAUSE_RESULTS * QUIET_FACTOR));
     let notes = verdicts((0..10).map(|n| call(&format!("cat a.py # try {n}"), "text")));
-    assert_eq!(notes[NOTE_RESULTS - 1], LoopVerdict::Note(NOTE_RESULTS));
+    assert_eq!(notes[NOTE_RESULTS - 1], LoopVerdict::NoteResults { calls: NOTE_RESULTS, results: 1 });
+}
+
+#[test]
+fn each_cycle_of_the_same_results_is_told_once_before_it_ends() {
+    for period in 1..=PERIOD {
+        let told = verdicts((0..60).map(|n| call(&format!("cat {n}"), &format!("r{}", n % period))));
+        let calls = NOTE_RESULTS.max(NOTE * period);
+        let end = told.iter().position(|verdict| *verdict == LoopVerdict::Pause).unwrap();
+        let notes: Vec<(usize, LoopVerdict)> =
+            told.into_iter().enumerate().take(end).filter(|(_, verdict)| *verdict != LoopVerdict::Fine).collect();
+        assert_eq!(notes, [(calls - 1, LoopVerdict::NoteResults { calls, results: period })], "a cycle of {period}");
+    }
+}
+
+#[test]
+fn refused_calls_are_a_loop_only_if_they_are_the_same() {
+    let refused = |command: &str, text: &str| {
+        super::identity("bash", &Object::new().with("command", command), &output(text), true)
+    };
+    let long = "Permission denied: the session is in the mode `plan`, in which nothing is changed.";
+    for text in ["Not run: one too many.", long] {
+        let told = verdicts((0..120).map(|n| refused(&format!("touch f{n}"), text)));
+        assert!(told.iter().all(|verdict| *verdict == LoopVerdict::Fine), "{told:?}");
+        assert_eq!(stopped((0..50).map(|_| refused("touch f", text))), Some(PAUSE));
+    }
+    // Between calls that are run, too.
+    let mixed =
+        (0..120).map(|n| if n % 2 == 0 { refused(&format!("touch f{n}"), long) } else { call("ls", &format!("{n}")) });
+    assert_eq!(stopped(mixed), None);
 }
 
 #[test]
@@ -109,6 +143,20 @@ fn what_only_names_a_wait_is_a_loop() {
     // One that takes long may wait, and is given longer.
     assert_eq!(stopped((0..50).map(|_| timed("./await-job", "queued", 9_000, false))), Some(PAUSE_SLOW));
     assert_eq!(stopped((0..50).map(|_| timed("make", "failed", 9_000, true))), Some(PAUSE));
+}
+
+#[test]
+fn a_cycle_with_a_slow_call_is_given_as_many_rounds_as_the_call_alone() {
+    for period in 1..=PERIOD {
+        let slow = (0..200).map(|n| match n % period {
+            0 => timed("./await-job", "queued", 9_000, false),
+            at => call(&format!("cat log{at}"), &format!("log {at}")),
+        });
+        assert_eq!(stopped(slow), Some(PAUSE_SLOW * period), "a cycle of {period}");
+        // What is asked differs in each round, so it is no wait.
+        let varied = (0..200).map(|n| timed(&format!("./try {n}"), &format!("no {}", n % period), 9_000, false));
+        assert!(stopped(varied).is_some_and(|at| at <= PAUSE_RESULTS * QUIET_FACTOR), "a cycle of {period}");
+    }
 }
 
 #[test]

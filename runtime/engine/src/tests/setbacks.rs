@@ -120,6 +120,32 @@ fn calls_that_repeat_are_noted_and_then_paused() {
 }
 
 #[test]
+fn different_calls_that_are_refused_in_the_same_words_are_not_a_loop() {
+    let refusals: [fn(&mut World); 3] = [
+        |world| world.decide_all(&CallDecision { verdict: CallVerdict::Deny, ..allow() }),
+        |world| world.decide_all(&CallDecision { verdict: CallVerdict::Unanswered, ..allow() }),
+        // The mode `plan` denies by itself.
+        |_| {},
+    ];
+    for (at, refuse) in refusals.into_iter().enumerate() {
+        let mut world = World::new();
+        if at == 2 {
+            let grant = ModeGrant { by: "ann".to_owned(), audit: None };
+            world.give(EngineInput::SetMode { mode: SessionMode::Plan, grant });
+        }
+        world.prompt("p1", "go");
+        for n in 0..50 {
+            world.want(&[("c", "bash", &format!("touch f{n}"))]);
+            world.inspect_all();
+            refuse(&mut world);
+        }
+        world.say("I could not.");
+        assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+        world.check_prefixes();
+    }
+}
+
+#[test]
 fn limits_pause_before_the_request_that_would_exceed_them() {
     let check = |limits: SpendLimits, why: PauseReason| {
         let mut world = World::with(EngineSetup { limits, ..setup() });
