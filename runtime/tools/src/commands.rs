@@ -14,7 +14,7 @@ use std::{
 use crate::{
     arguments::{BashArguments, ProcessAction, ProcessArguments},
     cancel::Cancel,
-    environment::{Withheld, missed},
+    environment::{Withheld, answers_no, missed},
     limits,
     output::{Kept, Window},
     result::{Exit, OutputFile, ToolResult},
@@ -100,6 +100,7 @@ impl Commands {
         let mut result = match ended {
             Ok(ended) => {
                 let missed = match ended.exit {
+                    Exit::Code(1) if answers_no(&arguments.command) => Vec::new(),
                     Exit::Code(1..) => missed(&self.withheld, &arguments.command, &said),
                     Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => Vec::new(),
                 };

@@ -85,6 +85,12 @@ pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec
     all
 }
 
+/// Variables that shells set by themselves, so that no command misses them.
+const OF_SHELL: [&str; 14] = [
+    "PWD", "OLDPWD", "SHLVL", "PPID", "UID", "EUID", "IFS", "OPTARG", "OPTIND", "LINENO", "RANDOM", "SECONDS",
+    "COLUMNS", "LINES",
+];
+
 /// A variable of this process that commands do not get, and whether it can be passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Withheld {
@@ -92,12 +98,13 @@ pub(crate) struct Withheld {
     pub(crate) can_be_named: bool,
 }
 
-/// What commands miss of this environment, names only; without ours.
+/// What commands miss of this environment, names only; without ours and those of the shell.
 pub(crate) fn withheld(own: &[(OsString, OsString)], more: &[String]) -> Vec<Withheld> {
     let passed = for_commands(own, more);
     let of = |(name, value): &(OsString, OsString)| {
         let is_missing = !value.is_empty() && passed.iter().all(|(other, _)| other != name);
-        let name = name.to_str().filter(|name| is_missing && is_name(name) && !name.starts_with("CAPTURE_"))?;
+        let is_ours = |name: &str| name.starts_with("CAPTURE_") || name.starts_with("BASH") || OF_SHELL.contains(&name);
+        let name = name.to_str().filter(|name| is_missing && is_name(name) && !is_ours(name))?;
         Some(Withheld { name: name.to_owned(), can_be_named: !is_secret(name) })
     };
     own.iter().filter_map(of).collect()
@@ -115,15 +122,60 @@ const SYMPTOMS: [(&str, &[&str]); 4] = [
     ("docker.sock", &["DOCKER_HOST"]),
 ];
 
-/// The variables that a command that failed may have missed: it or what it printed names them.
+/// What stands before and behind the name of a variable that is reported as not set.
+const REPORTS: [(&str, &str); 9] = [
+    ("", ": unbound variable"),
+    ("", ": parameter not set"),
+    ("", ": parameter null or not set"),
+    ("", " is not set"),
+    ("", " is unset"),
+    ("", " not found in the environment"),
+    ("", " environment variable"),
+    ("environment variable ", ""),
+    ("KeyError: '", "'"),
+];
+
+/// The variables that a command that failed may have missed: it expands them, or what it printed names them. There, a
+/// name of one word counts only where it is reported as not set: it may be any word.
 pub(crate) fn missed<'a>(withheld: &'a [Withheld], command: &str, printed: &str) -> Vec<&'a Withheld> {
-    let is_in = |text: &str, name: &str| {
-        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
-        text.match_indices(name)
-            .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next()))
+    let is_expanded = |name: &str| {
+        let expands = |before: &str| ["$", "${", "${#", "${!"].iter().any(|sign| before.ends_with(sign));
+        places(command, name).any(|(before, _)| expands(before))
+    };
+    let is_printed = |name: &str| {
+        let is_report = |before: &str, behind: &str| {
+            REPORTS.iter().any(|(first, last)| before.ends_with(first) && behind.starts_with(last))
+        };
+        places(printed, name).any(|(before, behind)| name.contains('_') || is_report(before, behind))
     };
     let shows = |name: &str| SYMPTOMS.iter().any(|(text, names)| names.contains(&name) && printed.contains(text));
-    withheld.iter().filter(|one| is_in(printed, &one.name) || is_in(command, &one.name) || shows(&one.name)).collect()
+    let may_miss = |name: &str| is_expanded(name) || is_printed(name) || shows(name);
+    withheld.iter().filter(|one| may_miss(&one.name)).collect()
+}
+
+/// Where a name stands in a text as a whole word: what is before it, and what is behind it.
+fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    let around = move |(at, _): (usize, &str)| (&text[..at], &text[at + name.len()..]);
+    text.match_indices(name)
+        .map(around)
+        .filter(move |(before, behind)| !is_part(before.chars().next_back()) && !is_part(behind.chars().next()))
+}
+
+/// Programs whose exit code 1 is an answer: nothing was found, or there is a difference.
+const ANSWERING: [&str; 14] =
+    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "diff", "cmp", "comm", "test", "[", "which"];
+
+/// Whether exit code 1 of a command is an answer and no failure, by the program that it runs last.
+pub(crate) fn answers_no(command: &str) -> bool {
+    let last = command.trim_end().rsplit(['|', ';', '&', '\n']).next().unwrap_or_default();
+    let mut words = last.split_whitespace().filter(|word| !word.contains('=') && *word != "!");
+    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    match program {
+        Some("git") => words.any(|word| matches!(word, "grep" | "diff")),
+        Some(program) => ANSWERING.contains(&program),
+        None => false,
+    }
 }
 
 /// A value without the users and passwords of the addresses in it; nothing if it has a password that cannot be taken
@@ -206,6 +258,11 @@ mod tests {
             ("GITHUB_TOKEN", "t"),
             ("HTTPS_PROXY", "http://p:3128"),
             ("CAPTURE_DATA_DIR", "/d"),
+            ("EDITOR", "vi"),
+            ("PWD", "/w"),
+            ("OLDPWD", "/"),
+            ("SHLVL", "1"),
+            ("_", "/bin/capture"),
             ("EMPTY_ONE", ""),
             ("TERM", "xterm"),
         ]
@@ -221,9 +278,46 @@ mod tests {
         assert_eq!(names("gh pr list", "set the GITHUB_TOKEN environment variable"), one("GITHUB_TOKEN", false));
         assert_eq!(names("git push", "git@h: Permission denied (publickey)."), one("SSH_AUTH_SOCK", true));
         assert_eq!(names("curl x", "curl: (6) Could not resolve host: x"), one("HTTPS_PROXY", true));
+        // A word is a variable only where it is reported as one.
+        assert_eq!(names("make", "EDITOR support is off; the EDITOR of the paper"), []);
+        assert_eq!(names("echo EDITOR > a; grep -rn DATABASE_URL src", ""), []);
+        assert_eq!(names("cat $DATABASE_URLS ${DATABASE_URL2} {DATABASE_URL}", ""), []);
+        for command in ["$EDITOR a", "\"${EDITOR}\" a", "${EDITOR:-vi} a", "a \"x$EDITOR\""] {
+            assert_eq!(names(command, ""), one("EDITOR", true), "{command}");
+        }
+        for printed in [
+            "sh: 1: EDITOR: parameter not set",
+            "bash: EDITOR: unbound variable",
+            "KeyError: 'EDITOR'",
+            "error: EDITOR is not set",
+            "set the EDITOR environment variable",
+            "missing environment variable EDITOR",
+        ] {
+            assert_eq!(names("./run", printed), one("EDITOR", true), "{printed}");
+        }
+        assert_eq!(names("cd $OLDPWD && ls $PWD; echo $SHLVL", "PWD is not set"), []);
         assert_eq!(names("make", "MY_DATABASE_URL2 and DATABASE_URLS, PATH, CAPTURE_DATA_DIR, EMPTY_ONE, TERM"), []);
         // What is passed on is not missed.
         assert!(withheld(&own, &["DATABASE_URL".to_owned()]).iter().all(|one| one.name != "DATABASE_URL"));
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_has_not_failed() {
+        for command in [
+            "grep -rn X src",
+            "cat a | /usr/bin/grep -c X",
+            "cd x && diff a b",
+            "LC_ALL=C grep X a",
+            "git grep X",
+            "git diff --exit-code",
+            "[ -f a ]",
+            "make; test -e out",
+        ] {
+            assert!(answers_no(command), "{command}");
+        }
+        for command in ["make", "grep X a | psql", "./grep-all", "git push", "diff a b; ./run", ""] {
+            assert!(!answers_no(command), "{command}");
+        }
     }
 
     #[test]
