@@ -107,6 +107,8 @@ struct SentMessage {
     command: String,
     /// Whether it begins a turn, whose events follow the answer.
     begins: bool,
+    /// Whether that turn has begun.
+    has_begun: bool,
 }
 
 impl RpcServer {
@@ -275,6 +277,15 @@ impl RpcServer {
         }
     }
 
+    /// Answers prompts whose turn is over and whose message is not in the file.
+    fn ended_unwritten(&mut self, error: Option<&str>) -> Result<(), RunError> {
+        let over = self.sent.extract_if(|_, sent| sent.has_begun).map(|(_, sent)| sent);
+        for sent in over.collect::<Vec<_>>() {
+            write(&failure(sent.id.as_ref(), &sent.command, error.unwrap_or("the turn has ended")))?;
+        }
+        Ok(())
+    }
+
     fn lost(&mut self, count: u64) -> Result<(), RunError> {
         write(&format!(r#"{{"type":"events_lost","count":{count}}}"#))
     }
@@ -303,12 +314,14 @@ impl RpcServer {
                         }
                     }
                     RuntimeFrame::Refused { reason, .. } => self.refused = Some(reason.clone()),
+                    RuntimeFrame::TurnStarted => {
+                        self.sent.values_mut().for_each(|sent| sent.has_begun = sent.begins);
+                    }
+                    RuntimeFrame::TurnEnded { error, .. } => self.ended_unwritten(error.as_deref())?,
                     RuntimeFrame::Message {
                         outcome: QueueOutcome::Landed { .. } | QueueOutcome::Withdrawn, ..
                     }
                     | RuntimeFrame::Activity(_)
-                    | RuntimeFrame::TurnStarted
-                    | RuntimeFrame::TurnEnded { .. }
                     | RuntimeFrame::Text(_)
                     | RuntimeFrame::Thinking(_)
                     | RuntimeFrame::CallOpened { .. }

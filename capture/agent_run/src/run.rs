@@ -120,7 +120,7 @@ async fn print_until_signal(
     tokio::pin!(printing);
     let mut by_signal = None;
     loop {
-        let code = tokio::select! {
+        let (code, end) = tokio::select! {
             ended = &mut printing => {
                 let (exit, message) = ended?;
                 let how = "interrupted; `capture agent run --continue` goes on with this session";
@@ -130,14 +130,15 @@ async fn print_until_signal(
                 let message = if by_signal.is_some() { Some(how) } else { message };
                 return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
             }
-            _ = interrupted.recv() => BY_INTERRUPT,
-            _ = terminated.recv() => BY_TERMINATE,
+            _ = interrupted.recv() => (BY_INTERRUPT, EngineInput::Abort),
+            // The system ends the process, for instance.
+            _ = terminated.recv() => (BY_TERMINATE, EngineInput::Stop),
         };
         if by_signal.replace(code).is_some() {
             return Ok((EndedBy::Signal(code), None));
         }
         // When it is closed, it is not running.
-        let _ = session.input(EngineInput::Abort).await;
+        let _ = session.input(end).await;
     }
 }
 

@@ -265,7 +265,13 @@ impl SessionStatus {
             RuntimeFrame::DiskTrouble { error: Some(error) } => {
                 self.base(claim(State::Waiting, Some(Reason::Error), error));
             }
-            RuntimeFrame::FileLost { error } => self.base(claim(State::Waiting, Some(Reason::Error), error)),
+            RuntimeFrame::FileLost { error } => {
+                let mut claims = self.claims();
+                claims.failure = None;
+                claims.has_ended = true;
+                drop(claims);
+                self.base(claim(State::Waiting, Some(Reason::Error), error));
+            }
             RuntimeFrame::DiskTrouble { error: None }
             | RuntimeFrame::ContextFills { .. }
             | RuntimeFrame::Block(_)
@@ -328,6 +334,7 @@ fn claim(state: State, reason: Option<Reason>, words: &str) -> ScreenClaim {
 fn paused(why: PauseReason) -> ScreenClaim {
     let (reason, words) = match why {
         PauseReason::Quota => (Reason::Quota, "paused: the provider's quota is used up for now"),
+        PauseReason::Unavailable => (Reason::Error, "paused: the provider takes no requests for now"),
         PauseReason::Requested => (Reason::Interrupted, "paused, as requested"),
         PauseReason::Loop => (Reason::Error, "paused: the same calls are repeated with the same results"),
         PauseReason::TokenLimit => (Reason::Error, "paused: the limit of tokens is reached"),
@@ -374,4 +381,40 @@ pub(crate) fn subject_of(asked: &AskedPermission) -> Option<String> {
 /// The arguments as JSON.
 pub(crate) fn arguments_of(asked: &AskedPermission) -> String {
     Json::from(asked.call.arguments.clone()).to_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(frames: impl IntoIterator<Item = RuntimeFrame>) -> (Option<Reason>, String) {
+        let status = SessionStatus::new(None, None, "s".to_owned());
+        frames.into_iter().for_each(|frame| status.apply(&frame));
+        let said = status.claims().said.clone().unwrap();
+        (said.reason, said.words)
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_file_is_said_until_another_turn_begins() {
+        let idle = || RuntimeFrame::Activity(EngineActivity::Idle);
+        let error = || "cannot append to /s.jsonl".to_owned();
+        let lost = || RuntimeFrame::FileLost { error: error() };
+        let ended = |outcome| RuntimeFrame::TurnEnded { outcome, error: Some(error()) };
+        let of_file = (Some(Reason::Error), error());
+        assert_eq!(said([lost(), idle()]), of_file);
+        let quota = RuntimeFrame::RequestEnded {
+            request: engine::RequestNumber(1),
+            usage: None,
+            predicted: engine::cache::CachePrediction::default(),
+            cause: None,
+            failure: Some(FailureKind::Quota),
+            error: None,
+        };
+        assert_eq!(said([RuntimeFrame::TurnStarted, quota, lost(), ended(TurnOutcome::Failed), idle()]), of_file);
+        // Aborted while the disk is full.
+        let full = RuntimeFrame::DiskTrouble { error: Some(error()) };
+        let aborted = said([RuntimeFrame::TurnStarted, full, ended(TurnOutcome::Aborted), idle()]);
+        assert_eq!(aborted, (Some(Reason::Interrupted), error()));
+        assert_eq!(said([idle()]).1, "no prompt yet");
+    }
 }

@@ -93,7 +93,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         running: HashMap::new(),
         alarm: None,
         waiting: None,
-        disk_trouble: None,
+        has_disk_trouble: false,
     };
     let thread = std::thread::Builder::new().name("session".to_owned());
     thread.spawn(move || driver.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
@@ -118,8 +118,8 @@ struct SessionDriver {
     running: HashMap<CallId, JoinHandle<()>>,
     alarm: Option<AbortHandle>,
     waiting: Option<WaitingPrompt>,
-    /// Why nothing can be appended to the file at present.
-    disk_trouble: Option<String>,
+    /// Whether nothing can be appended to the file at present.
+    has_disk_trouble: bool,
 }
 
 /// Somebody who waits for the end of the turn that their prompt begins.
@@ -144,11 +144,7 @@ impl SessionDriver {
             match message {
                 DriverMessage::Input(input) => {
                     self.forget(&input);
-                    let is_abort = input == EngineInput::Abort;
                     self.step(input);
-                    if is_abort {
-                        self.report_unwritten_end();
-                    }
                 }
                 DriverMessage::Prompt(message, done) => {
                     if self.waiting.as_ref().is_some_and(|waiting| !waiting.done.is_closed()) {
@@ -340,16 +336,18 @@ impl SessionDriver {
 
     fn tell(&mut self, frame: RuntimeFrame) {
         let (has_begun, is_mine) = match (&mut self.waiting, &frame) {
-            (Some(waiting), RuntimeFrame::Message { id, outcome }) => {
-                let is_mine = waiting.id == *id;
-                waiting.has_begun |= is_mine && matches!(outcome, QueueOutcome::Landed { .. });
-                (waiting.has_begun, is_mine)
+            // Nothing else is begun while a prompt waits to begin, and its message may not be in the file yet.
+            (Some(waiting), RuntimeFrame::TurnStarted) => {
+                waiting.has_begun = true;
+                (true, false)
             }
+            (Some(waiting), RuntimeFrame::Message { id, .. }) => (waiting.has_begun, waiting.id == *id),
             (waiting, _) => (waiting.as_ref().is_some_and(|waiting| waiting.has_begun), false),
         };
         let report = match &frame {
             RuntimeFrame::TurnEnded { outcome, error } if has_begun => {
-                let text = self.last_text(*outcome);
+                // What was said may not be in the file.
+                let text = if self.has_disk_trouble { String::new() } else { self.last_text(*outcome) };
                 Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text })
             }
             RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => {
@@ -374,7 +372,7 @@ impl SessionDriver {
             | RuntimeFrame::Message { .. }
             | RuntimeFrame::Refused { .. } => None,
             RuntimeFrame::DiskTrouble { error } => {
-                self.disk_trouble.clone_from(error);
+                self.has_disk_trouble = error.is_some();
                 None
             }
         };
@@ -383,18 +381,6 @@ impl SessionDriver {
         if let Some(report) = report
             && let Some(waiting) = self.waiting.take()
         {
-            // Who waited may be gone.
-            let _ = waiting.done.send(report);
-        }
-    }
-
-    /// Tells whoever waits that a turn is over which was aborted while its end could not be written.
-    fn report_unwritten_end(&mut self) {
-        if let Some(error) = self.disk_trouble.clone()
-            && let Some(waiting) = self.waiting.take()
-        {
-            let error = Some(format!("{error}; what was not written by now is not in the session"));
-            let report = TurnReport::Ended { outcome: TurnOutcome::Aborted, error, text: String::new() };
             // Who waited may be gone.
             let _ = waiting.done.send(report);
         }
@@ -456,7 +442,7 @@ impl SessionDriver {
 
     /// Ends the turn and waits for the tools.
     fn close(&mut self) {
-        self.step(EngineInput::Abort);
+        self.step(EngineInput::Stop);
         if let Some(alarm) = self.alarm.take() {
             alarm.abort();
         }

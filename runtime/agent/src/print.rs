@@ -85,7 +85,7 @@ pub struct PrintStreams<'a> {
 /// pause here, so a turn that is paused is ended.
 ///
 /// # Errors
-/// A stream cannot be written to.
+/// `out` cannot be written to.
 pub async fn print(
     session: &SessionHandle,
     message: UserMessage,
@@ -99,36 +99,42 @@ pub async fn print(
     let turn = session.prompt(message);
     tokio::pin!(turn);
     let report = loop {
-        progress.as_mut().map_or(Ok(()), |progress| progress.hold(gate.is_held()))?;
+        progress.iter_mut().for_each(|progress| progress.hold(gate.is_held()));
         tokio::select! {
             // What happened is printed before the end of it is.
             biased;
             update = updates.recv() => match update {
                 Ok(update) => {
-                    progress.as_mut().map_or(Ok(()), |progress| progress.print(&update))?;
+                    progress.iter_mut().for_each(|progress| progress.print(&update));
                     calls.count(&update);
                     print_update(&update, format, out)?;
                 }
-                Err(RecvError::Lagged(count)) => print_skipped(count, format, out)?,
+                Err(RecvError::Lagged(count)) => {
+                    calls.were_missed = true;
+                    print_skipped(count, format, out)?;
+                }
                 Err(RecvError::Closed) => break Err(SessionClosed),
             },
             () = gate.open() => {}
             report = &mut turn => break report,
         }
     };
-    progress.as_mut().map_or(Ok(()), |progress| progress.hold(false))?;
+    progress.iter_mut().for_each(|progress| progress.hold(false));
     if let Ok(TurnReport::Paused { .. }) = &report {
         // When it is closed, it is not paused.
-        let _ = session.input(EngineInput::Abort).await;
+        let _ = session.input(EngineInput::Stop).await;
     }
     loop {
         match updates.try_recv() {
             Ok(update) => {
-                progress.as_mut().map_or(Ok(()), |progress| progress.warn(&update))?;
+                progress.iter_mut().for_each(|progress| progress.warn(&update));
                 calls.count(&update);
                 print_update(&update, format, out)?;
             }
-            Err(TryRecvError::Lagged(count)) => print_skipped(count, format, out)?,
+            Err(TryRecvError::Lagged(count)) => {
+                calls.were_missed = true;
+                print_skipped(count, format, out)?;
+            }
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
     }
@@ -146,6 +152,8 @@ pub async fn print(
 struct DecidedCalls {
     decided: usize,
     undone: usize,
+    /// Whether some may not have been counted.
+    were_missed: bool,
 }
 
 impl DecidedCalls {
@@ -162,6 +170,7 @@ impl DecidedCalls {
     fn remark(&self) -> Option<String> {
         let which = match (self.decided, self.undone) {
             (0, 0) | (1.., _) => return None,
+            _ if self.were_missed => return None,
             (0, 1) => "the model's only call was",
             (0, many) => &format!("all {many} calls of the model were"),
         };
@@ -216,10 +225,15 @@ fn exit_of(
                 ),
                 PauseReason::TimeLimit => (PrintExit::OutOfBudget, higher("time")),
                 PauseReason::CallLimit => (PrintExit::OutOfBudget, higher("tool calls")),
-                PauseReason::Quota => {
+                PauseReason::Quota | PauseReason::Unavailable => {
                     let until = until_wall_ms.map(|ms| format!(", until {}", clock(ms))).unwrap_or_default();
-                    let text = format!("the provider's quota is used up for now{until}; {GO_ON} then");
-                    (PrintExit::OutOfBudget, text)
+                    let is_quota = why == PauseReason::Quota;
+                    let (exit, what) = if is_quota {
+                        (PrintExit::OutOfBudget, "the provider's quota is used up")
+                    } else {
+                        (PrintExit::Failed, "the provider takes no requests")
+                    };
+                    (exit, format!("{what} for now{until}; {GO_ON} then"))
                 }
                 PauseReason::Loop => (
                     PrintExit::Failed,

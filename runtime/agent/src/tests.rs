@@ -317,7 +317,7 @@ fn a_limit_ends_a_printed_turn_with_its_own_code() {
     );
     house.runtime.block_on(session.close());
     let outcomes: Vec<_> = house.tree().entries().iter().filter_map(TaskEnded::of).map(|e| e.outcome).collect();
-    assert_eq!(outcomes, [TurnOutcome::Aborted]);
+    assert_eq!(outcomes, [TurnOutcome::Interrupted]);
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn closing_ends_what_runs_and_frees_the_file() {
         session.close().await;
         assert_eq!(session.input(EngineInput::Pause).await, Err(SessionClosed));
     });
-    assert_eq!(results(&house.tree()), ["Not run: aborted by the user before it was started."]);
+    assert_eq!(results(&house.tree()), ["Not run: interrupted before it was started."]);
     house.answers_questions = true;
     let again = house.open([say("back")]);
     assert_eq!(house.print(&again, PrintFormat::Text).0, "back\n");
@@ -496,6 +496,63 @@ fn an_abort_does_not_wait_for_a_file_that_cannot_be_written() {
     assert!(error.contains("sessions") && error.contains("not in the session"), "{error}");
     assert!(house.requests.lock().unwrap().is_empty());
     house.runtime.block_on(session.close());
+}
+
+#[test]
+fn a_file_that_is_lost_ends_the_turn_for_whoever_watches() {
+    let house = House::new();
+    let started = house.tool_started();
+    let session = house.open([want(&["hang"])]);
+    let mut updates = session.subscribe();
+    let tools = Arc::clone(&house.tools);
+    let path = house.runtime.block_on(session.snapshot()).unwrap().path;
+    let report = house.runtime.block_on(async {
+        let touching = async {
+            started.await.unwrap();
+            std::io::Write::write_all(&mut appending(&path), b"x").unwrap();
+            tools.cancel(CallId { request: RequestNumber(1), index: 0 });
+        };
+        tokio::join!(session.prompt(prompt("p")), touching).0.unwrap()
+    });
+    assert!(matches!(report, TurnReport::FileLost(_)), "{report:?}");
+    let mut ends = Vec::new();
+    while let Ok(update) = updates.try_recv() {
+        if let SessionUpdate::Frame(frame) = update
+            && let RuntimeFrame::TurnEnded { outcome, error: Some(error) } = &*frame
+        {
+            ends.push((*outcome, error.contains(".jsonl")));
+        }
+    }
+    assert_eq!(ends, [(TurnOutcome::Failed, true)]);
+    house.runtime.block_on(session.close());
+}
+
+#[test]
+fn a_standard_error_that_is_closed_does_not_end_the_turn() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+    }
+    for detail in [PrintDetail::All, PrintDetail::Trouble] {
+        let house = House::new();
+        let session = house.open([want(&["read"]), say("Done.")]);
+        let (mut out, mut closed) = (Vec::new(), Closed);
+        let streams = PrintStreams {
+            out: &mut out,
+            progress: Some((&mut closed, detail)),
+            clock: |_| String::new(),
+            gate: PrintGate::closed(),
+        };
+        let printed = print(&session, prompt("p"), PrintFormat::Text, streams);
+        let (exit, message) = house.runtime.block_on(printed).unwrap();
+        assert_eq!((exit, message), (PrintExit::Done, None));
+        assert_eq!(String::from_utf8(out).unwrap(), "Done.\n");
+    }
 }
 
 #[test]

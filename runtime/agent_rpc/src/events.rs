@@ -42,6 +42,8 @@ pub struct EventStream {
     /// How often the request has been repeated, and why it failed.
     retry: Option<(u32, String)>,
     failure: Option<String>,
+    /// Whether nothing has begun since the last run was told to be over.
+    is_settled: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -178,8 +180,8 @@ impl EventStream {
             RuntimeFrame::ContextFills { tokens, window } => {
                 out.push(event("context_fills").with("tokens", *tokens).with("contextWindow", *window).to_text());
             }
+            RuntimeFrame::TurnStarted => self.is_settled = false,
             RuntimeFrame::Activity(_)
-            | RuntimeFrame::TurnStarted
             | RuntimeFrame::RequestEnded { failure: None, .. }
             | RuntimeFrame::CallDecided { .. }
             | RuntimeFrame::CallEnded { .. }
@@ -381,6 +383,7 @@ impl EventStream {
     fn begin_turn(&mut self, out: &mut Vec<String>) {
         if self.run.is_none() {
             self.run = Some(AgentRun::default());
+            self.is_settled = false;
             out.push(event("agent_start").to_text());
         }
         if self.turn.is_none() {
@@ -411,7 +414,8 @@ impl EventStream {
             | TurnOutcome::Refused
             | TurnOutcome::Rounds => false,
         };
-        let stop = if outcome == TurnOutcome::Aborted { "aborted" } else { "error" };
+        let is_aborted = matches!(outcome, TurnOutcome::Aborted | TurnOutcome::Interrupted);
+        let stop = if is_aborted { "aborted" } else { "error" };
         self.break_off(stop, error, now, out);
         self.streaming = None;
         self.failure = None;
@@ -421,7 +425,10 @@ impl EventStream {
         }
         if !goes_on {
             self.end_run(false, out);
-            out.push(event("agent_settled").to_text());
+            // A turn whose end could not be written is told again once it is in the file.
+            if !std::mem::replace(&mut self.is_settled, true) {
+                out.push(event("agent_settled").to_text());
+            }
         }
     }
 

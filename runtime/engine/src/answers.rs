@@ -174,7 +174,9 @@ impl EngineStep<'_> {
             }
             RetryDecision::Pause(wait_ms) => {
                 let until_ms = now_ms.saturating_add(wait_ms);
-                self.state.live.activity = self.paused(PauseReason::Quota, Some(until_ms), None);
+                let is_quota = matches!(failure.kind, FailureKind::Quota | FailureKind::Rate);
+                let why = if is_quota { PauseReason::Quota } else { PauseReason::Unavailable };
+                self.state.live.activity = self.paused(why, Some(until_ms), None);
             }
             RetryDecision::GiveUp => {
                 let outcome =

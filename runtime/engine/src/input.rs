@@ -48,8 +48,10 @@ pub enum EngineInput {
         /// Its id; nothing takes all back.
         id: Option<String>,
     },
-    /// Ends the turn now.
+    /// Ends the turn now, because the user wants it.
     Abort,
+    /// Ends the turn now for another reason: the session or its process ends.
+    Stop,
     /// Stops at the next boundary.
     Pause,
     /// Goes on after a pause, or with messages that were held back after an abort.
@@ -487,8 +489,11 @@ pub enum PauseReason {
     TimeLimit,
     /// The limit of tool calls is reached.
     CallLimit,
-    /// The provider named a time until which it takes nothing. The turn goes on by itself then.
+    /// The quota is used up until a time that the provider named. The turn goes on by itself then.
     Quota,
+    /// The provider named a time until which it takes nothing, for another reason, such as an overload. The turn goes on
+    /// by itself then.
+    Unavailable,
 }
 
 /// How a turn ended.
@@ -501,9 +506,9 @@ pub enum TurnOutcome {
     Length,
     /// The model said nothing, twice.
     Empty,
-    /// Somebody ended it.
+    /// The user ended it.
     Aborted,
-    /// The program ended while it was running.
+    /// The session or the program ended while it was running.
     Interrupted,
     /// The request failed.
     Failed,

@@ -54,7 +54,8 @@ impl EngineStep<'_> {
             EngineInput::Prompt(message) => self.prompt(message),
             EngineInput::Queue { kind, message } => self.queue(kind, message),
             EngineInput::Unqueue { id } => self.unqueue(id.as_deref()),
-            EngineInput::Abort => self.abort(),
+            EngineInput::Abort => self.abort_now(TurnOutcome::Aborted),
+            EngineInput::Stop => self.abort_now(TurnOutcome::Interrupted),
             EngineInput::Pause => self.pause(),
             EngineInput::Resume => self.resume(),
             EngineInput::SetModel(model) => self.set_model(model),
@@ -233,11 +234,27 @@ impl EngineStep<'_> {
         self.append(BudgetSet { limits, by }.to_entry(), false, Then::Nothing);
     }
 
-    fn abort(&mut self) {
+    /// Ends the turn, and says so even if its end cannot be written now.
+    fn abort_now(&mut self, outcome: TurnOutcome) {
+        self.abort(outcome);
+        if let DiskState::RetryAt { error, .. } | DiskState::Retrying { error } = &self.state.live.disk {
+            let error = format!("{error}; what was not written by now is not in the session");
+            self.tell_unwritten_end(outcome, error);
+        }
+    }
+
+    /// Tells the end of a turn whose entry is not in the file. It is told again if it gets there.
+    fn tell_unwritten_end(&mut self, outcome: TurnOutcome, error: String) {
+        if std::mem::take(&mut self.state.live.is_end_due) {
+            self.out.push(Effect::Tell(RuntimeFrame::TurnEnded { outcome, error: Some(error) }));
+        }
+    }
+
+    fn abort(&mut self, outcome: TurnOutcome) {
         let activity = std::mem::replace(&mut self.state.live.activity, Activity::Idle);
         self.state.live.pause = None;
         self.state.live.is_held = true;
-        let mut ending = Ending::new(TurnOutcome::Aborted, None);
+        let mut ending = Ending::new(outcome, None);
         match activity {
             Activity::Idle => return,
             Activity::Starting(message) => {
@@ -252,7 +269,8 @@ impl EngineStep<'_> {
             Activity::Preparing { request, .. } => self.out.push(Effect::Cancel(request)),
             Activity::Sending(answer) | Activity::Answering(answer) => {
                 self.out.push(Effect::Cancel(answer.request));
-                self.append_broken(*answer, "aborted", "aborted", None);
+                let why = if outcome == TurnOutcome::Aborted { "aborted" } else { crate::wire::STOPPED };
+                self.append_broken(*answer, "aborted", why, None);
             }
             Activity::Calls(batch) | Activity::Paused { calls: Some(batch), .. } => {
                 let (effects, results) = batch.end();
@@ -271,7 +289,7 @@ impl EngineStep<'_> {
         self.state.live.tickets += 1;
         let ticket = Ticket(self.state.live.tickets);
         // After a failure everything waits for the next attempt.
-        if !matches!(self.state.live.disk, DiskState::RetryAt(_) | DiskState::Lost(_)) {
+        if !matches!(self.state.live.disk, DiskState::RetryAt { .. } | DiskState::Lost(_)) {
             self.out.push(Effect::Append(Append { ticket, entry: entry.clone(), sync }));
         }
         self.state.live.unwritten.push_back(Unwritten { ticket, entry, sync, then });
@@ -300,6 +318,7 @@ impl EngineStep<'_> {
             Then::Run(call) => self.run(call),
             Then::ResultWritten(call) => self.result_written(call),
             Then::TurnEnded(outcome, error) => {
+                self.state.live.is_end_due = false;
                 self.out.push(Effect::Tell(RuntimeFrame::TurnEnded { outcome, error }));
             }
         }
@@ -307,7 +326,8 @@ impl EngineStep<'_> {
 
     fn append_failed(&mut self, ticket: Ticket, error: String) {
         if self.state.live.unwritten.iter().any(|unwritten| unwritten.ticket == ticket) {
-            self.state.live.disk = DiskState::RetryAt(self.time.mono_ms + DISK_RETRY_MS);
+            let at_ms = self.time.mono_ms + DISK_RETRY_MS;
+            self.state.live.disk = DiskState::RetryAt { at_ms, error: error.clone() };
             self.out.push(Effect::Tell(RuntimeFrame::DiskTrouble { error: Some(error) }));
         }
     }
@@ -318,8 +338,9 @@ impl EngineStep<'_> {
             return;
         }
         self.state.live.disk = DiskState::Lost(error.clone());
-        self.abort();
+        self.abort(TurnOutcome::Failed);
         self.out.push(Effect::Tell(RuntimeFrame::FileLost { error: error.clone() }));
+        self.tell_unwritten_end(TurnOutcome::Failed, error.clone());
         for unwritten in std::mem::take(&mut self.state.live.unwritten) {
             if let Then::Landed(id) | Then::Queued(id) = unwritten.then {
                 self.tell_message(id, QueueOutcome::Refused { reason: error.clone() });
@@ -346,6 +367,7 @@ impl EngineStep<'_> {
             EngineInput::Restored { .. }
             | EngineInput::Facts(_)
             | EngineInput::Abort
+            | EngineInput::Stop
             | EngineInput::SetTurns(_)
             | EngineInput::Appended { .. }
             | EngineInput::AppendFailed { .. }
@@ -362,8 +384,10 @@ impl EngineStep<'_> {
 
     fn ticked(&mut self) {
         let now_ms = self.time.mono_ms;
-        if matches!(self.state.live.disk, DiskState::RetryAt(at_ms) if at_ms <= now_ms) {
-            self.state.live.disk = DiskState::Retrying;
+        if let DiskState::RetryAt { at_ms, error } = &self.state.live.disk
+            && *at_ms <= now_ms
+        {
+            self.state.live.disk = DiskState::Retrying { error: error.clone() };
             let again = self.state.live.unwritten.iter();
             let again = again.map(|u| Append { ticket: u.ticket, entry: u.entry.clone(), sync: u.sync });
             self.out.extend(again.map(Effect::Append));
@@ -427,7 +451,7 @@ impl EngineStep<'_> {
             | Activity::Answering(_)
             | Activity::Calls(_) => self.time_is_up_at_ms(),
         };
-        let of_disk = if let DiskState::RetryAt(at_ms) = live.disk { Some(at_ms) } else { None };
+        let of_disk = if let DiskState::RetryAt { at_ms, .. } = live.disk { Some(at_ms) } else { None };
         let alarm_ms = of_activity.into_iter().chain(of_disk).min();
         if alarm_ms != self.state.live.alarm_ms {
             self.state.live.alarm_ms = alarm_ms;

@@ -86,6 +86,8 @@ pub(crate) struct Live {
     pub(crate) long_system_cache: bool,
     pub(crate) clock: TurnClock,
     pub(crate) told: EngineActivity,
+    /// Whether a turn was told of whose end was not.
+    pub(crate) is_end_due: bool,
     pub(crate) alarm_ms: Option<u64>,
 }
 
@@ -93,10 +95,15 @@ pub(crate) struct Live {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DiskState {
     Fine,
-    /// It could not. Entries wait until then.
-    RetryAt(u64),
-    /// The entries that waited are being written again.
-    Retrying,
+    /// It could not, for this reason. Entries wait until then.
+    RetryAt {
+        at_ms: u64,
+        error: String,
+    },
+    /// The entries that waited for this reason are being written again.
+    Retrying {
+        error: String,
+    },
     /// It never will: why.
     Lost(String),
 }
@@ -246,6 +253,7 @@ impl EngineState {
             long_system_cache: recorded.cache.is_long_cache_cheaper(),
             clock: TurnClock::default(),
             told: EngineActivity::Idle,
+            is_end_due: false,
             alarm_ms: None,
         };
         Self { setup, recorded, live }

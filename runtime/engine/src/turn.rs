@@ -141,6 +141,7 @@ impl EngineStep<'_> {
             self.tell_stopped();
         }
         self.append_user(&message);
+        self.state.live.is_end_due = true;
         self.out.push(Effect::Tell(RuntimeFrame::TurnStarted));
     }
 
@@ -191,7 +192,7 @@ impl EngineStep<'_> {
         self.append(NewEntry::Message(entry), false, Then::Landed(message.id.clone()));
     }
 
-    /// Tells the model which background commands ended with the process before.
+    /// Tells the model which background commands do not run any more. Whether one had ended by itself is unknown.
     fn tell_stopped(&mut self) {
         let lost = &self.state.recorded.background;
         if lost.is_empty() {
@@ -204,8 +205,8 @@ impl EngineStep<'_> {
         let all: Vec<String> = lost.iter().map(command).collect();
         let stopped = StoppedNote { stopped: lost.keys().cloned().collect() };
         let text = format!(
-            "[The agent's process was started again, and background commands ended with the one before: {}. Start \
-             what is still needed.]",
+            "[The agent's process was started again. Background commands ended with the one before, or by themselves \
+             until then: {}. Start what is still needed.]",
             all.join(", ")
         );
         self.append_note(&text, Some(to_json(&stopped)));

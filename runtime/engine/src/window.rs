@@ -30,9 +30,10 @@ fn ended(said: &str) -> &str {
 
 /// The number of tokens that were sent and the most there may be, where a message has both.
 fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
+    // Digits that are part of a name, such as that of a model, are no number.
     let mut numbers: Vec<u64> = said
-        .split(|c: char| !c.is_ascii_digit() && c != ',' && c != '_')
-        .map(|word| word.replace([',', '_'], ""))
+        .split(|c: char| !c.is_alphanumeric() && !",_-.".contains(c))
+        .map(|word| word.trim_end_matches(['.', ',']).replace([',', '_'], ""))
         .filter_map(|word| word.parse().ok())
         .filter(|number| *number >= FEWEST_TOKENS)
         .collect();
@@ -40,8 +41,8 @@ fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
     numbers.dedup();
     let largest = *numbers.last()?;
     let most = match (&numbers[..], window) {
-        ([most, _], _) => *most,
         (_, Some(window)) if numbers.contains(&window) => window,
+        ([most, _], _) => *most,
         _ => return None,
     };
     (most < largest).then_some((largest, most))
@@ -82,6 +83,12 @@ mod tests {
             ("Your input exceeds the context window of this model.", Some(272_000), None),
             ("input length and `max_tokens` exceed context limit: 195000 + 32000 > 200000", None, None),
             ("the context is 8,192 tokens and the prompt 9_000", None, Some((9_000, 8_192))),
+            ("gpt-4o-2024-11-20: this model's maximum context length is 128000 tokens.", Some(128_000), None),
+            ("gpt-4o-2024-11-20: this model's maximum context length is 128000 tokens.", None, None),
+            ("model claude-opus-4-20250514: 213452 tokens > 200000 maximum", None, Some((213_452, 200_000))),
+            // A known window is never the number that was sent.
+            ("128000 tokens at most (limit since 2024)", Some(128_000), None),
+            ("250000 tokens, 128000 at most (limit since 2024)", Some(128_000), Some((250_000, 128_000))),
         ] {
             assert_eq!(sizes(said, window), expected, "{said}");
         }

@@ -30,10 +30,14 @@ use crate::{
 const BLOCKS_BEHIND_MARK: usize = 15;
 /// What an answer that the limit of time ended says in `errorMessage`.
 pub(crate) const OUT_OF_TIME: &str = "out of time";
-/// What the model gets behind an answer that was interrupted,
+/// What an answer that ended with the session or its process says in `errorMessage`.
+pub(crate) const STOPPED: &str = "stopped";
+/// What the model gets behind an answer that the user interrupted,
 const USER_ENDED_IT: &str = "[The user interrupted this answer here.]";
-/// and behind one that the limit of time ended.
+/// behind one that the limit of time ended,
 const TIME_ENDED_IT: &str = "[The time limit ended this answer here.]";
+/// and behind one that ended with the session or its process.
+const SESSION_ENDED_IT: &str = "[This answer ended here because the agent's session was closed.]";
 /// What the model gets for a call whose result is not in the file.
 const LOST_RESULT: &str = "The result of this call is missing in the session's file. It may have taken effect.";
 
@@ -151,7 +155,11 @@ fn interrupted(message: &Object) -> (Object, Object) {
     said.set("content", content);
     said.set("stopReason", "stop");
     said.remove("errorMessage");
-    let remark = if message.text("errorMessage") == Some(OUT_OF_TIME) { TIME_ENDED_IT } else { USER_ENDED_IT };
+    let remark = match message.text("errorMessage") {
+        Some(OUT_OF_TIME) => TIME_ENDED_IT,
+        Some(STOPPED) => SESSION_ENDED_IT,
+        Some(_) | None => USER_ENDED_IT,
+    };
     let remark = Object::new()
         .with("role", "user")
         .with("content", remark)

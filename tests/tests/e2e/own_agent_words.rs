@@ -118,7 +118,7 @@ fn background_commands_that_end_with_the_process_are_named_to_the_person_and_the
     assert!(!house.runs("600"));
     assert_eq!(house.run(&["--continue", "again"]).code, Some(0));
     let text = fs::read_to_string(house.file()).unwrap();
-    assert_eq!(text.matches("background commands ended with the one before: p1 (`sleep 600`)").count(), 1, "{text}");
+    assert_eq!(text.matches("until then: p1 (`sleep 600`)").count(), 1, "{text}");
     house.is_clean();
 }
 

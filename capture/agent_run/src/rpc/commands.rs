@@ -130,7 +130,7 @@ impl RpcServer {
             content: content_of(message, images),
             origin: MessageOrigin::Person,
         };
-        let sent = SentMessage { id: id.clone(), command: name.to_owned(), begins: kind.is_none() };
+        let sent = SentMessage { id: id.clone(), command: name.to_owned(), begins: kind.is_none(), has_begun: false };
         self.sent.insert(message.id.clone(), sent);
         let input = match kind {
             None => EngineInput::Prompt(message),
@@ -366,11 +366,28 @@ fn check_images(images: &[RpcImage]) -> Result<(), String> {
         }
         match STANDARD.decode(&image.data) {
             Ok(bytes) if bytes.is_empty() => return Err(format!("images[{at}].data: the image is empty")),
-            Ok(_) => {}
+            Ok(bytes) => match kind_of_image(&bytes) {
+                Some(kind) if kind == image.mime_type => {}
+                Some(kind) => {
+                    return Err(format!("images[{at}].mimeType: the image is {kind}, got `{}`", image.mime_type));
+                }
+                None => return Err(format!("images[{at}].data: expected {}, got something else", KINDS.join(", "))),
+            },
             Err(error) => return Err(format!("images[{at}].data: not base64: {error}")),
         }
     }
     Ok(())
+}
+
+/// The type of an image by its first bytes.
+fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 /// A text, with images beside it.
@@ -384,4 +401,35 @@ fn content_of(message: String, images: &[RpcImage]) -> Json {
         Json::from(block.with("mimeType", image.mime_type.as_str()))
     };
     Json::from([Json::from(text)].into_iter().chain(images.iter().map(image)).collect::<Vec<Json>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_must_be_what_it_says() {
+        let check = |bytes: &[u8], mime_type: &str| {
+            check_images(&[RpcImage { data: STANDARD.encode(bytes), mime_type: mime_type.to_owned() }])
+        };
+        let images: [(&[u8], &str); 5] = [
+            (b"\x89PNG\r\n\x1a\n....", "image/png"),
+            (b"\xff\xd8\xff\xe0....", "image/jpeg"),
+            (b"GIF87a....", "image/gif"),
+            (b"GIF89a....", "image/gif"),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
+        ];
+        for (bytes, kind) in images {
+            assert_eq!(check(bytes, kind), Ok(()));
+            let other = if kind == "image/png" { "image/jpeg" } else { "image/png" };
+            let error = format!("images[0].mimeType: the image is {kind}, got `{other}`");
+            assert_eq!(check(bytes, other), Err(error));
+        }
+        for bytes in [&b"<svg/>"[..], b"RIFF\x10\0\0\0WAVE", b"\x89PN", b"GIF90a", b"%PDF-1.7"] {
+            let error = check(bytes, "image/png").unwrap_err();
+            assert!(error.starts_with("images[0].data: expected image/png"), "{error}");
+        }
+        assert!(check(b"", "image/png").unwrap_err().contains("empty"));
+        assert!(check(b"GIF89a", "image/tiff").unwrap_err().contains("mimeType: expected"));
+    }
 }

@@ -1,6 +1,8 @@
 //! What the agent does before its answer, a line each: what it says, which tools it runs, and which of them failed.
+//!
+//! A turn does not depend on whoever watches it: lines that cannot be written are lost.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use engine::{EngineActivity, PauseReason, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped};
 use session_tree::{Entry, Json, Object, context::text_of};
@@ -53,30 +55,30 @@ impl<'a> PrintProgress<'a> {
     }
 
     /// Keeps what is printed from now on, so that it does not get into a question, or prints what was kept.
-    pub(super) fn hold(&mut self, holds: bool) -> io::Result<()> {
+    pub(super) fn hold(&mut self, holds: bool) {
         if holds {
             self.held.get_or_insert_default();
         } else if let Some(held) = self.held.take().filter(|held| !held.is_empty()) {
-            self.out.write_all(held.as_bytes())?;
+            self.out.write_all(held.as_bytes()).ok();
         }
-        Ok(())
     }
 
-    fn line(&mut self, line: &str) -> io::Result<()> {
+    fn line(&mut self, line: &str) {
         match &mut self.held {
             Some(held) => {
                 held.push_str(line);
                 held.push('\n');
-                Ok(())
             }
-            None => writeln!(self.out, "{line}"),
+            None => {
+                writeln!(self.out, "{line}").ok();
+            }
         }
     }
 
-    pub(super) fn print(&mut self, update: &SessionUpdate) -> io::Result<()> {
-        self.warn(update)?;
+    pub(super) fn print(&mut self, update: &SessionUpdate) {
+        self.warn(update);
         if self.detail == PrintDetail::Trouble {
-            return Ok(());
+            return;
         }
         let frame = match update {
             SessionUpdate::Frame(frame) => &**frame,
@@ -94,24 +96,20 @@ impl<'a> PrintProgress<'a> {
         {
             let line = format!("· {}", about(call));
             self.started.push(at);
-            self.line(&line)?;
+            self.line(&line);
         }
-        Ok(())
     }
 
     /// Says what holds the turn up, and what soon will.
-    pub(super) fn warn(&mut self, update: &SessionUpdate) -> io::Result<()> {
-        let SessionUpdate::Frame(frame) = update else { return Ok(()) };
+    pub(super) fn warn(&mut self, update: &SessionUpdate) {
+        let SessionUpdate::Frame(frame) = update else { return };
         match &**frame {
-            RuntimeFrame::RequestEnded { error, .. } => {
-                self.error.clone_from(error);
-                Ok(())
-            }
+            RuntimeFrame::RequestEnded { error, .. } => self.error.clone_from(error),
             RuntimeFrame::Activity(activity) => self.holds_up(*activity),
             RuntimeFrame::DiskTrouble { error } => {
                 // It is told with each attempt, and said once.
                 if *error == self.disk_trouble {
-                    return Ok(());
+                    return;
                 }
                 self.disk_trouble.clone_from(error);
                 match error {
@@ -140,12 +138,12 @@ impl<'a> PrintProgress<'a> {
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::Message { .. }
             | RuntimeFrame::Refused { .. }
-            | RuntimeFrame::FileLost { .. } => Ok(()),
+            | RuntimeFrame::FileLost { .. } => {}
         }
     }
 
     /// Says why nothing comes for a while, and until when.
-    fn holds_up(&mut self, activity: EngineActivity) -> io::Result<()> {
+    fn holds_up(&mut self, activity: EngineActivity) {
         match activity {
             EngineActivity::Retrying { until_wall_ms, .. } => {
                 let why = self.error.take().unwrap_or_else(|| "the request failed".to_owned());
@@ -156,20 +154,21 @@ impl<'a> PrintProgress<'a> {
                 let at = (self.clock)(until_wall_ms);
                 self.line(&format!("the same result {times} times; the next request is sent at {at}"))
             }
-            EngineActivity::Paused(PauseReason::Quota) => match self.error.take() {
-                Some(error) => self.line(error.trim()),
-                None => Ok(()),
-            },
+            EngineActivity::Paused(PauseReason::Quota | PauseReason::Unavailable) => {
+                if let Some(error) = self.error.take() {
+                    self.line(error.trim());
+                }
+            }
             EngineActivity::Idle
             | EngineActivity::Waiting
             | EngineActivity::Streaming
             | EngineActivity::Deciding
             | EngineActivity::Running
-            | EngineActivity::Paused(_) => Ok(()),
+            | EngineActivity::Paused(_) => {}
         }
     }
 
-    fn block(&mut self, block: &Object) -> io::Result<()> {
+    fn block(&mut self, block: &Object) {
         if std::mem::take(&mut self.is_new) {
             self.said.clear();
             self.calls.clear();
@@ -181,18 +180,17 @@ impl<'a> PrintProgress<'a> {
                 self.calls.push(block.clone());
                 let said = std::mem::take(&mut self.said);
                 for text in said.iter().filter(|text| !text.is_empty()) {
-                    self.line(text)?;
+                    self.line(text);
                 }
             }
             Some(_) | None => {}
         }
-        Ok(())
     }
 
-    fn failed(&mut self, entry: &Entry) -> io::Result<()> {
+    fn failed(&mut self, entry: &Entry) {
         let result = entry.message().filter(|message| message.text("role") == Some("toolResult"));
         let Some(result) = result.filter(|result| result.get("isError") == Some(&Json::Bool(true))) else {
-            return Ok(());
+            return;
         };
         let text = result.get("content").map(|content| text_of(content, " ")).unwrap_or_default();
         let tool = result.text("toolName").unwrap_or_default();
@@ -205,10 +203,10 @@ impl<'a> PrintProgress<'a> {
             None if tool == "bash" => format!("  {tool}: {}", last_line(&text)),
             None => format!("  {tool}: {}", first_line(&text)),
         };
-        self.line(&line)?;
+        self.line(&line);
         let details = result.get("details").and_then(Json::as_object);
         let notes = details.and_then(|details| details.get("notes")).and_then(Json::as_array).unwrap_or_default();
-        notes.iter().filter_map(Json::as_str).try_for_each(|note| self.line(&format!("  {note}")))
+        notes.iter().filter_map(Json::as_str).for_each(|note| self.line(&format!("  {note}")));
     }
 }
 
@@ -284,7 +282,7 @@ mod tests {
     fn what_is_said_before_a_call_is_told_and_the_answer_is_not() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
-        let mut tell = |update: SessionUpdate| progress.print(&update).unwrap();
+        let mut tell = |update: SessionUpdate| progress.print(&update);
         let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
         tell(block(r#"{"type":"text","text":"I look.\n"}"#));
         tell(block(r#"{"type":"toolCall","id":"1","name":"read","arguments":{"path":"a.rs"}}"#));
@@ -345,7 +343,7 @@ mod tests {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, detail, clock);
         for frame in frames {
-            progress.print(&SessionUpdate::Frame(Arc::new(frame))).unwrap();
+            progress.print(&SessionUpdate::Frame(Arc::new(frame)));
         }
         String::from_utf8(out).unwrap()
     }
@@ -386,6 +384,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_cannot_be_written_are_lost_and_nothing_else_is() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+        }
+        let mut closed = Closed;
+        let mut progress = PrintProgress::new(&mut closed, PrintDetail::All, clock);
+        progress.print(&SessionUpdate::Frame(Arc::new(RuntimeFrame::ContextFills { tokens: 161, window: 200 })));
+        progress.hold(true);
+        progress.line("held");
+        progress.hold(false);
+        assert_eq!(progress.held, None);
+    }
+
+    #[test]
     fn a_context_that_fills_is_told_with_both_numbers() {
         let told = told(PrintDetail::All, [RuntimeFrame::ContextFills { tokens: 161_000, window: 200_000 }]);
         assert!(told.starts_with("the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
@@ -395,13 +413,13 @@ mod tests {
     fn nothing_gets_into_a_question() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
-        progress.line("before").unwrap();
-        progress.hold(true).unwrap();
-        progress.line("meanwhile").unwrap();
-        progress.hold(true).unwrap();
+        progress.line("before");
+        progress.hold(true);
+        progress.line("meanwhile");
+        progress.hold(true);
         assert_eq!(progress.held.as_deref(), Some("meanwhile\n"));
-        progress.hold(false).unwrap();
-        progress.line("after").unwrap();
+        progress.hold(false);
+        progress.line("after");
         assert_eq!(String::from_utf8(out).unwrap(), "before\nmeanwhile\nafter\n");
     }
 

@@ -263,6 +263,47 @@ fn failures_and_repetitions_are_told_once_each() {
 }
 
 #[test]
+fn a_turn_whose_end_cannot_be_written_is_over_for_the_program() {
+    let with_error = |outcome| RuntimeFrame::TurnEnded { outcome, error: Some("cannot append".to_owned()) };
+    let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
+    let mut told = Told::new();
+    told.frame(RuntimeFrame::TurnStarted);
+    told.message(r#"{"role":"user","content":"go"}"#);
+    told.frame(RuntimeFrame::Text("Do".to_owned()));
+    told.lines.clear();
+    told.frame(trouble(Some("cannot append")));
+    told.frame(with_error(TurnOutcome::Aborted));
+    let ends = |stop: &str| ["message_end", "turn_end"].map(|line| format!("{line} assistant {stop}")).to_vec();
+    let over = |first: &str, stop: &str| -> Vec<String> {
+        let rest = ["agent_end false", "agent_settled"].map(str::to_owned);
+        [first.to_owned()].into_iter().chain(ends(stop)).chain(rest).collect()
+    };
+    assert_eq!(std::mem::take(&mut told.lines), over("disk_trouble", "aborted"));
+    // There is room again: what comes late is a run with an end, and nothing is settled twice without one.
+    told.frame(trouble(None));
+    told.message(r#"{"role":"assistant","content":[{"type":"text","text":"Do"}],"stopReason":"aborted"}"#);
+    told.frame(ended(TurnOutcome::Aborted));
+    told.frame(ended(TurnOutcome::Aborted));
+    told.expect(&[
+        "disk_trouble",
+        "agent_start",
+        "turn_start",
+        "message_start assistant pending",
+        "message_end assistant aborted",
+        "turn_end assistant aborted",
+        "agent_end false",
+        "agent_settled",
+    ]);
+    told.frame(RuntimeFrame::TurnStarted);
+    told.message(r#"{"role":"user","content":"go"}"#);
+    told.frame(RuntimeFrame::Text("Do".to_owned()));
+    told.lines.clear();
+    told.frame(RuntimeFrame::FileLost { error: "cannot append".to_owned() });
+    told.frame(with_error(TurnOutcome::Failed));
+    assert_eq!(told.lines, over("file_lost", "error"));
+}
+
+#[test]
 fn an_abort_ends_all_that_has_begun() {
     let mut told = Told::new();
     told.message(r#"{"role":"user","content":"go"}"#);

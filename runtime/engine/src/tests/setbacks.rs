@@ -332,6 +332,13 @@ fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
             continue;
         }
         assert_eq!(lost, 1, "said once");
+        let has_begun = world.frames.iter().any(|f| matches!(f, RuntimeFrame::TurnStarted));
+        let ends: Vec<&RuntimeFrame> =
+            world.frames.iter().filter(|f| matches!(f, RuntimeFrame::TurnEnded { .. })).collect();
+        assert_eq!(ends.len(), usize::from(has_begun), "fit {fit}: {ends:?}");
+        assert!(
+            ends.iter().all(|f| matches!(f, RuntimeFrame::TurnEnded { outcome: TurnOutcome::Failed, error: Some(_) }))
+        );
         assert_eq!(world.state.activity(), EngineActivity::Idle);
         assert!(world.running.is_empty() && world.sent.is_empty() && world.asked.is_empty());
         let (sent, entries, ran) = (world.requests_sent, world.tree().entries().len(), world.ran.len());
@@ -341,6 +348,83 @@ fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
         world.tick(60_000);
         assert!(world.message_outcomes("p2")[0].contains("changed by another program"), "fit {fit}");
         assert_eq!((world.requests_sent, world.tree().entries().len(), world.ran.len()), (sent, entries, ran));
+    }
+}
+
+#[test]
+fn an_abort_while_the_disk_is_full_is_told_at_once_and_again_once_it_is_written() {
+    // At any entry, also before the message is in the file.
+    for fit in 0..20 {
+        let mut world = World::new();
+        world.fit = Some(fit);
+        world.prompt("p1", "go");
+        if !world.sent.is_empty() {
+            world.want(&[("a", "read", "1"), ("b", "bash", "2")]);
+        }
+        for _ in 0..4 {
+            world.inspect_all();
+            world.decide_all(&allow());
+            world.return_all("ok");
+        }
+        if !world.is_disk_full {
+            break;
+        }
+        let ends = |world: &World| {
+            let of = |frame: &RuntimeFrame| match frame {
+                RuntimeFrame::TurnEnded { outcome, error } => Some((*outcome, error.is_some())),
+                _ => None,
+            };
+            world.frames.iter().filter_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&world), [], "full at entry {fit}");
+        world.give(EngineInput::Abort);
+        world.give(EngineInput::Abort);
+        assert_eq!(ends(&world), [(TurnOutcome::Aborted, true)], "full at entry {fit}");
+        world.is_disk_full = false;
+        world.tick(6000);
+        assert_eq!(ends(&world)[1..], [(TurnOutcome::Aborted, false)], "full at entry {fit}");
+        world.prompt("p2", "again");
+        world.say("done");
+        assert_eq!(ends(&world)[2..], [(TurnOutcome::Done, false)]);
+        world.check_prefixes();
+    }
+}
+
+#[test]
+fn the_model_learns_who_ended_an_answer() {
+    for (input, outcome, remark) in [
+        (EngineInput::Abort, TurnOutcome::Aborted, "The user interrupted"),
+        (EngineInput::Stop, TurnOutcome::Interrupted, "session was closed"),
+    ] {
+        let mut world = World::new();
+        world.prompt("p1", "explain");
+        world.answer([AnswerEvent::Text("First".to_owned())]);
+        world.give(input.clone());
+        world.prompt("p2", "read");
+        world.want(&[("a", "bash", "1")]);
+        world.give(input);
+        assert_eq!(world.outcomes(), [outcome; 2]);
+        let sent: String = wire::outline(world.tree()).messages.iter().map(|m| m.message.to_text()).collect();
+        assert!(sent.contains(remark), "{sent}");
+        let names_user = sent.contains("The user interrupted") || sent.contains("aborted by the user");
+        assert_eq!(names_user, outcome == TurnOutcome::Aborted, "{sent}");
+    }
+}
+
+#[test]
+fn a_long_wait_says_whether_it_is_a_quota() {
+    for (kind, why) in [
+        (FailureKind::Quota, PauseReason::Quota),
+        (FailureKind::Rate, PauseReason::Quota),
+        (FailureKind::Overloaded, PauseReason::Unavailable),
+        (FailureKind::Network, PauseReason::Unavailable),
+    ] {
+        let mut world = World::new();
+        world.prompt("p1", "go");
+        let retry_after_ms = Some(limits::RETRY_AFTER_MS * 2);
+        let failure = AnswerFailure { kind, retry_after_ms, should_retry: None, message: "later".to_owned() };
+        world.answer([AnswerEvent::Failed(failure)]);
+        assert_eq!(world.state.activity(), EngineActivity::Paused(why), "{kind:?}");
     }
 }
 
