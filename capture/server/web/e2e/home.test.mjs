@@ -194,6 +194,31 @@ test("the palette says what is wrong with a query, and shows the hits of a sessi
   await visitor.close();
 });
 
+test("more hits are asked for once, however often they are chosen", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  let asked = 0;
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route("**/api/v1/search*", async (route) => {
+    const isMore = new URL(route.request().url()).searchParams.has("cursor");
+    if (isMore) {
+      asked += 1;
+      await held;
+    }
+    await route.fulfill({ json: { hits: [], matches: 100, next_cursor: isMore ? null : "more" } });
+  });
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Search sessions, pages and texts" }).fill("zebra");
+  const more = page.getByRole("option").filter({ hasText: "All hits: 100 more" });
+  for (let press = 0; press < 3; press += 1) await more.click();
+  release();
+  await more.waitFor({ state: "detached" });
+  assert.equal(asked, 1);
+  await visitor.close();
+});
+
 test("a device for reading changes nothing", async () => {
   const visitor = await Visitor.paired(browser, world, "read");
   const { page } = visitor;

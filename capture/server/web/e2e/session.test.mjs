@@ -163,6 +163,41 @@ test("long texts are shown whole when they come into view, and no Markdown is re
   assert.equal(await conversation(page).getByText("A part is missing.").count(), 0);
 });
 
+test("a text that changes while it is read is read again", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000242", "changing");
+  const said = [{ prompt: "Do" }, { answer: `It begins. ${"And goes on. ".repeat(300)}Now it ends.` }];
+  agent.transcribe(said);
+  await agent.begin("Do");
+  const { id } = await eventually("it is read", async () => {
+    const session = await agent.known();
+    return session.last_sequence > 2 ? session : undefined;
+  });
+  const { page } = visitor;
+  const old = "0".repeat(64);
+  let isAsked = false;
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route("**/conversation*", async (route) => {
+    const response = await route.fetch();
+    let text = await response.text();
+    if (!isAsked) text = text.replace(/("hash":\s*")[^"]+/g, `$1${old}`);
+    await route.fulfill({ response, body: text });
+  });
+  await page.route(`**/api/v1/texts/${old}`, async (route) => {
+    isAsked = true;
+    await held;
+    await route.fulfill({ contentType: "text/plain", body: "An older text." });
+  });
+  await page.goto(`${world.url}/s/${id}`);
+  await eventually("the first text is asked for", () => isAsked);
+  agent.transcribe([...said, { prompt: "And more" }]);
+  await conversation(page).getByText("And more").waitFor();
+  release();
+  await conversation(page).getByText("Now it ends.").waitFor();
+  assert.equal(await conversation(page).getByText("An older text.").count(), 0);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+});
+
 test("a phone shows the conversation and the details one after the other", async () => {
   const native = await world.play("gemini/S01-hello");
   const { id } = await world.agent("gemini", native).known();
