@@ -127,7 +127,7 @@ fn patch_of_fields(fields: &Map<String, Value>) -> Option<String> {
     patches.next().is_none().then_some(only)
 }
 
-/// The patch that a script hands to a tool as a string; cut JSON is no script.
+/// The patch that a script hands to a tool as a string; cut JSON is not a script.
 fn patch_of_script(script: &str) -> Option<String> {
     if script.trim_start().starts_with(['{', '[', '"']) {
         return None;

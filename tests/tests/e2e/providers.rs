@@ -19,6 +19,8 @@ const NAMED_IN: &[&str] = &[
     "adapters/protocols/src/telemetry/event.rs",
     "adapters/terminal/src/screen/rules.rs",
     "adapters/transcripts/src/providers.rs",
+    // The name of a file with instructions, which is read by default.
+    "runtime/agent_settings/src/lib.rs",
 ];
 
 /// The agents: all providers but our own and the unknown one.

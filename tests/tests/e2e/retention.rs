@@ -359,6 +359,36 @@ fn a_backup_is_restored_and_the_index_follows() {
     has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
 }
 
+/// The backup does not have it, and nobody saw its process end.
+#[test]
+fn a_program_that_ran_since_an_older_backup_has_exited_in_what_is_restored() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (first, path) = write(&machine, 1, "zanzibar");
+    server.caught_up(&first, &path);
+    let file = machine.home().join("kept.db");
+    let file = file.to_str().unwrap();
+    says(&machine, &["backup", file], 0);
+    server.stop();
+    let (id, cwd) = (session(2), machine.project());
+    let path = machine.claude(&id);
+    for line in
+        [prompt(&id, &uuid(2, 0), cwd.to_str().unwrap(), "go"), answer(&id, &uuid(2, 1), cwd.to_str().unwrap(), "done")]
+    {
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        line["entrypoint"] = "sdk-cli".into();
+        line["timestamp"] = "2026-01-05T10:00:00.000Z".into();
+        append(&path, &format!("{line}\n"));
+    }
+    says(&machine, &["restore", file, "--yes"], 0);
+    let server = machine.serve();
+    server.caught_up(&id, &path);
+    eventually("it has exited", || {
+        let session = server.client.json(&format!("/api/v1/sessions/{id}"))?;
+        (session["status"]["state"] == "exited" && session["status"]["reason"] == "clean").then_some(())
+    });
+}
+
 #[test]
 fn a_session_outlives_its_transcript() {
     let machine = Machine::new(PROGRAM);
