@@ -308,17 +308,17 @@ mod tests {
         for (id, command) in [("1", "git log"), ("2", "ls")] {
             let call =
                 format!(r#"{{"type":"toolCall","id":"{id}","name":"bash","arguments":{{"command":"{command}"}}}}"#);
-            progress.print(&block(&call)).unwrap();
+            progress.print(&block(&call));
         }
         let call = CallId { request: RequestNumber(1), index: 1 };
         let started = RuntimeFrame::CallStarted { call, tool: "bash".to_owned() };
-        progress.print(&SessionUpdate::Frame(Arc::new(started))).unwrap();
+        progress.print(&SessionUpdate::Frame(Arc::new(started)));
         for (id, text) in [("1", why.as_str()), ("2", "gone")] {
             let failed = format!(
                 r#"{{"type":"message","id":"e{id}","parentId":null,"message":{{"role":"toolResult","toolCallId":"{id}",
                 "toolName":"bash","content":[{{"type":"text","text":"{text}"}}],"isError":true}}}}"#
             );
-            progress.print(&SessionUpdate::Entry(Arc::new(Entry::read(object(&failed))))).unwrap();
+            progress.print(&SessionUpdate::Entry(Arc::new(Entry::read(object(&failed)))));
         }
         assert_eq!(String::from_utf8(out).unwrap(), format!("· bash ls\n  bash git log: {why}\n  bash: gone\n"));
     }
