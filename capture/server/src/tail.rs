@@ -12,6 +12,7 @@ use std::{
 };
 
 use events::{ApprovalId, Finding, FindingId, Payload, SessionId};
+use futures_util::FutureExt;
 use projections::Approval;
 use store::{ReadError, Reader};
 use tokio::time::{Instant, sleep_until};
@@ -69,6 +70,8 @@ pub(crate) struct Tail {
     taken_at: Instant,
     /// Whether permission requests are sent before what else is ready.
     requests_first: bool,
+    /// Whether frames that tell how something stands are sent even if the log covers them: not all of them are in it.
+    keeps_states: bool,
     /// A hash of what was last sent of each session, while frames are sent in batches.
     sent: HashMap<SessionId, u64>,
 }
@@ -122,6 +125,7 @@ impl Tail {
             ready: VecDeque::new(),
             batch,
             requests_first: false,
+            keeps_states: false,
             taken_at: Instant::now(),
             sent: HashMap::new(),
         }
@@ -133,14 +137,26 @@ impl Tail {
         Self { requests_first: true, ..self }
     }
 
-    /// Whether nothing waits to be sent, and nothing was thrown away.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.ready.is_empty() && !self.subscription.is_broken()
+    /// The same stream with another interest, which goes on from `resume`. What tells how something stands and was not
+    /// sent yet is sent by the new one.
+    pub(crate) fn turn_to(&mut self, interest: Interest, resume: Option<Resume>) {
+        let goes_on = resume.is_some();
+        let next = Self {
+            requests_first: self.requests_first,
+            keeps_states: goes_on,
+            ..Self::in_batches(&self.app, interest, resume, self.batch)
+        };
+        let mut before = std::mem::replace(self, next);
+        // A broken stream begins with a snapshot, or its client has the position to resume from.
+        if goes_on && before.subscription.take(&mut before.ready).now_or_never().is_none_or(|taken| taken.is_ok()) {
+            self.ready = before.ready;
+            self.ready.retain(|frame| !is_of_a_session(frame));
+        }
     }
 
-    /// The least time between two looks at the queue.
-    pub(crate) const fn batch(&self) -> Duration {
-        self.batch
+    /// Whether nothing waits to be sent, and nothing was thrown away.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.ready.is_empty() && matches!(self.stage, Stage::Live) && !self.subscription.is_broken()
     }
 
     /// Changes the least time between two looks at the queue.
@@ -243,7 +259,8 @@ impl Tail {
     pub(crate) fn ready(&mut self) -> Option<Item> {
         loop {
             let frame = self.ready.pop_front()?;
-            if frame.order != FROM_LOG && frame.order <= self.covered {
+            let is_covered = frame.order != FROM_LOG && frame.order <= self.covered;
+            if is_covered && (!self.keeps_states || is_of_a_session(&frame)) {
                 continue;
             }
             if self.subscription.is_broken() {
@@ -305,6 +322,11 @@ impl Tail {
         }
         Ok(())
     }
+}
+
+/// Whether a frame is one of those that are sent of some sessions only.
+fn is_of_a_session(frame: &Frame) -> bool {
+    matches!(frame.kind, FrameKind::Event(_) | FrameKind::Delta)
 }
 
 /// How approvals and findings stand of which the log tells: who does not get its events learns here that one was closed.

@@ -377,9 +377,7 @@ impl SocketClient {
         if let Some(names) = words.events {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
             let resume = words.after.or(self.resume_at).map(|after| Resume { after, epoch: words.epoch });
-            let interest = Interest::StatesAndEventsOf(ids);
-            let tail = Tail::in_batches(&self.app, interest, resume, self.tail.batch());
-            self.tail = if self.lines.is_some() { tail.requests_first() } else { tail };
+            self.tail.turn_to(Interest::StatesAndEventsOf(ids), resume);
             return Ok(None);
         }
         if batch.is_some() && words.subscribe.is_none() {
