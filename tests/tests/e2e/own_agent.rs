@@ -306,7 +306,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     user.expect("sed -i");
     user.expect("or say what to do instead: ");
     user.types("y\n");
-    user.expect("edit: notes.txt changed since it was read");
+    user.expect("edit notes.txt: notes.txt changed since it was read");
     // The model was told what changed, and the question of the next edit shows its change.
     user.expect("+2nd line");
     user.expect("or say what to do instead: ");

@@ -502,7 +502,7 @@ fn the_end_of_its_input_and_signals_end_all_it_runs() {
         assert_eq!(code, Some(if how.is_some() { 143 } else { 0 }));
         eventually("the command ended with it", || (!house.runs("7777")).then_some(()));
         let ended = house.entries("capture.task");
-        assert_eq!(ended[0]["data"]["outcome"], "aborted", "{ended:?}");
+        assert_eq!(ended[0]["data"]["outcome"], "interrupted", "{ended:?}");
     }
 }
 

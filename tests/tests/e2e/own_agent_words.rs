@@ -150,7 +150,7 @@ fn the_first_line_and_the_model_have_the_rules_of_the_mode() {
     let house = House::new(Api::Anthropic, script);
     for (words, mode, rules) in [
         (&["--mode", "plan", "plan"][..], "plan", "everything else is denied"),
-        (&["--continue", "ask"], "ask", "is up to the user's policy and the user"),
+        (&["--continue", "ask"], "ask", "is up to the policy and the user"),
     ] {
         let run = house.run(words);
         assert_eq!(run.code, Some(0), "{run:?}");
