@@ -55,7 +55,7 @@ impl PreviewedCall {
         Self { asked, preview, why: None }
     }
 
-    /// The same, with the reason for which somebody is asked about it.
+    /// The same, with the reason for which a person decides it.
     pub(crate) fn with_reason(self, in_process: &InProcess) -> Self {
         let why = in_process.why_asked(&self.asked);
         Self { why, ..self }

@@ -86,7 +86,7 @@ pub(crate) struct Live {
     pub(crate) long_system_cache: bool,
     pub(crate) clock: TurnClock,
     pub(crate) told: EngineActivity,
-    /// Whether a turn was told of whose end was not.
+    /// Whether a turn began for whoever watches and has not ended.
     pub(crate) is_end_due: bool,
     pub(crate) alarm_ms: Option<u64>,
 }

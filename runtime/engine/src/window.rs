@@ -30,7 +30,7 @@ fn ended(said: &str) -> &str {
 
 /// The number of tokens that were sent and the most there may be, where a message has both.
 fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
-    // Digits that are part of a name, such as that of a model, are no number.
+    // Digits within a name, such as that of a model, do not count.
     let mut numbers: Vec<u64> = said
         .split(|c: char| !c.is_alphanumeric() && !",_-.".contains(c))
         .map(|word| word.trim_end_matches(['.', ',']).replace([',', '_'], ""))

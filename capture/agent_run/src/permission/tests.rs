@@ -151,7 +151,7 @@ fn a_read_that_is_asked_about_says_why() {
     assert!(big.ends_with("big.txt` is too large to search for secrets."), "{big}");
     let rule = "[[rule]]\nname = \"own\"\ndecision = \"ask\"\nkind = [\"read\"]\nreason = \"I look first.\"\n";
     assert_eq!(why(rule, CallClass::Read, "src/main.rs").as_deref(), Some("I look first."));
-    assert_eq!(why("", CallClass::Read, "src/main.rs"), None, "it is not asked about");
+    assert_eq!(why("", CallClass::Read, "src/main.rs"), None, "nobody has to decide it");
     assert_eq!(why("", CallClass::Edit, "src/main.rs"), None);
 }
 

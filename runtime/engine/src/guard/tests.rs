@@ -153,7 +153,7 @@ fn a_cycle_with_a_slow_call_is_given_as_many_rounds_as_the_call_alone() {
             at => call(&format!("cat log{at}"), &format!("log {at}")),
         });
         assert_eq!(stopped(slow), Some(PAUSE_SLOW * period), "a cycle of {period}");
-        // What is asked differs in each round, so it is no wait.
+        // What is asked differs in each round, so none of them waits.
         let varied = (0..200).map(|n| timed(&format!("./try {n}"), &format!("no {}", n % period), 9_000, false));
         assert!(stopped(varied).is_some_and(|at| at <= PAUSE_RESULTS * QUIET_FACTOR), "a cycle of {period}");
     }
