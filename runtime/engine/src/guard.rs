@@ -7,8 +7,9 @@
 //!   the [`NOTE`]th time the model is told, at the [`PAUSE`]th the turn is paused; at the [`PAUSE_SLOW`]th where a call
 //!   takes long and succeeds, since it may be one that waits.
 //! - **The same results**, whatever the arguments: at [`NOTE_RESULTS`] calls the model is told, at [`PAUSE_RESULTS`] the
-//!   turn is paused. Results of a few words count half as much, since many different calls say `(no output)`. A call
-//!   that changed a file does not count, nor one that was refused: what it would have brought is unknown.
+//!   turn is paused. Results of a few words count half as much. A call that changed a file does not count, nor one
+//!   that was refused: what it would have brought is unknown. Nor does one that succeeded and said nothing: a hundred
+//!   files can be moved so.
 //!
 //! A call that waits for something (a command that sleeps, a look at a background process that runs) never ends a turn:
 //! the next request waits longer each time instead ([`wait_ms`]).
@@ -48,6 +49,8 @@ const WAITING_MS: u64 = 500;
 const FIRST_WAIT_MS: u64 = 1_000;
 /// The longest wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 60_000;
+/// The result of a command that says nothing.
+const NO_OUTPUT: &str = "(no output)";
 /// Words of commands that wait.
 const WAITING_WORDS: [&str; 4] = ["sleep", "wait", "watch", "inotifywait"];
 
@@ -62,6 +65,8 @@ enum CallKind {
     Changes,
     /// It was not run: denied, unanswered, or one too many.
     Refused,
+    /// It succeeded and said nothing: its result tells nothing of others.
+    Silent,
     /// It said only a few words.
     Quiet,
     /// Any other.
@@ -69,7 +74,8 @@ enum CallKind {
 }
 
 impl CallKind {
-    const ALL: [Self; 6] = [Self::Waits, Self::Slow, Self::Changes, Self::Refused, Self::Quiet, Self::Plain];
+    const ALL: [Self; 7] =
+        [Self::Waits, Self::Slow, Self::Changes, Self::Refused, Self::Silent, Self::Quiet, Self::Plain];
 
     const fn letter(self) -> char {
         match self {
@@ -77,6 +83,7 @@ impl CallKind {
             Self::Slow => 's',
             Self::Changes => 'c',
             Self::Refused => 'r',
+            Self::Silent => 'n',
             Self::Quiet => 'q',
             Self::Plain => 'p',
         }
@@ -84,7 +91,7 @@ impl CallKind {
 
     /// Whether its result says something about calls with other arguments.
     const fn is_comparable(self) -> bool {
-        !matches!(self, Self::Changes | Self::Refused)
+        !matches!(self, Self::Changes | Self::Refused | Self::Silent)
     }
 }
 
@@ -245,6 +252,12 @@ pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput, was_
     format!("{}{}.{}", kind.letter(), short(&whole), short(&result))
 }
 
+/// Whether a result is what commands without output have.
+fn is_silent(output: &CallOutput) -> bool {
+    let mut texts = output.content.iter().map(|block| block.as_object().and_then(|block| block.text("text")));
+    texts.all(|text| text.is_some_and(|text| matches!(text.trim(), "" | NO_OUTPUT)))
+}
+
 /// The kind of a call whose result has this many bytes of text.
 fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) -> CallKind {
     let details = output.details.as_ref();
@@ -262,6 +275,8 @@ fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) ->
         CallKind::Changes
     } else if !output.is_error && takes(SLOW_MS) {
         CallKind::Slow
+    } else if !output.is_error && bytes <= NO_OUTPUT.len() && is_silent(output) {
+        CallKind::Silent
     } else if bytes <= QUIET_BYTES {
         CallKind::Quiet
     } else {
