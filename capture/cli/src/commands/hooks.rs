@@ -58,7 +58,8 @@ enum HooksCommand {
 #[derive(Debug, clap::Args)]
 struct AgentSelection {
     /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
-    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
+    // Scripts know the name that it had.
+    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     agent: Vec<Provider>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state))]
     state: Vec<State>,
     /// Only sessions of these agents.
-    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
+    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
     agent: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]

@@ -176,7 +176,7 @@ test("Claude Code is answered through its hooks", { skip: claude === undefined &
   writeFileSync(join(world.home, ".claude.json"), JSON.stringify(known));
   writeFileSync(join(world.home, ".claude/settings.json"), "{}");
   const variables = { ANTHROPIC_BASE_URL: scripted.url, ANTHROPIC_API_KEY: KEY, DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", PATH: `${join(claude, "..")}${delimiter}${process.env.PATH}` };
-  const installed = spawnSync(process.env.CAPTURE_BINARY, ["hooks", "install", "--provider", "claude", "--approver", "--yes"], { env: { ...world.environment, ...variables }, encoding: "utf8" });
+  const installed = spawnSync(process.env.CAPTURE_BINARY, ["hooks", "install", "--agent", "claude", "--approver", "--yes"], { env: { ...world.environment, ...variables }, encoding: "utf8" });
   assert.equal(installed.status, 0, installed.stderr);
 
   await page.goto(`${world.url}/approvals`);
