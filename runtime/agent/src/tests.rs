@@ -515,15 +515,16 @@ fn a_file_that_is_lost_ends_the_turn_for_whoever_watches() {
         tokio::join!(session.prompt(prompt("p")), touching).0.unwrap()
     });
     assert!(matches!(report, TurnReport::FileLost(_)), "{report:?}");
-    let mut ends = Vec::new();
-    while let Ok(update) = updates.try_recv() {
-        if let SessionUpdate::Frame(frame) = update
-            && let RuntimeFrame::TurnEnded { outcome, error: Some(error) } = &*frame
-        {
-            ends.push((*outcome, error.contains(".jsonl")));
+    let end = house.runtime.block_on(async {
+        loop {
+            if let SessionUpdate::Frame(frame) = updates.recv().await.unwrap()
+                && let RuntimeFrame::TurnEnded { outcome, error: Some(error) } = &*frame
+            {
+                break (*outcome, error.contains(".jsonl"));
+            }
         }
-    }
-    assert_eq!(ends, [(TurnOutcome::Failed, true)]);
+    });
+    assert_eq!(end, (TurnOutcome::Failed, true));
     house.runtime.block_on(session.close());
 }
 
