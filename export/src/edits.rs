@@ -121,7 +121,7 @@ fn patch_of_fields(fields: &Map<String, Value>) -> Option<String> {
             [Value::String(tool), Value::String(text)] if tool == PATCH_TOOL => patch(text),
             _ => None,
         },
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     });
     let only = patches.next()?;
     patches.next().is_none().then_some(only)
