@@ -84,7 +84,11 @@ export const cardOf = (page, approval) => page.locator(`[data-approval="${approv
 
 /** Waits until a button of a card decides: for a moment after it appears, none does. */
 export async function ready(button) {
-  // A request is read once it is in view.
-  await button.scrollIntoViewIfNeeded();
-  await button.and(button.page().locator("[aria-disabled=false]")).waitFor();
+  const decides = button.and(button.page().locator("[aria-disabled=false]"));
+  // A request is read once it is in view, and those above it may push it out again when they are read.
+  for (let tries = 0; tries < 30; tries += 1) {
+    await button.evaluate((element) => element.scrollIntoView({ block: "center" }));
+    if (await decides.waitFor({ timeout: 500 }).then(() => true, () => false)) return;
+  }
+  await decides.waitFor();
 }
