@@ -302,8 +302,10 @@ impl Tail {
         }
         if !full || *after >= to {
             let Touched { sessions, approvals, findings } = std::mem::take(touched);
-            let to_frames = move |reader: &Reader| present_forms(reader, to, &approvals, &findings);
-            self.ready.extend(self.app.read(to_frames).await?);
+            if !approvals.is_empty() || !findings.is_empty() {
+                let to_frames = move |reader: &Reader| present_forms(reader, to, &approvals, &findings);
+                self.ready.extend(self.app.read(to_frames).await?);
+            }
             for id in sessions {
                 let entry = self.app.live_view.get(id);
                 if let Some(frame) = entry.and_then(|entry| Frame::of_entry(Some(to), &entry)) {

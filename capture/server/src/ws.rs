@@ -273,7 +273,8 @@ impl SocketClient {
             self.format.messages(&self.app, &item, &mut self.out).await.map_err(|_| unreadable())?;
             bytes += self.out.iter().skip(before).map(|message| message.len()).sum::<usize>();
             self.positions.resize(self.out.len(), position);
-            if if self.lines.is_some() { bytes >= PIECE_BYTES } else { self.out.len() >= BATCH } {
+            let is_full = if self.lines.is_some() { bytes >= PIECE_BYTES } else { self.out.len() >= BATCH };
+            if is_full {
                 break self.tail.is_drained();
             }
             match self.tail.ready() {
