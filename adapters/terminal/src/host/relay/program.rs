@@ -61,29 +61,35 @@ impl Relay {
 
     /// Asks the program to end, and sees to it that it does.
     pub(super) fn end_program(&mut self) {
-        if self.state.exited.is_some() {
-            // It has; what a terminal does not take is not waited for any longer.
-            self.state.abandoned = true;
+        if self.has_exited() {
             return;
         }
         kill_process_group(self.program, Signal::TERM).ok();
-        if self.state.stopped {
-            self.continue_program();
-        }
-        self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
+        self.give_time_to_end();
     }
 
     /// Hangs up, as when the terminal closes: the program and what it has in the foreground are told, and get time to end
     /// in their own way.
     pub(super) fn hang_up_program(&mut self) {
-        if self.state.exited.is_some() {
-            self.state.abandoned = true;
+        if self.has_exited() {
             return;
         }
         kill_process_group(self.program, Signal::HUP).ok();
         if let Some(group) = self.pty.foreground().filter(|group| *group != self.program) {
             kill_process_group(group, Signal::HUP).ok();
         }
+        self.give_time_to_end();
+    }
+
+    /// Whether the program has exited. What a terminal does not take is not waited for any longer then.
+    fn has_exited(&mut self) -> bool {
+        let has_exited = self.state.exited.is_some();
+        self.state.abandoned |= has_exited;
+        has_exited
+    }
+
+    /// Lets a program that was told to end do so, for a while.
+    fn give_time_to_end(&mut self) {
         if self.state.stopped {
             self.continue_program();
         }
@@ -92,8 +98,7 @@ impl Relay {
 
     /// Ends the program by force, and what it has in the foreground, at once.
     pub(super) fn kill_program(&mut self) {
-        if self.state.exited.is_some() {
-            self.state.abandoned = true;
+        if self.has_exited() {
             return;
         }
         self.state.kill_at = Some(Instant::now());
