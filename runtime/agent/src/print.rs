@@ -106,13 +106,9 @@ pub async fn print(
             update = updates.recv() => match update {
                 Ok(update) => {
                     progress.iter_mut().for_each(|progress| progress.print(&update));
-                    calls.count(&update);
-                    print_update(&update, format, out)?;
+                    tell(Ok(&update), &mut calls, format, out)?;
                 }
-                Err(RecvError::Lagged(count)) => {
-                    calls.were_missed = true;
-                    print_skipped(count, format, out)?;
-                }
+                Err(RecvError::Lagged(count)) => tell(Err(count), &mut calls, format, out)?,
                 Err(RecvError::Closed) => break Err(SessionClosed),
             },
             () = gate.open() => {}
@@ -128,13 +124,9 @@ pub async fn print(
         match updates.try_recv() {
             Ok(update) => {
                 progress.iter_mut().for_each(|progress| progress.warn(&update));
-                calls.count(&update);
-                print_update(&update, format, out)?;
+                tell(Ok(&update), &mut calls, format, out)?;
             }
-            Err(TryRecvError::Lagged(count)) => {
-                calls.were_missed = true;
-                print_skipped(count, format, out)?;
-            }
+            Err(TryRecvError::Lagged(count)) => tell(Err(count), &mut calls, format, out)?,
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
     }
@@ -145,6 +137,25 @@ pub async fn print(
     }
     out.flush()?;
     Ok(exit_of(report, &calls, clock))
+}
+
+/// Counts and prints an update, or how many were lost.
+fn tell(
+    update: Result<&SessionUpdate, u64>,
+    calls: &mut DecidedCalls,
+    format: PrintFormat,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    match update {
+        Ok(update) => {
+            calls.count(update);
+            print_update(update, format, out)
+        }
+        Err(lost) => {
+            calls.were_missed = true;
+            print_skipped(lost, format, out)
+        }
+    }
 }
 
 /// The calls of a turn: those about which was decided, and those about which nobody did.
