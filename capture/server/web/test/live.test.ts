@@ -8,6 +8,21 @@ import { put, row } from "../src/live/store";
 import { groups, matches } from "../src/views/groups";
 import { random } from "./random";
 
+/** Asserts that a reader finds the same in a text, whatever pieces of it come. */
+function readsAnyPieces<T>(begin: () => { read: (piece: string) => T[] }, text: string, whole: T[]): void {
+  const next = random(4);
+  for (let round = 0; round < 300; round += 1) {
+    const reader = begin();
+    const found = [];
+    for (let at = 0; at < text.length; ) {
+      const size = 1 + next(9);
+      found.push(...reader.read(text.slice(at, at + size)));
+      at += size;
+    }
+    assert.deepEqual(found, whole);
+  }
+}
+
 test("a stream is taken apart the same, however it is cut", () => {
   const text = 'event: snapshot\nid: 7\ndata: {"a":1}\n\n: still here\n\nevent: status\ndata: {"b":"ü"}\n\nevent: event\nid: 8\ndata: x\ndata: y\n\n';
   const whole = new FrameReader().read(text);
@@ -17,17 +32,7 @@ test("a stream is taken apart the same, however it is cut", () => {
     { name: "status", id: null, data: '{"b":"ü"}' },
     { name: "event", id: "8", data: "x\ny" },
   ]);
-  const next = random(4);
-  for (let round = 0; round < 300; round += 1) {
-    const reader = new FrameReader();
-    const found = [];
-    for (let at = 0; at < text.length; ) {
-      const size = 1 + next(9);
-      found.push(...reader.read(text.slice(at, at + size)));
-      at += size;
-    }
-    assert.deepEqual(found, whole);
-  }
+  readsAnyPieces(() => new FrameReader(), text, whole);
 });
 
 test("lines are taken apart the same, however they are cut", () => {
@@ -37,17 +42,7 @@ test("lines are taken apart the same, however they are cut", () => {
     { type: "status", position: 7, data: { b: "ü" } },
     { type: "sent", at: "2026-11-23T09:00:00Z", position: 7 },
   ]);
-  const next = random(5);
-  for (let round = 0; round < 300; round += 1) {
-    const reader = new LineReader();
-    const found = [];
-    for (let at = 0; at < text.length; ) {
-      const size = 1 + next(9);
-      found.push(...reader.read(text.slice(at, at + size)));
-      at += size;
-    }
-    assert.deepEqual(found, whole);
-  }
+  readsAnyPieces(() => new LineReader(), text, whole);
 });
 
 test("the page knows how old what it shows is, whatever its clock says", () => {
