@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: b92497a750d2d637942a0a25779640c61c77279b5d54e86e3ef158b266a4e777
+// SHA-256 of its paths and components: 4d62ab5e3a50d064f7faa7cbb1a9d994f4ebd5ae241a9720cc2facb4d07376e3
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -2891,7 +2891,7 @@ export type WorkLog = {
 
 /** Every route: its parameters, its body and what it answers. */
 export interface Routes {
-  /** The page for browsers; it holds no data. */
+  /** The page for browsers; it contains no data. */
   "GET /": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -2905,7 +2905,7 @@ export interface Routes {
     body: undefined;
     answer: Messages;
   };
-  /** Older name: one session in the older form. */
+  /** Older name: one session, in the older format. */
   "GET /api/sessions/{id}/stream": {
     path: { id: string };
     query: Record<never, never>;
@@ -2919,14 +2919,14 @@ export interface Routes {
     body: undefined;
     answer: SessionSummary;
   };
-  /** Older name: the status of all sessions in the older form. */
+  /** Older name: the status of all sessions, in the older format. */
   "GET /api/stream/status": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: string;
   };
-  /** Answers one by the token of a button in a message, which is good once. */
+  /** Answers a permission request with the single-use token of a button in a message. */
   "POST /api/v1/answers": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -2940,70 +2940,70 @@ export interface Routes {
     body: undefined;
     answer: ApprovalPage;
   };
-  /** One of them, with everything needed to decide it. */
+  /** A permission request, with everything needed to decide it. */
   "GET /api/v1/approvals/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ApprovalView;
   };
-  /** Allows or denies one; 409 when it is closed or cannot be answered from here. */
+  /** Allows or denies a permission request; 409 if it is closed or cannot be answered from here. */
   "POST /api/v1/approvals/{id}/decision": {
     path: { id: string };
     query: Record<never, never>;
     body: DecisionRequest;
     answer: ApprovalView;
   };
-  /** The active sessions that need a person, the most urgent first: by need, risk and waiting time. */
+  /** The active sessions that need a person, most urgent first, by need, risk and waiting time. */
   "GET /api/v1/attention": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: AttentionList;
   };
-  /** A hook put a delivery in the spool. */
+  /** Announces a delivery that a hook wrote to the spool. */
   "POST /api/v1/deliveries": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: DeliveryNotice;
     answer: DeliveryTaken;
   };
-  /** A hook waits for the decision on its delivery; 204 when there is none. */
+  /** Waits for the decision on a hook's delivery; 204 if there is none. */
   "POST /api/v1/deliveries/{id}/answer": {
     path: { id: string };
     query: Record<never, never>;
     body: HookWait;
     answer: HookAnswer;
   };
-  /** A driver says what its agent says now; streams show it as a `delta`, and nothing stores it. */
+  /** Sends the text an agent is writing now; streams send it as a `delta`, and it is not stored. */
   "POST /api/v1/deltas": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: TextDelta;
     answer: DeltaTaken;
   };
-  /** The paired devices, the last used first. */
+  /** The paired devices, most recently used first. */
   "GET /api/v1/devices": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: DeviceList;
   };
-  /** Revokes a device: its cookie is not valid any more, and what it has open ends. */
+  /** Revokes a device; its cookie becomes invalid and its connections are closed. */
   "DELETE /api/v1/devices/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: SignedOut;
   };
-  /** Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first. */
+  /** Prompts, ends of turns, permission requests, errors, findings and similar events of all sessions, newest first. */
   "GET /api/v1/events": {
     path: Record<never, never>;
     query: { agent?: Provider[]; cursor?: string; cwd?: string; failures?: boolean; kind?: Kind[]; limit?: number; session?: string; since?: Timestamp; until?: Timestamp };
     body: undefined;
     answer: TimelinePage;
   };
-  /** What the monitor noticed, newest first. */
+  /** Findings, newest first. */
   "GET /api/v1/findings": {
     path: Record<never, never>;
     query: { cursor?: string; kind?: FindingKind[]; limit?: number; session?: string; state?: StateFilter };
@@ -3024,14 +3024,14 @@ export interface Routes {
     body: EmptyBody;
     answer: Finding;
   };
-  /** The sources and how they are doing. */
+  /** The sources and their health. */
   "GET /api/v1/health/sources": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: Sources;
   };
-  /** The terminal host of a run connects (Unix socket only). */
+  /** Connects the terminal host of a run (Unix socket only). */
   "GET /api/v1/host": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3045,35 +3045,35 @@ export interface Routes {
     body: undefined;
     answer: Me;
   };
-  /** Sends a message over a notification channel, to try it out. */
+  /** Sends a test message over a notification channel. */
   "POST /api/v1/notify/test": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: ChannelTest;
     answer: Receipt;
   };
-  /** What went on in all sessions over a time: who was at work when, how long people were waited for, findings by day. */
+  /** Activity of all sessions in a period: which agents worked when, how long agents waited for people, findings by day. */
   "GET /api/v1/overview": {
     path: Record<never, never>;
     query: { limit?: number; since?: Timestamp; tz?: string; until?: Timestamp };
     body: undefined;
     answer: Overview;
   };
-  /** Pairs a browser by a code: the answer sets its cookie. Only from this server's own page. */
+  /** Pairs a browser with a code; the answer sets its cookie. Works only from this server's own page. */
   "POST /api/v1/pair": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PairRequest;
     answer: Paired;
   };
-  /** Makes a code that pairs a browser or raises a device once; with a token only. */
+  /** Creates a single-use code that pairs a browser or elevates a device. Requires a token, not a cookie. */
   "POST /api/v1/pairing": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PairingRequest;
     answer: PairingCode;
   };
-  /** Queued prompts and their outcome, newest first. */
+  /** Queued prompts and their outcomes, newest first. */
   "GET /api/v1/prompts": {
     path: Record<never, never>;
     query: { cursor?: string; limit?: number; session?: string; state?: QueuedState };
@@ -3094,21 +3094,21 @@ export interface Routes {
     body: undefined;
     answer: PushKey;
   };
-  /** Subscribes the device that is signed in to messages. */
+  /** Subscribes the signed-in device to messages. */
   "POST /api/v1/push/subscriptions": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PushSubscription;
     answer: PushState;
   };
-  /** Ends the subscription of the device that is signed in. */
+  /** Ends the subscription of the signed-in device. */
   "DELETE /api/v1/push/subscriptions": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PushEnd;
     answer: PushState;
   };
-  /** What is still to be erased of removed sessions, and the size of the database. */
+  /** How much of the removed sessions still has to be erased, and the size of the database. */
   "GET /api/v1/retention": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3129,112 +3129,112 @@ export interface Routes {
     body: undefined;
     answer: RunPage;
   };
-  /** One of them, by its id or name. */
+  /** A run, by its id or name. */
   "GET /api/v1/runs/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: Run;
   };
-  /** As coder/agentapi: messages and changes of the status as they come. */
+  /** As in coder/agentapi: messages and status changes as they occur. */
   "GET /api/v1/runs/{id}/agentapi/events": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: string;
   };
-  /** As coder/agentapi: types a prompt or characters. */
+  /** As in coder/agentapi: types a prompt or characters. */
   "POST /api/v1/runs/{id}/agentapi/message": {
     path: { id: string };
     query: Record<never, never>;
     body: AgentApiInput;
     answer: AgentApiSent;
   };
-  /** As coder/agentapi: the prompts and answers of the run's session. */
+  /** As in coder/agentapi: the prompts and answers of the run's session. */
   "GET /api/v1/runs/{id}/agentapi/messages": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: AgentApiMessages;
   };
-  /** As coder/agentapi: whether the agent of a run works. */
+  /** As in coder/agentapi: whether the agent of a run is working. */
   "GET /api/v1/runs/{id}/agentapi/status": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: AgentApiStatus;
   };
-  /** Which rule reads its screen, and why the others do not. */
+  /** Which rule matches a run's screen, and why the other rules do not. */
   "GET /api/v1/runs/{id}/explain": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** Types into its terminal: text once it is at a prompt, keys or an interrupt at once. */
+  /** Types into a run's terminal: text as soon as a prompt is shown, keys or an interrupt immediately. */
   "POST /api/v1/runs/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
     body: Input;
     answer: InputSent;
   };
-  /** What there is of its recording. */
+  /** The length and state of a run's recording. */
   "GET /api/v1/runs/{id}/recording": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: RecordingInfo;
   };
-  /** The recorded screen at a time, and its changes from there. */
+  /** The recorded screen at a time, and the changes after it. */
   "GET /api/v1/runs/{id}/recording/frames": {
     path: { id: string };
     query: { from_ms?: number; limit?: number };
     body: undefined;
     answer: RecordedFrames;
   };
-  /** The screen of its terminal. */
+  /** The screen of a run's terminal. */
   "GET /api/v1/runs/{id}/screen": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: Screen;
   };
-  /** Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it. */
+  /** A run's terminal over a WebSocket: sends the screen as rows of coloured text, and accepts input. */
   "GET /api/v1/runs/{id}/terminal": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: undefined;
   };
-  /** Texts of all sessions that match a query, with the part that matches. */
+  /** The texts of all sessions that match a query, each with the matching part. */
   "GET /api/v1/search": {
     path: Record<never, never>;
     query: { agent?: Provider[]; cursor?: string; cwd?: string; kind?: TextKind[]; limit?: number; project?: string; q?: string; session?: string; since?: Timestamp; sort?: SearchSort; tool?: string; until?: Timestamp };
     body: undefined;
     answer: SearchPage;
   };
-  /** The search index and how far it is. */
+  /** The state and progress of the search index. */
   "GET /api/v1/search/index": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: IndexStatus;
   };
-  /** Removes the search index and builds it again; searches answer meanwhile with what is there. */
+  /** Deletes the search index and rebuilds it; until then, searches use the finished part. */
   "POST /api/v1/search/index/rebuild": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: EmptyBody;
     answer: IndexStatus;
   };
-  /** Sessions, newest last event first. */
+  /** Sessions, most recent event first. */
   "GET /api/v1/sessions": {
     path: Record<never, never>;
     query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; parent?: string; provider?: Provider[]; state?: State[] };
     body: undefined;
     answer: SessionPage;
   };
-  /** Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients. */
+  /** Starts a session: capture's own agent, or another agent over its protocol. The session's process continues when the server or the client ends. */
   "POST /api/v1/sessions": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3248,7 +3248,7 @@ export interface Routes {
     body: undefined;
     answer: Session;
   };
-  /** Forgets a session with its sub-agents: nothing of it is left, and it is not read again. */
+  /** Forgets a session and its sub-agents: all their data is removed, and they are not read again. */
   "DELETE /api/v1/sessions/{id}": {
     path: { id: string };
     query: { dry_run?: boolean };
@@ -3262,7 +3262,7 @@ export interface Routes {
     body: CaptureRequest;
     answer: CaptureAnswer;
   };
-  /** What was said and done in a session: prompts, messages, tool calls with their results, approvals, and sub-agents where they were started. */
+  /** The conversation of a session: prompts, messages, tool calls with their results, approvals, and sub-agents at the point where they were started. */
   "GET /api/v1/sessions/{id}/conversation": {
     path: { id: string };
     query: { after?: number; cursor?: number; limit?: number; texts?: ConversationTexts };
@@ -3276,35 +3276,35 @@ export interface Routes {
     body: undefined;
     answer: EventPage;
   };
-  /** Which rule reads that screen, and why the others do not. */
+  /** Which rule matches that screen, and why the other rules do not. */
   "GET /api/v1/sessions/{id}/explain": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** A note, in Markdown and without secrets, from which a person or an agent can go on with a session's work. */
+  /** A Markdown note without secrets with which a person or an agent can continue a session's work. */
   "GET /api/v1/sessions/{id}/handoff": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: HandoffNote;
   };
-  /** Tells a session what to do, or types into the run that hosts it. */
+  /** Sends a prompt or a command to a session, or types into the run that hosts it. */
   "POST /api/v1/sessions/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
     body: SessionInputRequest;
     answer: SessionInputTaken;
   };
-  /** Sets or removes labels of a session, which policies can refer to. */
+  /** Sets or removes labels of a session. Policies can refer to labels. */
   "PUT /api/v1/sessions/{id}/labels": {
     path: { id: string };
     query: Record<never, never>;
     body: Labels;
     answer: Labels;
   };
-  /** Pins, snoozes or archives a session for the user's lists, in every view. */
+  /** Pins, snoozes or archives a session in the user's lists, for every view. */
   "PUT /api/v1/sessions/{id}/marks": {
     path: { id: string };
     query: Record<never, never>;
@@ -3318,14 +3318,14 @@ export interface Routes {
     body: undefined;
     answer: Notes;
   };
-  /** Writes a note on a session. Notes are events of it, and stay. */
+  /** Adds a note to a session. Notes are stored as events of the session and cannot be deleted. */
   "POST /api/v1/sessions/{id}/notes": {
     path: { id: string };
     query: Record<never, never>;
     body: NoteRequest;
     answer: Notes;
   };
-  /** Queues a prompt: it is typed when the session's run waits for one. */
+  /** Queues a prompt, which is typed when the session's run waits for one. */
   "POST /api/v1/sessions/{id}/prompts": {
     path: { id: string };
     query: Record<never, never>;
@@ -3339,7 +3339,7 @@ export interface Routes {
     body: undefined;
     answer: Screen;
   };
-  /** A session's status now or at a past time, the claims that held then, and the rule that decided. */
+  /** A session's status now or at a past time, the claims in force then, and the rule that decided. */
   "GET /api/v1/sessions/{id}/status": {
     path: { id: string };
     query: { at?: Timestamp };
@@ -3353,7 +3353,7 @@ export interface Routes {
     body: undefined;
     answer: StatusChangePage;
   };
-  /** Changes of a session's status, oldest first; without `after`, the last ones. */
+  /** Changes of a session's status, oldest first; without `after`, the latest ones. */
   "GET /api/v1/sessions/{id}/status/history": {
     path: { id: string };
     query: { after?: number; cursor?: number; limit?: number };
@@ -3381,35 +3381,35 @@ export interface Routes {
     body: undefined;
     answer: SessionUsage;
   };
-  /** Answers when a session reaches a state, with `after` one that follows a position. */
+  /** Answers when a session reaches a state; with `after`, only states after that position count. */
   "GET /api/v1/sessions/{id}/wait": {
     path: { id: string };
     query: { after?: number; timeout_ms?: number; until: State[] };
     body: undefined;
     answer: Session;
   };
-  /** The files a session changed, the commands it ran and its last answer, by its last 20,000 events. */
+  /** The files a session changed, the commands it ran and its last answer, from its last 20,000 events. */
   "GET /api/v1/sessions/{id}/work": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: WorkLog;
   };
-  /** Signs the device out: its cookie is not valid any more. */
+  /** Signs the device out; its cookie becomes invalid. */
   "POST /api/v1/sign-out": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: EmptyBody;
     answer: SignedOut;
   };
-  /** Raises the device for ten minutes, by a code with the scope `admin` that was made for it. */
+  /** Grants the device the scope `admin` for ten minutes. Needs a code created for this device. */
   "POST /api/v1/step-up": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: StepUpRequest;
     answer: SteppedUp;
   };
-  /** A snapshot, then events, statuses, approvals and findings as they come. */
+  /** A snapshot, then events, statuses, approvals and findings as they occur. */
   "GET /api/v1/stream": {
     path: Record<never, never>;
     query: { after?: number; batch_ms?: number; compress?: string; epoch?: string; events?: string; session?: string };
@@ -3423,7 +3423,7 @@ export interface Routes {
     body: undefined;
     answer: string;
   };
-  /** The turns of all sessions, by session. */
+  /** The turns of all sessions, grouped by session. */
   "GET /api/v1/turns": {
     path: Record<never, never>;
     query: { cursor?: string; limit?: number; since?: Timestamp };
@@ -3451,7 +3451,7 @@ export interface Routes {
     body: undefined;
     answer: undefined;
   };
-  /** 200 while everything is up, else 503. */
+  /** 200 while every part of the server works, otherwise 503. */
   "GET /healthz": {
     path: Record<never, never>;
     query: Record<never, never>;
