@@ -75,7 +75,7 @@ error_codes! {
     Conflict = "conflict", CONFLICT;
     /// A shortened id matches several objects.
     Ambiguous = "ambiguous", CONFLICT;
-    /// The code has expired, was used, or was preceded by too many wrong ones.
+    /// The code has expired or was used.
     CodeExpired = "code_expired", GONE;
     /// The body has no `Content-Length`.
     LengthRequired = "length_required", LENGTH_REQUIRED;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use api::{findings::AttentionList, routes::ListAttention};
 use daemon::clock;
-use events::Timestamp;
-use projections::{AttentionItem, Need};
+use events::{Need, Timestamp};
+use projections::AttentionItem;
 
 use super::{Context, print_line, style};
 use crate::terminal::{self, safe, wrapped};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use atomic_file::Durability;
-use events::Provider;
-use projections::{Need, Session};
+use events::{Need, Provider};
+use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};

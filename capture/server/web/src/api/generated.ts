@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 4d62ab5e3a50d064f7faa7cbb1a9d994f4ebd5ae241a9720cc2facb4d07376e3
+// SHA-256 of its paths and components: 9fc0e0333ddc464c5fd016dcf8d224f3c99f133d9b89d74eece50edca9e5e2c8
 
 /** What was weighed, and which rule decided. */
 export type Account = {
