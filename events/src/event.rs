@@ -1,4 +1,5 @@
-//! Events: what a source reports ([`NewEvent`]), and what is committed and leaves the program ([`Event`]).
+//! Events: the form in which a source reports them ([`NewEvent`]), and the form that is committed and leaves the
+//! program ([`Event`]).
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Findings: what a person should know of a session, concluded from its events. And what was done
-//! about them: messages that were sent, prompts that wait to be delivered.
+//! Findings: things that a person should know about a session, derived from its events. Also the actions that followed:
+//! sent messages, and prompts that wait for delivery.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! How far something can be trusted, and how much it should worry a person.
+//! Confidence of a claim, and severity of a finding.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! What a session needs of a person, by its status and by its findings.
+//! What a session needs from a person, determined by its status and its findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The closed set of things that can happen in a session, each with its data.
 //!
-//! The text a person would read (prompt, answer, command output, error message) is not here but
-//! in the event's `text`.
+//! Text for people (prompt, answer, command output, error message) is not part of the payload, but in the event's
+//! `text`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What needs a person, in the order in which to look at it: from the status of sessions and their open findings.
+//! The sessions that need a person, in order of urgency, determined by their status and their open findings.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,9 +1,9 @@
 //! A session as a person reads it: prompts, messages, tool calls with their results, approvals, in the order in which
 //! they began.
 //!
-//! Events of the log are folded into items one after the other. What belongs to an item comes later and is put where
-//! the item is: the parts of a message, the result of a call, the decision on a request. Knows nothing of how an item
-//! is shown.
+//! Events of the log are folded into items one after the other. Later events that belong to an item are added to it:
+//! the parts of a message, the result of a call, the decision on a request. The module does not define how an item is
+//! displayed.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,9 +1,9 @@
 //! Finds the tool call that started a sub-agent.
 //!
-//! A sub-agent is a session of its own. Its agent says in one way or another which call started it: the call's record
-//! or result names its id (Claude Code 2.1, Gemini CLI 0.61, opencode 1.18), the result names its path in the tree of
-//! agents (Codex 0.169), or its first prompt is the call's input. Nothing is guessed from times alone: a sub-agent that
-//! no call names is left over.
+//! A sub-agent is a separate session. Its agent reports in different ways which call started it: the call's record or
+//! result contains its id (Claude Code 2.1, Gemini CLI 0.61, opencode 1.18), the result contains its path in the tree
+//! of agents (Codex 0.169), or its first prompt is the call's input. Times alone are never used: a sub-agent that no
+//! call names is not assigned.
 
 use events::{SessionId, State, Timestamp, ToolKind};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What was done in a turn, in numbers and names: files changed, commands run, whether tests passed.
+//! The work of a turn, in numbers and names: changed files, commands, whether tests passed.
 
 use std::collections::BTreeMap;
 

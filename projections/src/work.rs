@@ -1,4 +1,4 @@
-//! What a session did: the files it changed, the commands it ran, its last answer; without secrets.
+//! The work of a session: the files it changed, the commands it ran, its last answer; without secrets.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Claims: what a source says about a session's state, apart from the conversation itself.
+//! Claims: statements of a source about a session's state, apart from the conversation itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

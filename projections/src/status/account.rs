@@ -1,6 +1,6 @@
 //! Explains a status decision: every claim, how it was weighed, and the rule that decided.
 //!
-//! It only tells of what [`decide`](super::decide) does and decides nothing itself.
+//! The module only describes what [`decide`](super::decide) does; it decides nothing itself.
 
 use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use schemars::JsonSchema;
