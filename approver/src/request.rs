@@ -27,6 +27,8 @@ pub struct PermissionRequest {
     pub paths: Vec<PathBuf>,
     /// The address a tool would fetch.
     pub url: Option<String>,
+    /// The pattern of the names of files that a tool which searches a directory looks into, if it is given one.
+    pub glob: Option<String>,
     /// What the user's run or session is labelled with.
     pub labels: BTreeMap<String, String>,
     /// Whether the agent runs a rewritten command instead of its own.
