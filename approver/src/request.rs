@@ -27,6 +27,8 @@ pub struct PermissionRequest {
     pub paths: Vec<PathBuf>,
     /// The address a tool would fetch.
     pub url: Option<String>,
+    /// The pattern of file names for a tool that searches a directory, if it has one.
+    pub glob: Option<String>,
     /// The labels of the user's run or session.
     pub labels: BTreeMap<String, String>,
     /// Whether the agent accepts a rewritten command instead of its own.

@@ -8,6 +8,7 @@ pub mod cursor;
 pub mod event;
 pub mod fault;
 pub mod finding;
+mod finding_facts;
 pub mod id;
 mod level;
 mod need;
@@ -16,11 +17,13 @@ pub mod provider;
 pub mod schema;
 pub mod status;
 pub mod time;
+mod typed_time;
 pub mod visible;
 
 pub use cursor::{Cursor, CursorSummary, FileKey};
 pub use event::{Event, NewEvent, Origin, Repeat, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
+pub use finding_facts::FindingFacts;
 pub use id::{
     ApprovalId, DeliveryId, EventId, FindingId, Identity, MessageId, ParseIdError, PromptId, RunId, SessionId, TurnId,
 };
@@ -39,3 +42,4 @@ pub use payload::{
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};
 pub use time::Timestamp;
+pub use typed_time::{TYPED_TIMES, TypedTime};

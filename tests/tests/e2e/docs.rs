@@ -17,7 +17,7 @@ use std::{
 
 use agents::Agent;
 use daemon::config::Config;
-use events::Provider;
+use events::{FindingKind, Provider};
 use regex::Regex;
 use serde_json::Value;
 use tests::{
@@ -50,8 +50,6 @@ const NOT_RUN: usize = 10;
 const A_REQUEST: Duration = Duration::from_secs(10);
 /// Pages whose commands run at the same time.
 const AT_ONCE: usize = 2;
-/// Most lines of the README and of the map.
-const LENGTHS: [(&str, usize); 2] = [("README.md", 150), ("ARCHITECTURE.md", 200)];
 /// A page: its path from the top, and its text.
 struct Page {
     path: PathBuf,
@@ -485,10 +483,24 @@ fn every_route_is_on_its_page() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+/// `UPDATE_DOCS=1` writes the table.
 #[test]
-fn the_entrances_are_short() {
-    for (name, most) in LENGTHS {
-        let lines = fs::read_to_string(format!("{ROOT}/{name}")).unwrap().lines().count();
-        assert!(lines <= most, "{name} has {lines} lines");
+#[expect(clippy::disallowed_methods, reason = "how the test is called")]
+fn every_kind_of_finding_is_on_its_page_as_the_program_describes_it() {
+    let rows = FindingKind::ALL.iter().map(|kind| {
+        let facts = kind.facts();
+        format!("| `{kind}` | {} | {} | {} | {} |\n", facts.severity, facts.raised, facts.resolved, facts.advice)
+    });
+    let head = "| kind | severity | raised when | resolved when | what to do |\n|---|---|---|---|---|\n";
+    let table = format!("{head}{}", rows.collect::<String>());
+    let path = format!("{ROOT}/docs/findings.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("| kind | severity |").unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let right = format!("{before}{table}\n{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, right).unwrap();
+    } else {
+        assert!(page == right, "the table of {path} is not what the program says: UPDATE_DOCS=1 writes it");
     }
 }
