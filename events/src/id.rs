@@ -249,7 +249,7 @@ id! {
     SessionId
 }
 id! {
-    /// Names an event. Equal to the [`Identity`] of the record it was made from.
+    /// Identifies an event. Equal to the [`Identity`] of the record from which it was made.
     EventId
 }
 id! {

@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::{ConversationItem, ItemBody, ItemText, shorten::verbatim_line};
 
-/// A sub-agent in the conversation that started it, folded: its own conversation is read by its session's id.
+/// A sub-agent in the conversation that started it. Only a summary; read its conversation by the id of its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subagent {
     /// Its session.
     pub session_id: SessionId,
-    /// What kind of sub-agent it is, in the agent's words: `general-purpose`, `/root/helper`.
+    /// The kind of sub-agent, as the agent names it: `general-purpose`, `/root/helper`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     /// Its title.
