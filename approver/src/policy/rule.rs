@@ -1,7 +1,7 @@
 //! Matches one policy rule against one part of a request.
 //!
-//! A rule that allows matches only what is fully understood; one that denies or asks matches
-//! wherever there is a sign of what it names.
+//! A rule that allows matches only requests that are fully understood. A rule that denies or asks matches wherever
+//! there is a sign of what it names.
 
 use std::{
     collections::BTreeMap,

@@ -53,7 +53,7 @@ pub(crate) struct SessionFilter {
 #[derive(Debug, Clone)]
 pub(crate) struct Relative {
     pub(crate) id: SessionId,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub(crate) provider_session_id: Option<Arc<str>>,
 }
 
