@@ -8,8 +8,8 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 use agent_run::{BY_COMMAND, CacheTable, HostOptions, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
 use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
-use daemon::{paths, session_starter::HostSpec};
 use events::RunId;
+use home::{hosted_session::HostSpec, paths};
 
 /// What the program knows before it looks at the arguments of a command.
 #[derive(Debug)]

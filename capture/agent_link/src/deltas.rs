@@ -12,8 +12,8 @@ use std::{
 
 use api::{hooks::TextDelta, routes::SendDelta};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use daemon::redacted_only;
 use events::Provider;
+use home::redacted_only;
 
 use client::{Client, Connection};
 

@@ -8,8 +8,8 @@ use std::{
 use api::Endpoint;
 use client::{Connection, failure::with_causes};
 use crossbeam_channel::{Receiver, bounded};
-use daemon::{clock, config::Config, paths};
 use events::{Provider, RunId, Timestamp};
+use home::{clock, config::Config, paths};
 use processes::start_ticks;
 use terminal::{
     claim::{CallDecided, HostEvent, ScreenClaim},

@@ -13,7 +13,7 @@ use hooks::delivery::{Agent, Delivery, SpoolError};
 use processes::start_ticks;
 use protocols::conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind};
 
-use daemon::{clock, paths, redacted_only};
+use home::{clock, paths, redacted_only};
 use hook_command::{self as hook, DecisionOutcome};
 
 /// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of

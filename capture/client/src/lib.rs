@@ -11,7 +11,7 @@ use std::{
 
 use api::Endpoint;
 pub use api::{Client, ClientError, Connection};
-use daemon::config::Config;
+use home::config::Config;
 use semver::Version;
 
 use crate::failure::Failed;

@@ -20,6 +20,7 @@ use api::{
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
+use home::clock;
 use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, IngestInput};
 use projections::{MarkChange, Prompt};
 use retention::Retention;
@@ -34,7 +35,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     answer_tokens::AnswerTokens,
     approvals::{ApprovalBroker, HookWait},
-    clock,
     deliveries::Deliveries,
     findings::Findings,
     handoff,

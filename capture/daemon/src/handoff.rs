@@ -4,7 +4,7 @@ use agents::directory::resume_line;
 use export::report::{Handoff, Markup, ReportFormat};
 use server::HandoffParts;
 
-use crate::paths;
+use home::paths;
 
 /// The note in Markdown, without secrets and with times in UTC.
 pub(crate) fn note(parts: HandoffParts) -> String {

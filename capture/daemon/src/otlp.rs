@@ -3,7 +3,8 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use api::health::SourceHealth;
-use otlp_export::{Exporter, ExporterParts, OtlpExport, OtlpSettings};
+use home::config::OtlpSettings;
+use otlp_export::{Exporter, ExporterParts, OtlpExport};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };

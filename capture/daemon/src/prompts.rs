@@ -10,6 +10,7 @@ use std::{
 };
 
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use home::clock;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
 use projections::{Prompt, Session};
 use server::Refusal;
@@ -22,7 +23,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock,
     runs::{PromptOutcome, Runs},
     supervisor::Supervisor,
 };

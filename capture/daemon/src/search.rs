@@ -8,6 +8,7 @@ use api::{
     search::{IndexState, IndexStatus, SearchPage, SearchQuery},
 };
 use events::SessionId;
+use home::{clock, config::SearchSettings};
 use jiff::tz::TimeZone;
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::gauge::ConstGauge, registry::Registry,
@@ -16,7 +17,7 @@ use server::{Refusal, metrics::encode_metric};
 use store::Reader;
 use tokio::sync::Semaphore;
 
-use crate::{clock, config::SearchSettings, health, supervisor::Supervisor};
+use crate::{health, supervisor::Supervisor};
 
 /// The thread that feeds the index.
 pub use ::search::THREAD;

@@ -18,7 +18,7 @@ use protocols::telemetry::{self, Encoding, Received, Signal};
 use server::{Telemetry, TelemetryKind, TelemetryRefusal, metrics::encode_family};
 use tokio::sync::oneshot;
 
-use crate::clock;
+use home::clock;
 
 /// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);

@@ -30,7 +30,7 @@ use hooks::{
 use processes::{is_started_by, nearest_agent};
 use serde_json::value::RawValue;
 
-use daemon::{clock, paths, redacted_only};
+use home::{clock, paths, redacted_only};
 
 /// Time the server has to accept the call, and again to answer it.
 const WITHIN: Duration = Duration::from_millis(80);

@@ -16,7 +16,7 @@ use api::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use client::failure::Failed;
-use daemon::{clock, paths};
+use home::{clock, paths};
 use printing::{safe, style};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};

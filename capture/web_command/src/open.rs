@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use daemon::paths;
+use home::paths;
 
 /// Programs that open an address in the user's browser, on Linux and macOS.
 const OPENERS: &[&str] = &["xdg-open", "open"];

@@ -14,7 +14,9 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
+use client::Client;
 use events::{ApprovalState, DecidedVia, Provider, Timestamp};
+use home::clock;
 use projections::Approval;
 
 use self::pick::picked;
@@ -29,8 +31,6 @@ use crate::terminal::{
     request::{block, decided, exact, headline, options_hint, questions, surroundings},
     safe, wrapped,
 };
-use client::Client;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -28,14 +28,14 @@ use ::events::Provider;
 use ::terminal::host::child::resolve;
 use agents::{Agent, CannotRun};
 use anyhow::Context as _;
+use client::failure::with_causes;
+use home::paths;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
 
 use super::{Context, Failed, number::seconds};
 use crate::terminal;
-use client::failure::with_causes;
-use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

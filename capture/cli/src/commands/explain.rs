@@ -9,14 +9,14 @@ use api::{
     routes::{ExplainSession, GetStatus, StatusHistory},
     sessions::{StatusAt, StatusQuery},
 };
+use client::{Client, ClientError};
 use events::Timestamp;
+use home::clock;
 use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
 use crate::terminal::{self, prose, safe};
-use client::{Client, ClientError};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

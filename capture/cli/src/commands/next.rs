@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use api::{findings::AttentionList, routes::ListAttention};
-use daemon::clock;
 use events::Timestamp;
+use home::clock;
 use projections::{AttentionItem, Need};
 
 use super::{Context, print_line, style};

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::Durability;
 use events::Provider;
+use home::{desktop, paths};
 use projections::{Need, Session};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};
 use crate::terminal::{self, wrapped};
-use daemon::{notices, paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -152,7 +152,7 @@ fn offers(context: &Context) -> Vec<Offer> {
     }
     offers.push(Offer {
         name: "notifications",
-        done: notices::can_deliver(&context.config.notify),
+        done: desktop::can_deliver(&context.config.notify),
         command: "capture notify --help".into(),
         gain: "send permission requests and stuck sessions to the desktop, Slack, ntfy, a webhook or a program".into(),
     });

@@ -1,5 +1,7 @@
 //! `capture run`: runs a program in a terminal that capture observes.
 
+mod recording;
+
 use std::{
     ffi::OsString,
     io::IsTerminal,
@@ -23,15 +25,14 @@ use ::terminal::{
     screen::{ScreenRules, Size},
 };
 use anyhow::Context as _;
+use api::{Client, routes::GetRun, runs::RunState};
+use client::{self, Connection, failure::with_causes};
 use events::RunId;
+use home::{clock, config::Config, paths, redacted_only};
 
 use super::{Failed, export::CastVersionArgument, number::integer};
-use api::{Client, routes::GetRun, runs::RunState};
 
 use crate::terminal::{self, safe};
-use client::failure::with_causes;
-use client::{self, Connection};
-use daemon::{clock, config::Config, paths, recording, redacted_only};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

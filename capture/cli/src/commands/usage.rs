@@ -6,10 +6,10 @@ use api::{
     usage::{QualityQuery, UsageBy, UsageQuery},
 };
 use events::{Provider, Timestamp};
+use home::clock;
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{Context, Failed, number::count, one_of, output::has_template, watch::show, when};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

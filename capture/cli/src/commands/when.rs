@@ -1,8 +1,8 @@
 //! Parses past times as people type them.
 
 use client::failure::Failed;
-use daemon::clock;
 use events::Timestamp;
+use home::clock;
 use jiff::{SpanRelativeTo, civil::Time, fmt::friendly::SpanParser, tz::TimeZone};
 
 /// The past time that was given with a flag, if it was given, as [`past`] reads it in the system's time zone.

@@ -14,13 +14,13 @@ use std::{
 use ::terminal::host::link::PendingRequest;
 use agent_link::{SessionDescription, SessionLink};
 use anyhow::Context as _;
+use client::failure::with_causes;
 use crossbeam_channel::Receiver;
-use daemon::session_starter::{HostAnswer, HostSpec};
 use events::{Provider, RunId};
+use home::hosted_session::{HostAnswer, HostSpec};
 use processes::start_ticks;
 
 use super::{Context, driver};
-use client::failure::with_causes;
 
 /// The commands that an agent takes over its protocol.
 const TAKES: &[&str] = &["prompt", "abort", "end"];

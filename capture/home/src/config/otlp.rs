@@ -1,4 +1,4 @@
-//! The user's settings: where to send what.
+//! `[otlp]`: where sessions are sent while they run, and what of them.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -150,18 +150,22 @@ impl OtlpSettings {
 
     /// The address of a signal, `traces` or `metrics`.
     #[must_use]
-    pub(crate) fn address(&self, signal: &str) -> String {
+    pub fn address(&self, signal: &str) -> String {
         format!("{}/v1/{signal}", self.endpoint.trim_end_matches('/'))
     }
 
     /// The host of the endpoint with its port: it may be on this machine, and without TLS, as the user named it.
-    pub(crate) fn host(&self) -> Option<String> {
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
         let url = self.url().ok()?;
         Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
     }
 
     /// The headers with their values. A value that cannot be read is an error for people: nothing is sent without it.
-    pub(crate) fn read_headers(&self, env: &Env) -> Result<Vec<(String, notifier::secret::Secret)>, String> {
+    ///
+    /// # Errors
+    /// When a value cannot be read, in words.
+    pub fn read_headers(&self, env: &Env) -> Result<Vec<(String, notifier::secret::Secret)>, String> {
         let read = |(name, source): (&String, &HeaderSource)| {
             let source = match (&source.file, &source.env) {
                 (Some(path), _) => SecretSource::File(path.clone()),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use events::RunId;
 use hooks::ProgramSearch;
 use policy::OnDisk;
 
@@ -125,6 +126,24 @@ pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
         dir.display()
     );
     Ok(dir)
+}
+
+/// The log file of a server started in the background.
+#[must_use]
+pub fn log_file(data: &Path) -> PathBuf {
+    data.join("serve.log")
+}
+
+/// The directory of the recordings nobody gave a file for.
+#[must_use]
+pub fn recordings(data: &Path) -> PathBuf {
+    data.join("recordings")
+}
+
+/// The first file of the recording of a run that nobody gave a file for.
+#[must_use]
+pub fn recording(data: &Path, run: RunId) -> PathBuf {
+    recordings(data).join(format!("{run}.cast"))
 }
 
 /// The file of the paired devices, in the data directory.

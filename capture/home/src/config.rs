@@ -1,6 +1,10 @@
 //! The configuration file: `$XDG_CONFIG_HOME/capture/config.toml`. Every key has a default; an
 //! unknown key is an error that names it.
 
+mod actions;
+mod changes;
+mod otlp;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -10,9 +14,13 @@ use agents::agent::ALL;
 use anyhow::Context;
 use approver::TomlFault;
 use events::Provider;
-use retention::{PrunePolicy, PruneRule};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
+pub use self::{
+    actions::{Action, ActionKind},
+    changes::{LOOK_EVERY, TakesEffect, changed, takes_effect},
+    otlp::{HeaderSource, OtlpSettings, OtlpSettingsError},
+};
 use crate::endpoint::read_if_there;
 
 /// All settings.
@@ -40,13 +48,13 @@ pub struct Config {
     /// The MCP server over HTTP.
     pub mcp: McpSettings,
     /// Where sessions are sent while they run, as OpenTelemetry.
-    pub otlp: otlp_export::OtlpSettings,
+    pub otlp: OtlpSettings,
     /// What is removed by itself.
     pub retention: RetentionSettings,
     /// The limits of the detectors.
     pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
-    pub actions: Vec<crate::actions::Action>,
+    pub actions: Vec<Action>,
     /// Where findings are announced, and how.
     pub notify: notifier::NotifySettings,
     /// Our own agent.
@@ -186,17 +194,6 @@ pub enum McpTool {
     Label,
 }
 
-impl McpTool {
-    /// The tool as the MCP server knows it.
-    #[must_use]
-    pub const fn tool(self) -> mcp::WriteTool {
-        match self {
-            Self::Send => mcp::WriteTool::SendPrompt,
-            Self::Label => mcp::WriteTool::SetLabels,
-        }
-    }
-}
-
 /// What is kept, and which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -219,24 +216,6 @@ pub struct ProjectRetention {
     pub directory: PathBuf,
     /// Those whose last event is older, days.
     pub older_than_days: u32,
-}
-
-impl RetentionSettings {
-    /// What the part that removes sessions makes of it.
-    #[must_use]
-    pub fn policy(&self) -> PrunePolicy {
-        let age = |days: u32| (days > 0).then_some(i64::from(days) * 86_400_000);
-        let size = (self.larger_than_mib > 0).then_some(u64::from(self.larger_than_mib) << 20);
-        let project = |project: &ProjectRetention| PruneRule {
-            older_than_ms: age(project.older_than_days),
-            larger_than_bytes: None,
-            project: Some(project.directory.clone()),
-        };
-        PrunePolicy {
-            all: PruneRule { older_than_ms: age(self.older_than_days), larger_than_bytes: size, project: None },
-            projects: self.projects.iter().map(project).collect(),
-        }
-    }
 }
 
 /// How files are read.
@@ -264,7 +243,7 @@ impl Default for Config {
             server: ServerSettings::default(),
             search: SearchSettings::default(),
             mcp: McpSettings::default(),
-            otlp: otlp_export::OtlpSettings::default(),
+            otlp: OtlpSettings::default(),
             retention: RetentionSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
@@ -385,7 +364,7 @@ impl Config {
         for host in &self.server.allowed_hosts {
             anyhow::ensure!(is_host(host), "server.allowed_hosts: expected a host such as dev.example, got `{host}`");
         }
-        self.actions.iter().try_for_each(crate::actions::Action::check)?;
+        self.actions.iter().try_for_each(Action::check)?;
         self.notify.check()?;
         self.otlp.check()?;
         self.agent.check()?;

@@ -3,19 +3,9 @@
 
 mod redacting;
 
-use std::{
-    collections::BTreeMap,
-    fs::DirBuilder,
-    io,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt};
 
-use anyhow::Context;
-use events::{RunId, Timestamp};
-use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
-use redacting::Redacting;
-use terminal::{
+use ::terminal::{
     host::{
         sink::RecordingSink,
         start::{self, Recording},
@@ -23,27 +13,18 @@ use terminal::{
     },
     screen::Size,
 };
+use anyhow::Context;
+use events::Timestamp;
+use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
+use redacting::Redacting;
 
-use crate::{clock, paths, redacted_only};
+use home::{clock, paths, redacted_only};
 
 /// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;
 
-/// The directory of the recordings nobody gave a file for.
-#[must_use]
-pub fn dir(data: &Path) -> PathBuf {
-    data.join("recordings")
-}
-
-/// The first file of the recording of a run that nobody gave a file for.
-#[must_use]
-pub fn file(data: &Path, run: RunId) -> PathBuf {
-    dir(data).join(format!("{run}.cast"))
-}
-
 /// What begins the recording of a run, where one is wanted.
-#[must_use]
-pub fn wanted(spec: &Spec) -> Option<start::StartRecording> {
+pub(super) fn wanted(spec: &Spec) -> Option<start::StartRecording> {
     let (spec, record) = (spec.clone(), spec.record.clone()?);
     Some(Box::new(move |size| begin(&spec, &record, size).map_err(|error| io::Error::other(format!("{error:#}")))))
 }
@@ -53,13 +34,13 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     let path = match &record.file {
         Some(file) => file.clone(),
         None => {
-            let dir = dir(&spec.data);
+            let dir = paths::recordings(&spec.data);
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(&dir)
                 .with_context(|| format!("cannot create {}", dir.display()))?;
-            file(&spec.data, spec.run)
+            paths::recording(&spec.data, spec.run)
         }
     };
     let version = if record.format == "v2" { CastVersion::V2 } else { CastVersion::V3 };

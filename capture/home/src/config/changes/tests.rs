@@ -1,4 +1,7 @@
+use std::path::Path;
+
 use super::*;
+use crate::config::Config;
 
 fn settings(text: &str) -> Vec<Setting> {
     Config::settings(text, Path::new("config.toml")).unwrap()

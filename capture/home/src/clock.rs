@@ -6,13 +6,10 @@ use std::{
 };
 
 use events::Timestamp;
-use ingest::Uptime;
-use retention::ClockReading;
 use rustix::{
     rand::{GetRandomFlags, getrandom},
     time::{ClockId, clock_gettime},
 };
-use tailer::tail::Now;
 
 /// The largest step back of the wall clock that is followed, ms.
 const STEP_MS: i64 = 1_000;
@@ -59,28 +56,30 @@ pub fn wall() -> Timestamp {
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Both clocks that tell how much time has passed, for what must not trust one of them.
+/// Names the boot; empty when the system does not say.
 #[must_use]
-pub fn reading() -> ClockReading {
+pub fn boot() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     // The kernel draws it again at each start.
-    let boot = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    let since_boot = clock_gettime(ClockId::Boottime);
-    ClockReading {
-        wall: wall(),
-        boot: BOOT.get_or_init(boot).clone(),
-        since_boot_ms: since_boot.tv_sec * 1_000 + since_boot.tv_nsec / 1_000_000,
-    }
+    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+    BOOT.get_or_init(read).clone()
 }
 
-/// How long the machine has been up, with the time it slept and without it.
+/// How long the machine has been up, with the time it slept.
 #[must_use]
-pub fn uptime() -> Uptime {
-    let read = |id| {
-        let time = clock_gettime(id);
-        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-    };
-    Uptime { awake: read(ClockId::Monotonic), with_sleep: read(ClockId::Boottime) }
+pub fn since_boot() -> Duration {
+    read(ClockId::Boottime)
+}
+
+/// How long the machine has been up, without the time it slept.
+#[must_use]
+pub fn awake() -> Duration {
+    read(ClockId::Monotonic)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The random bits of an id that is minted: of a run, a delivery, a prompt.
@@ -93,13 +92,9 @@ pub fn random() -> std::io::Result<[u8; 10]> {
     Ok(random)
 }
 
-/// Now, by both clocks.
+/// How long this process has been reading the clock, by the one that is never set.
 #[must_use]
-pub fn both() -> Now {
-    Now { wall: now(), steady: since_start() }
-}
-
-fn since_start() -> Duration {
+pub fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
 }
