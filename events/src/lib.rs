@@ -10,6 +10,7 @@ pub mod fault;
 pub mod finding;
 pub mod id;
 mod level;
+mod need;
 pub mod payload;
 pub mod provider;
 pub mod schema;
@@ -24,6 +25,7 @@ pub use id::{
     ApprovalId, DeliveryId, EventId, FindingId, Identity, MessageId, ParseIdError, PromptId, RunId, SessionId, TurnId,
 };
 pub use level::{Confidence, Severity};
+pub use need::Need;
 pub use payload::claim;
 pub use payload::claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use payload::{

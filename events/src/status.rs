@@ -1,6 +1,6 @@
 //! The states of a session, and the reasons for them.
 
-use crate::provider::names;
+use crate::{finding::FindingKind, need::Need, payload::ApprovalKind, provider::names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -78,5 +78,148 @@ names! {
         NoEvidence = "no_evidence" / 60,
         /// unknown: the source of the last evidence is gone.
         Lost = "lost" / 61,
+    }
+}
+
+impl State {
+    /// Whether a session in this state, for this reason, cannot go on before a person answers.
+    #[must_use]
+    pub const fn awaits_answer(self, reason: Option<Reason>) -> bool {
+        match self {
+            Self::WaitingApproval => true,
+            Self::Waiting | Self::Idle => matches!(reason, Some(Reason::Question)),
+            Self::Running | Self::Exited | Self::Unknown => false,
+        }
+    }
+}
+
+/// What follows from a reason. A new reason has to be placed in each of these, and nowhere else.
+impl Reason {
+    /// The need of a session that is `waiting` for this reason. One that waits for its first prompt, or for a command in
+    /// the background, needs nobody.
+    #[must_use]
+    pub const fn need(self) -> Option<Need> {
+        match self {
+            Self::Question => Some(Need::Question),
+            Self::Error | Self::Auth | Self::Quota => Some(Need::Failure),
+            Self::TurnComplete | Self::Interrupted | Self::Denied => Some(Need::Prompt),
+            Self::NewSession
+            | Self::Background
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => None,
+        }
+    }
+
+    /// Whether a session that is `waiting` for this reason may be given a queued prompt. One that its user stopped, or
+    /// that has a question or a failure, waits for a person.
+    #[must_use]
+    pub const fn accepts_prompt(self) -> bool {
+        match self {
+            Self::TurnComplete | Self::NewSession | Self::Background => true,
+            Self::Question
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Error
+            | Self::Auth
+            | Self::Quota
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => false,
+        }
+    }
+
+    /// The finding about a session that is `waiting` for this reason, where the reason alone is enough for one.
+    #[must_use]
+    pub const fn finding(self) -> Option<FindingKind> {
+        match self {
+            Self::Question => Some(FindingKind::Question),
+            Self::Error => Some(FindingKind::Provider),
+            Self::Auth => Some(FindingKind::Auth),
+            Self::Quota => Some(FindingKind::Quota),
+            Self::TurnComplete
+            | Self::NewSession
+            | Self::Background
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => None,
+        }
+    }
+
+    /// The kind of request that a session in `waiting_approval` for this reason makes.
+    #[must_use]
+    pub const fn approval(self) -> Option<ApprovalKind> {
+        match self {
+            Self::Tool => Some(ApprovalKind::Command),
+            Self::Edit => Some(ApprovalKind::Edit),
+            Self::Plan => Some(ApprovalKind::Plan),
+            Self::Mcp => Some(ApprovalKind::Mcp),
+            Self::Fetch => Some(ApprovalKind::Fetch),
+            Self::Trust => Some(ApprovalKind::Trust),
+            Self::Thinking
+            | Self::Streaming
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::NewSession
+            | Self::TurnComplete
+            | Self::Question
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Error
+            | Self::Auth
+            | Self::Quota
+            | Self::Background
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => None,
+        }
     }
 }

@@ -118,9 +118,9 @@ impl RequestErrors {
         at: Timestamp,
         findings: &mut SessionFindings,
     ) {
-        let kind = if reason == Some(Reason::Auth) { FindingKind::Auth } else { FindingKind::Quota };
-        let told = findings.has(kind) || kind == FindingKind::Quota && findings.has(FindingKind::RateLimit);
-        if told || !matches!(reason, Some(Reason::Auth | Reason::Quota)) {
+        // Of an error more is known from the report of it.
+        let Some(kind @ (FindingKind::Auth | FindingKind::Quota)) = reason.and_then(Reason::finding) else { return };
+        if findings.has(kind) || kind == FindingKind::Quota && findings.has(FindingKind::RateLimit) {
             return;
         }
         let severity = Severity::Error;

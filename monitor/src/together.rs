@@ -326,11 +326,7 @@ impl Together {
         effects: &mut Vec<Effect>,
     ) {
         let at = now.at;
-        let waits = match (change.to, change.reason) {
-            (State::WaitingApproval, _) | (State::Waiting | State::Idle, Some(Reason::Question)) => true,
-            (State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown, _) => false,
-        };
-        if waits {
+        if change.to.awaits_answer(change.reason) {
             self.waits.entry(id).or_insert(at);
         } else {
             self.waits.remove(&id);

@@ -253,11 +253,7 @@ impl SessionWatch {
     /// Whether somebody is waited for, as far as anybody can tell. Who sees the screen sees the dialog; without
     /// it, a request is as good as one.
     fn waits(&self) -> bool {
-        !self.seen
-            || matches!(
-                self.state,
-                Some((State::WaitingApproval, _) | (State::Waiting | State::Idle, Some(Reason::Question))) | None
-            )
+        !self.seen || self.state.is_none_or(|(state, reason)| state.awaits_answer(reason))
     }
 
     fn work(&self) -> PendingWork {
@@ -582,16 +578,16 @@ impl SessionWatch {
         if status.state != State::Waiting || self.stood_since.replace(since) == Some(since) {
             return;
         }
-        match status.reason {
-            Some(Reason::Question) if self.approvals.is_empty() && self.findings.is_news(QUESTION, since) => {
-                let question = status.activity.as_deref().unwrap_or("a question");
-                let question = one_line(question.strip_prefix("asks: ").unwrap_or(question), 160);
-                self.raise_question(None, question, since.min(at));
+        match status.reason.and_then(Reason::finding) {
+            Some(FindingKind::Question) => {
+                if self.approvals.is_empty() && self.findings.is_news(QUESTION, since) {
+                    let question = status.activity.as_deref().unwrap_or("a question");
+                    let question = one_line(question.strip_prefix("asks: ").unwrap_or(question), 160);
+                    self.raise_question(None, question, since.min(at));
+                }
             }
-            Some(Reason::Auth) => self.errors.stands(FindingKind::Auth, since.min(at), at, &mut self.findings),
-            Some(Reason::Quota) => self.errors.stands(FindingKind::Quota, since.min(at), at, &mut self.findings),
-            Some(Reason::Error) => self.errors.stands(FindingKind::Provider, since.min(at), at, &mut self.findings),
-            Some(_) | None => {}
+            Some(failure) => self.errors.stands(failure, since.min(at), at, &mut self.findings),
+            None => {}
         }
     }
 

@@ -2,77 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use events::{
-    ApprovalId, Finding, FindingId, FindingKind, FindingState, Provider, Reason, SessionId, State, Timestamp,
-};
+use events::{ApprovalId, Finding, FindingId, FindingKind, FindingState, Need, Provider, SessionId, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Session, SessionStatus};
-
-/// What a session needs of a person. What is listed first is looked at first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Need {
-    /// A decision on a permission request: the agent cannot go on.
-    Approval,
-    /// An answer to a question: the agent cannot go on.
-    Question,
-    /// Something outside of the work failed: sign-in, quota, network, the process.
-    Failure,
-    /// A look: the agent makes no progress, repeats itself, or edits what another one edits.
-    Stuck,
-    /// The next prompt: the turn is over.
-    Prompt,
-}
-
-impl Need {
-    /// Its name on every interface.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Question => "question",
-            Self::Failure => "failure",
-            Self::Stuck => "stuck",
-            Self::Prompt => "prompt",
-        }
-    }
-
-    const fn of_status(state: State, reason: Option<Reason>) -> Option<Self> {
-        match (state, reason) {
-            (State::WaitingApproval, _) => Some(Self::Approval),
-            (State::Waiting, Some(Reason::Question)) => Some(Self::Question),
-            (State::Waiting, Some(Reason::Error | Reason::Auth | Reason::Quota)) => Some(Self::Failure),
-            (State::Waiting, Some(Reason::TurnComplete | Reason::Interrupted | Reason::Denied)) => Some(Self::Prompt),
-            (State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown, _) => None,
-        }
-    }
-
-    const fn of_finding(kind: FindingKind) -> Option<Self> {
-        match kind {
-            FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::ApprovalBacklog => Some(Self::Approval),
-            FindingKind::Question => Some(Self::Question),
-            FindingKind::Auth
-            | FindingKind::RateLimit
-            | FindingKind::Quota
-            | FindingKind::Network
-            | FindingKind::Provider
-            | FindingKind::MergeConflict
-            | FindingKind::Crash => Some(Self::Failure),
-            FindingKind::Stuck
-            | FindingKind::Loop
-            | FindingKind::RepeatedFailure
-            | FindingKind::ContextFull
-            | FindingKind::SharedFiles
-            | FindingKind::OpenWork => Some(Self::Stuck),
-            // A turn that is over counts until somebody has seen it.
-            FindingKind::Completion => Some(Self::Prompt),
-            // Each of the sessions has a need of its own.
-            FindingKind::SharedQuota | FindingKind::SeveralBlocked | FindingKind::LongJob | FindingKind::Idle => None,
-        }
-    }
-}
 
 /// A session that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -182,7 +116,7 @@ fn item(session: &Session, below: &[&Session], open: &[(Need, &Finding)]) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use events::{Confidence, Severity};
+    use events::{Confidence, Reason, Severity};
 
     use super::*;
     use crate::{SessionState, StatusRules};

@@ -26,7 +26,7 @@ mod turn_work;
 pub mod work;
 
 pub use approval::Approval;
-pub use attention::{AttentionItem, Need, attention};
+pub use attention::{AttentionItem, attention};
 pub use failure::FailureKind;
 pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemText, PageOfItems};
 pub use prompt::Prompt;

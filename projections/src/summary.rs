@@ -38,7 +38,6 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
     let status = &session.status;
     let activity = status.activity.as_deref();
     let prompt = open.and_then(|t| t.prompt.as_deref()).map(|p| verbatim_line(p, 100));
-    let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| verbatim_line(t, 140));
     let line = match (status.state, status.reason) {
         (State::WaitingApproval, Some(Reason::Plan)) => "waiting for its plan to be approved".to_owned(),
         (State::WaitingApproval, reason) => match activity {
@@ -55,14 +54,34 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
             Some(prompt) => format!("working on: {prompt}"),
             None => "working".to_owned(),
         },
-        (State::Waiting, Some(Reason::Question)) => format!("asks: {}", activity.unwrap_or("a question")),
-        (State::Waiting, Some(Reason::Interrupted)) => "interrupted; waiting for a prompt".to_owned(),
-        (State::Waiting, Some(Reason::Denied)) => "permission refused; waiting for a prompt".to_owned(),
-        (State::Waiting, Some(Reason::Error)) => "stopped by an error".to_owned(),
-        (State::Waiting, Some(Reason::Auth)) => "not signed in".to_owned(),
-        (State::Waiting, Some(Reason::Quota)) => "stopped by a quota or rate limit".to_owned(),
-        (State::Waiting, Some(Reason::NewSession)) => "waiting for its first prompt".to_owned(),
-        (State::Waiting, Some(Reason::Background)) => "done; a command is still running in the background".to_owned(),
+        (State::Waiting, Some(reason)) => match reason {
+            Reason::Question => format!("asks: {}", activity.unwrap_or("a question")),
+            Reason::Interrupted => "interrupted; waiting for a prompt".to_owned(),
+            Reason::Denied => "permission refused; waiting for a prompt".to_owned(),
+            Reason::Error => "stopped by an error".to_owned(),
+            Reason::Auth => "not signed in".to_owned(),
+            Reason::Quota => "stopped by a quota or rate limit".to_owned(),
+            Reason::NewSession => "waiting for its first prompt".to_owned(),
+            Reason::Background => "done; a command is still running in the background".to_owned(),
+            Reason::TurnComplete
+            | Reason::Thinking
+            | Reason::Streaming
+            | Reason::Tool
+            | Reason::Retrying
+            | Reason::Compacting
+            | Reason::Subagents
+            | Reason::Edit
+            | Reason::Plan
+            | Reason::Mcp
+            | Reason::Fetch
+            | Reason::Trust
+            | Reason::Quiet
+            | Reason::Clean
+            | Reason::Failed
+            | Reason::Killed
+            | Reason::NoEvidence
+            | Reason::Lost => done(recent),
+        },
         (State::Idle, _) if recent.back().is_some_and(|t| t.outcome == Some(TurnOutcome::Failed)) => {
             "stopped by an error".to_owned()
         }
@@ -73,18 +92,21 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         {
             "interrupted".to_owned()
         }
-        (State::Waiting | State::Idle, _) => match last_text() {
-            // An answer that says just that is not repeated.
-            Some(text) if text.trim_end_matches(['.', '!']).eq_ignore_ascii_case("done") => "done".to_owned(),
-            Some(text) => format!("done: {text}"),
-            None => "done".to_owned(),
-        },
+        (State::Waiting | State::Idle, _) => done(recent),
         (State::Exited, Some(Reason::Killed)) => "its process was killed".to_owned(),
         (State::Exited, _) => "ended".to_owned(),
         (State::Unknown, Some(Reason::Lost)) => "was working when last seen".to_owned(),
         (State::Unknown, _) => return None,
     };
     Some(verbatim_line(&line, 200))
+}
+
+/// What the last turn ended with. An answer that says just that it is done is not repeated.
+fn done(recent: &VecDeque<Turn>) -> String {
+    match recent.back().and_then(|turn| turn.text.as_deref()).map(|text| verbatim_line(text, 140)) {
+        Some(text) if !text.trim_end_matches(['.', '!']).eq_ignore_ascii_case("done") => format!("done: {text}"),
+        Some(_) | None => "done".to_owned(),
+    }
 }
 
 /// What a session asks to be allowed to do.

@@ -342,16 +342,13 @@ impl Queue {
     }
 }
 
-/// Whether a session waits for a prompt, and has for a moment. One that its user stopped, or that has a
-/// question or a trouble, waits for a person.
+/// Whether a session waits for a prompt, and has for a moment.
 fn waits(session: &Session, now: Timestamp) -> bool {
     let status = &session.status;
     let ready = match (status.state, status.reason) {
-        (State::Waiting, Some(Reason::TurnComplete | Reason::NewSession | Reason::Background) | None) => true,
+        (State::Waiting, reason) => reason.is_none_or(Reason::accepts_prompt),
         (State::Idle, _) => true,
-        (State::Waiting, Some(_)) | (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => {
-            false
-        }
+        (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => false,
     };
     ready && session.pending_approvals.is_empty() && now.since_ms(status.since) >= SETTLED_MS
 }

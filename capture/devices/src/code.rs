@@ -1,4 +1,6 @@
-//! Codes: typed once, within a minute, with few tries.
+//! Codes: typed once, within a minute. Wrong codes void none, or anybody who reaches the port could keep a person from
+//! pairing a device: a code has 40 random bits, so that 10,000 guesses a second for the whole minute find one of the eight
+//! that may be open with a chance of 1 in 200,000.
 
 use std::{collections::VecDeque, io};
 
@@ -10,8 +12,6 @@ use super::random_bits;
 
 /// How long a code is accepted, ms.
 pub const CODE_MS: i64 = 60_000;
-/// Number of wrong codes after which an open one is void.
-pub const TRIES: u32 = 5;
 /// Maximum number of codes that are open; the oldest makes room.
 const OPEN: usize = 8;
 /// How many codes that are void are remembered, to say that they were right once.
@@ -54,13 +54,12 @@ struct Code {
     digits: [u8; LENGTH],
     purpose: Purpose,
     made_at: Timestamp,
-    tries_left: u32,
 }
 
 impl Code {
     /// Whether it is accepted now. A clock that was put back makes none last longer.
     fn is_open(&self, now: Timestamp) -> bool {
-        (0..CODE_MS).contains(&now.since_ms(self.made_at)) && self.tries_left > 0
+        (0..CODE_MS).contains(&now.since_ms(self.made_at))
     }
 }
 
@@ -85,18 +84,14 @@ impl Codes {
         {
             self.remember(oldest.digits);
         }
-        self.open.push_back(Code { digits, purpose, made_at: now, tries_left: TRIES });
+        self.open.push_back(Code { digits, purpose, made_at: now });
         Ok((shown(digits), now.plus_ms(CODE_MS)))
     }
 
-    /// Looks for a code among those that are meant. Every one is compared, in constant time; if none is right, each of
-    /// them has one try less.
+    /// Looks for a code among those that are meant. Every one is compared, in constant time.
     pub(crate) fn redeem(&mut self, given: &str, now: Timestamp, is_meant: impl Fn(&Purpose) -> bool) -> Redeemed {
         self.close(now);
-        let Some(given) = read(given) else {
-            self.miss(is_meant);
-            return Redeemed::Wrong;
-        };
+        let Some(given) = read(given) else { return Redeemed::Wrong };
         let mut right = None;
         for (at, code) in self.open.iter().enumerate().filter(|(_, code)| is_meant(&code.purpose)) {
             if constant_time_eq(&code.digits, &given) {
@@ -108,23 +103,12 @@ impl Codes {
             return Redeemed::Accepted(code.purpose);
         }
         let was_right = self.void.iter().fold(false, |found, void| found | constant_time_eq(void, &given));
-        if was_right {
-            return Redeemed::Expired;
-        }
-        self.miss(is_meant);
-        Redeemed::Wrong
+        if was_right { Redeemed::Expired } else { Redeemed::Wrong }
     }
 
     /// Voids the codes of a device.
     pub(crate) fn forget(&mut self, device: &str) {
         self.void_where(|code| matches!(&code.purpose, Purpose::Raise(id) if id == device));
-    }
-
-    fn miss(&mut self, is_meant: impl Fn(&Purpose) -> bool) {
-        for code in self.open.iter_mut().filter(|code| is_meant(&code.purpose)) {
-            code.tries_left -= 1;
-        }
-        self.void_where(|code| code.tries_left == 0);
     }
 
     fn close(&mut self, now: Timestamp) {

@@ -28,7 +28,7 @@ use constant_time_eq::constant_time_eq;
 use events::{Timestamp, id::Hex};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-pub use code::{CODE_MS, TRIES};
+pub use code::CODE_MS;
 use code::{Codes, Pairing, Purpose, Redeemed};
 
 /// How long a device is raised by a second code, ms.

@@ -107,21 +107,14 @@ fn a_code_lasts_a_minute() {
 }
 
 #[test]
-fn the_fifth_wrong_try_ends_a_code() {
+fn wrong_codes_void_no_open_code() {
     let world = World::new();
-    for tries in [TRIES - 1, TRIES] {
-        let code = world.code(CodeScope::Read);
-        for _ in 0..tries {
-            assert!(matches!(world.pair(&wrong(&code), "guess"), Err(PairError::Wrong)));
-        }
-        let outcome = world.pair(&code, "right");
-        assert_eq!(outcome.is_ok(), tries < TRIES, "{outcome:?}");
-    }
     let code = world.code(CodeScope::Read);
-    for _ in 0..TRIES {
+    for _ in 0..500 {
+        assert!(matches!(world.pair(&wrong(&code), "guess"), Err(PairError::Wrong)));
         assert!(matches!(world.pair("", "nothing"), Err(PairError::Wrong)));
     }
-    assert!(matches!(world.pair(&code, "right"), Err(PairError::Expired)));
+    world.pair(&code, "right").unwrap();
 }
 
 #[test]

@@ -37,7 +37,7 @@ const CLOSED: usize = 16;
 impl StandingClaim {
     /// Whether the claim says that the agent waits for an answer.
     fn is_request(&self) -> bool {
-        self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
+        self.state != State::Idle && self.state.awaits_answer(self.reason)
     }
 }
 
@@ -359,7 +359,7 @@ impl SessionState {
         approval.subject = in_one_line(asker.title.as_deref());
         approval.tool = Some(asker.name.clone());
         approval.call_id = (self.conversation.calls.len() == 1).then(|| asker.call_id.clone());
-        approval.kind = kind_of(Some(approval_reason(asker.tool))).or(approval.kind);
+        approval.kind = approval_reason(asker.tool).approval().or(approval.kind);
         let asked = ApprovalRequested {
             approval_id: approval.id.clone(),
             about: approval.kind,
@@ -493,7 +493,7 @@ impl SessionState {
             return;
         }
         let asker = self.conversation.likely_asker();
-        let about = dialog.as_ref().and_then(|d| d.about).or_else(|| kind_of(self.session.status.reason));
+        let about = dialog.as_ref().and_then(|d| d.about).or_else(|| self.session.status.reason?.approval());
         let asked = ApprovalRequested {
             approval_id: id,
             about,
@@ -534,35 +534,4 @@ fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<Turn
 /// The subject of a request in one line, verbatim: a person decides about what it says.
 fn in_one_line(subject: Option<&str>) -> Option<String> {
     subject.map(|s| verbatim_line(s, 200))
-}
-
-fn kind_of(reason: Option<Reason>) -> Option<ApprovalKind> {
-    match reason? {
-        Reason::Tool => Some(ApprovalKind::Command),
-        Reason::Edit => Some(ApprovalKind::Edit),
-        Reason::Plan => Some(ApprovalKind::Plan),
-        Reason::Mcp => Some(ApprovalKind::Mcp),
-        Reason::Fetch => Some(ApprovalKind::Fetch),
-        Reason::Trust => Some(ApprovalKind::Trust),
-        Reason::Thinking
-        | Reason::Streaming
-        | Reason::Retrying
-        | Reason::Compacting
-        | Reason::Subagents
-        | Reason::NewSession
-        | Reason::TurnComplete
-        | Reason::Question
-        | Reason::Interrupted
-        | Reason::Denied
-        | Reason::Error
-        | Reason::Auth
-        | Reason::Quota
-        | Reason::Background
-        | Reason::Quiet
-        | Reason::Clean
-        | Reason::Failed
-        | Reason::Killed
-        | Reason::NoEvidence
-        | Reason::Lost => None,
-    }
 }

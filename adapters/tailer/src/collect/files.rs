@@ -60,6 +60,8 @@ pub(super) struct FileEntry {
     pub(super) gone: bool,
     pub(super) ignored: bool,
     pub(super) troubled: bool,
+    /// What is read of it was written before it was found.
+    pub(super) past: bool,
 }
 
 impl FileEntry {
@@ -81,6 +83,7 @@ impl FileEntry {
             gone: false,
             ignored: false,
             troubled: false,
+            past: false,
         }
     }
 

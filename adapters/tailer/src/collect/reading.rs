@@ -22,6 +22,16 @@ const RELEASED_AT_ONCE: usize = 4096;
 /// Most files remembered after they are gone, in case they come back.
 const GONE: usize = 4096;
 
+/// A new file without a record of this last time was written earlier and copied or moved here.
+const LATELY_MS: i64 = 60_000;
+
+/// Whether the first look at a new file found only records of an earlier time: by their own clock, or where they have no
+/// times, by the file's.
+fn is_past(look: &TailRead, now: Now) -> bool {
+    let last = look.events.iter().filter_map(|event| event.created_at).max().or(look.modified_at);
+    last.is_some_and(|last| now.wall.since_ms(last) > LATELY_MS)
+}
+
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         for (count, id) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
@@ -52,6 +62,7 @@ impl Collector {
         let Some(mut tail) = file.take_tail(provider) else {
             return Ok(());
         };
+        let is_new = tail.cursor().generation == 0;
         let before = tail.cursor().offset;
         let result = tail.read(&mut self.reader, now);
         self.store_tail(id, tail, now);
@@ -67,6 +78,9 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
+        if is_new {
+            file.past = is_past(&look, now);
+        }
         let wait = if file.spec.format == FileFormat::Whole { Duration::ZERO } else { RACY };
         file.again_at = look.unsettled.then(|| now.steady + wait);
         let offset = file.summary().map_or(0, |cursor| cursor.offset);
@@ -81,6 +95,8 @@ impl Collector {
         }
         if more {
             self.read_on(id, now);
+        } else if let Some(file) = self.files.get_mut(id) {
+            file.past = false;
         }
         if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != PendingCursor::Nothing) {
             self.flush_cursor(id, sink)?;
@@ -166,7 +182,7 @@ impl Collector {
         cursor.path = file.place.path().to_string();
         let provider = self.roots[usize::from(file.root)].provider;
         let TailRead { events, vanished, modified_at, .. } = look;
-        let history = !self.due.first_over;
+        let history = !self.due.first_over || file.past;
         sink(Batch { cursor, provider, events, vanished, modified_at, backfill: false, history })
     }
 

@@ -258,12 +258,13 @@ impl Collector {
             }
             return;
         }
-        let (issues, live) = (file.issues, file.spec.live);
+        // One that is new and has much in it was not written just now.
+        let (issues, live, is_new) = (file.issues, file.spec.live, matches!(file.slot, FileOwner::Fresh));
         self.files.measure(id, backlog, issues);
         let modified_ns = stat.map_or(0, |stat| stat.modified_ns);
         let age = now.wall.as_millisecond() - modified_ns / 1_000_000;
         let fresh = age < self.config.fresh_for.as_millis() as i64;
-        let class = if live || (fresh && !first) {
+        let class = if live || (fresh && !first && !is_new) {
             ReadPriority::Live
         } else if fresh {
             ReadPriority::Recent

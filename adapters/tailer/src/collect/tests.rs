@@ -6,13 +6,13 @@ use std::{
     sync::{Mutex, atomic::AtomicBool},
 };
 
-use events::Cursor;
+use events::{Cursor, Payload};
 
 use super::*;
 use crate::collect::files::FileOwner;
 use crate::tail::{
     FileFormat,
-    tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain, rows},
+    tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, note_of, now, plain, rows},
 };
 
 mod model;
@@ -46,6 +46,8 @@ struct Case {
     steady: Duration,
     /// Batches left until the sink stops.
     batches_left: usize,
+    /// By the first event of each batch, whether it is history.
+    history: Vec<(String, bool)>,
 }
 
 fn config() -> CollectorConfig {
@@ -73,6 +75,7 @@ fn case_of(config: CollectorConfig) -> Case {
         committed,
         steady: Duration::ZERO,
         batches_left: usize::MAX,
+        history: Vec::new(),
     }
 }
 
@@ -100,8 +103,12 @@ impl Case {
 
     fn round(&mut self) -> Result<Duration, Stopped> {
         let (ingest, committed, left) = (&self.ingest, &self.committed, &mut self.batches_left);
+        let history = &mut self.history;
         self.collector.round(now(self.steady), &mut |batch| {
             *left = left.checked_sub(1).ok_or(Stopped)?;
+            if let Some(Payload::Annotation(first)) = batch.events.first().map(|event| &event.payload) {
+                history.push((first.value.clone(), batch.history));
+            }
             let mut ingest = ingest.borrow_mut();
             ingest.commit(batch.events, &batch.cursor, batch.vanished);
             let (path, mut committed) = (batch.cursor.path, committed.lock().unwrap());
@@ -303,6 +310,40 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
     case.settle().unwrap();
     let expected = ["live", "newest.jsonl", "fresh.jsonl", "old.jsonl", "older.jsonl"];
     assert_eq!(case.ingest.borrow().order(), expected);
+}
+
+#[test]
+fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
+    let limits = ReadLimits { batch_bytes: 300, ..ReadLimits::default() };
+    let mut case = case_of(CollectorConfig { limits, ..config() });
+    case.append("there.jsonl", &note_of("there", seconds(1.0)));
+    case.settle().unwrap();
+    case.steady += seconds(10.0);
+    let (hours, moment) = (seconds(8_000.0), seconds(0.2));
+    case.append("copied.jsonl", &(note_of("copied", hours) + &note_of("copied-end", seconds(7_900.0))));
+    case.append("large.jsonl", &(0..20).map(|n| note_of(format!("large-{n}"), hours)).collect::<String>());
+    case.append("moved.jsonl", &note("moved", "moved"));
+    File::options().append(true).open(case.path("moved.jsonl")).unwrap().set_modified(ago(hours)).unwrap();
+    case.append("begun.jsonl", &note_of("begun", moment));
+    case.append("untimed.jsonl", &note("untimed", "untimed"));
+    case.append("resumed.jsonl", &(note_of("resumed", hours) + &note_of("resumed-now", moment)));
+    case.run(seconds(5.0));
+    for name in ["copied", "large", "begun"] {
+        case.append(&format!("{name}.jsonl"), &note_of(format!("{name}-on"), moment));
+    }
+    case.run(seconds(5.0));
+    let is_history = |of: &str| {
+        let batches = case.history.iter().filter(|(first, _)| first.starts_with(of));
+        batches.map(|(first, history)| (first.as_str(), *history)).collect::<Vec<_>>()
+    };
+    assert_eq!(is_history("copied"), [("copied", true), ("copied-on", false)]);
+    assert_eq!(is_history("moved"), [("moved", true)]);
+    assert_eq!(is_history("begun"), [("begun", false), ("begun-on", false)]);
+    assert_eq!(is_history("untimed"), [("untimed", false)]);
+    assert_eq!(is_history("resumed"), [("resumed", false)]);
+    let mut large = is_history("large");
+    assert_eq!(large.pop(), Some(("large-on", false)));
+    assert!(large.len() > 1 && large.iter().all(|(_, history)| *history), "{large:?}");
 }
 
 #[test]

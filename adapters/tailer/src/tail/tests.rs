@@ -7,7 +7,7 @@ use std::{
 
 use super::{disk::ReadRefusal, *};
 pub(crate) use faults::{Fault, Faulty};
-pub(crate) use ingest::{Ingest, LINES, WHOLE, ago, note, now, plain};
+pub(crate) use ingest::{Ingest, LINES, WHOLE, ago, note, note_of, now, plain};
 
 mod faults;
 pub(crate) mod ingest;

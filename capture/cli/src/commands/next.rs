@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use api::{findings::AttentionList, routes::ListAttention};
-use events::Timestamp;
+use events::{Need, Timestamp};
 use home::clock;
-use projections::{AttentionItem, Need};
+use projections::AttentionItem;
 
 use super::{Context, print_line, style};
 use crate::terminal::{self, safe, wrapped};

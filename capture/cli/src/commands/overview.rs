@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use atomic_file::Durability;
-use events::Provider;
+use events::{Need, Provider};
 use home::{desktop, paths};
-use projections::{Need, Session};
+use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};

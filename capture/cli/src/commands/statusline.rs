@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use events::State;
-use projections::{Need, Session};
+use events::{Need, State};
+use projections::Session;
 use serde::Serialize;
 
 use super::{

@@ -41,7 +41,8 @@ pub(super) fn mark_of(dialog: &Dialog, approval: &Approval, alone: bool) -> Resu
     if is_same(approval, dialog) {
         Ok(mark)
     } else {
-        Err("the dialog on the screen is about another request".to_owned())
+        Err("the dialog on the screen does not show the text of this request; answer it in its terminal (`capture attach`)"
+            .to_owned())
     }
 }
 

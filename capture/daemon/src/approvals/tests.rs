@@ -515,6 +515,18 @@ fn every_question_has_its_own_answer() {
 }
 
 #[test]
+fn a_question_that_the_screen_shows_in_other_words_is_answered_there() {
+    let mut asked = approval(1, "", Provider::Claude);
+    (asked.kind, asked.command, asked.subject) = (Some(ApprovalKind::Question), None, Some("Which port?".into()));
+    for subject in ["Port", "1. 8080", ""] {
+        let (mark, about) = (Some("m".to_owned()), Some(ApprovalKind::Question));
+        let dialog = Dialog { mark, about, subject: Some(subject.to_owned()), ..Dialog::default() };
+        let why = mark_of(&dialog, &asked, true).unwrap_err();
+        assert!(why.contains("does not show the text of this request") && why.contains("capture attach"), "{why}");
+    }
+}
+
+#[test]
 fn no_key_answers_one_of_two_requests() {
     let [edit, other] = [1, 2].map(|n| approval(n, "touch x", Provider::Claude));
     let (mark, subject) = (Some("m".to_owned()), Some("touch x".to_owned()));

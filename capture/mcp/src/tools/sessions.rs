@@ -7,8 +7,8 @@ use api::{
     routes::{GetSession, GetWork, ListAttention, ListSessions, SummarizeSession},
     sessions::{ActiveFilter, SessionsQuery},
 };
-use events::{Confidence, Provider, Reason, RunId, SessionId, Source, State, Timestamp, ToolOutcome};
-use projections::{AttentionItem, FailureKind, Need, Session, Usage};
+use events::{Confidence, Need, Provider, Reason, RunId, SessionId, Source, State, Timestamp, ToolOutcome};
+use projections::{AttentionItem, FailureKind, Session, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -87,6 +87,26 @@ test("a revoked device is out at once, and one that signs out too", async () => 
   await owner.close();
 });
 
+test("a script that gets into the page can make no trusted address of its own", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  for (const path of ["/", "/pair", "/approvals"]) {
+    await visitor.page.goto(`${world.url}${path}`);
+    await visitor.page.waitForFunction(() => document.querySelector("main") !== null);
+    for (const name of ["capture", "default", "other"]) {
+      const made = await visitor.page.evaluate((name) => {
+        try {
+          globalThis.trustedTypes.createPolicy(name, { createScriptURL: (url) => url });
+          return true;
+        } catch {
+          return false;
+        }
+      }, name);
+      assert.equal(made, false, `${name} at ${path}`);
+    }
+  }
+  await visitor.close();
+});
+
 test("a cookie alone changes nothing for a foreign page, and the page cannot be framed", async () => {
   const visitor = await Visitor.paired(browser, world);
   const [{ name, value }] = await visitor.context.cookies();

@@ -9,6 +9,7 @@ import "./styles/conversation.css";
 import "./styles/terminal.css";
 import "./styles/overview.css";
 import "./styles/touch.css";
+import "./worker";
 import { render } from "preact";
 import { App } from "./app";
 import { identify } from "./me";

@@ -1,9 +1,7 @@
 // Notices of the browser: asked for by a press, kept by the server as a subscription.
 
 import { ApiFailure, call } from "./api/client";
-
-type Policy = { createScriptURL(url: string): string };
-type Factory = { createPolicy(name: string, rules: { createScriptURL(url: string): string }): Policy };
+import { workerUrl } from "./worker";
 
 /** Why notices are not possible here; `null` when they are. */
 export function impossible(): string | null {
@@ -13,22 +11,6 @@ export function impossible(): string | null {
   }
   if (Notification.permission === "denied") return "Notices of this page are blocked in the settings of the browser.";
   return null;
-}
-
-let policy: Policy | null = null;
-
-// The page's policy permits exactly one script beside its own: the worker.
-function workerUrl(): string {
-  const path = "/sw.js";
-  const factory = (globalThis as { trustedTypes?: Factory }).trustedTypes;
-  if (factory === undefined) return path;
-  policy ??= factory.createPolicy("capture", {
-    createScriptURL: (url) => {
-      if (url !== path) throw new TypeError("only the page's own worker is permitted");
-      return url;
-    },
-  });
-  return policy.createScriptURL(path);
 }
 
 /** Whether the server sends notices to browsers. */

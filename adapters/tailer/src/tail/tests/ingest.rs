@@ -14,7 +14,7 @@ use crate::{
     tail::{FileFormat, FileSpec, Now},
 };
 
-/// Takes `{"id": …, "v": …}`, and `{"v": …}` without an id. Its state is the number of records. A
+/// Takes `{"id": …, "v": …}`, `{"v": …}` without an id, and both with a time as `"at"`. Its state is the number of records. A
 /// note that says `held` is put out when the next one comes, or at a pause.
 struct Notes {
     session: Arc<str>,
@@ -27,6 +27,7 @@ struct Notes {
 struct Note {
     id: Option<String>,
     v: String,
+    at: Option<Timestamp>,
 }
 
 impl Decoder for Notes {
@@ -39,6 +40,7 @@ impl Decoder for Notes {
         };
         let mut event = out.event(&record, &self.session, identity, Annotation { topic: Topic::Note, value: note.v });
         event.repeat = repeat;
+        event.created_at = note.at;
         self.records += 1;
         self.pause(out);
         if event.payload == Payload::from(Annotation { topic: Topic::Note, value: "held".into() }) {
@@ -83,6 +85,12 @@ pub(crate) const WHOLE: FileSpec = FileSpec { format: FileFormat::Whole, make, l
 
 pub(crate) fn note(id: impl std::fmt::Display, value: &str) -> String {
     format!("{{\"id\":\"{id}\",\"v\":\"{value}\"}}\n")
+}
+
+/// A note that was written this long before now.
+pub(crate) fn note_of(id: impl std::fmt::Display, age: Duration) -> String {
+    let at = now(Duration::ZERO).wall.as_millisecond() - age.as_millis() as i64;
+    format!("{{\"id\":\"{id}\",\"v\":\"{id}\",\"at\":\"{}\"}}\n", Timestamp::from_millisecond(at))
 }
 
 pub(crate) fn plain(value: &str) -> String {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle, Width};
-use events::{Confidence, Reason, SessionId, State, Timestamp};
-use projections::{AttentionItem, Need, Session};
+use events::{Confidence, Need, Reason, SessionId, State, Timestamp};
+use projections::{AttentionItem, Session};
 
 use crate::{commands::style, terminal::safe};
 

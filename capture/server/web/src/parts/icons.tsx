@@ -2,6 +2,7 @@
 // so that colour is never needed to tell them apart.
 
 import type { Need, State } from "../api/routes";
+import { STATES } from "../text/names";
 
 const PATHS = {
   sessions: "M3 5h14M3 10h14M3 15h9",
@@ -53,19 +54,14 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 /** What a row shows: the need of a session if it has one, else its state. */
 export type Sign = Need | State;
 
-/** The word of a sign. */
+/** The words of a sign. A need that is a state's has its words. */
 export const WORDS: Record<Sign, string> = {
-  approval: "Needs approval",
+  ...STATES,
+  approval: STATES.waiting_approval,
   question: "Asks a question",
   failure: "Failed",
   stuck: "Stuck",
-  prompt: "Ready for a prompt",
-  running: "Working",
-  waiting: "Waiting",
-  waiting_approval: "Needs approval",
-  idle: "Idle",
-  exited: "Exited",
-  unknown: "Unknown",
+  prompt: "Waiting for a prompt",
 };
 
 /** The class of a sign's colour. */

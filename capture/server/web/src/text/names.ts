@@ -86,8 +86,8 @@ export const FINDINGS: Record<FindingKind, string> = {
 /** A state and its reason in words: `Working · command`. */
 export const STATES: Record<State, string> = {
   running: "Working",
-  waiting: "Waiting",
-  waiting_approval: "Waiting for approval",
+  waiting: "Waiting for you",
+  waiting_approval: "Needs approval",
   idle: "Idle",
   exited: "Exited",
   unknown: "Unknown",

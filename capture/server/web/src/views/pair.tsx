@@ -115,7 +115,7 @@ export function PairPage() {
 }
 
 function why(cause: unknown): string {
-  if (cause instanceof ApiFailure && cause.code === "wrong_code") return "The code is wrong. After five wrong codes a new one is needed.";
+  if (cause instanceof ApiFailure && cause.code === "wrong_code") return "The code is wrong. Compare it with the one that `capture web pair` shows.";
   if (cause instanceof ApiFailure && cause.code === "code_expired") return "The code has expired or was used. Make a new one.";
   return words(cause);
 }
