@@ -6,8 +6,8 @@ use api::steering::{OutcomeKind, SessionCommand};
 use events::{Finding, SessionId, State};
 use home::config::{Action, ActionKind};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
+use live_view::RunTarget;
 use projections::Session;
-use server::RunTarget;
 use store::Reader;
 use terminal::host::frame::CommandOrigin;
 

@@ -22,12 +22,12 @@ use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use home::clock;
 use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, IngestInput};
-use projections::{MarkChange, Prompt};
-use retention::Retention;
-use server::{
+use live_view::{
     ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, Peer, Refusal, Reply, RunTarget,
     SessionStart, Telemetry, TelemetryRefusal, Who,
 };
+use projections::{MarkChange, Prompt};
+use retention::Retention;
 use terminal::host::frame::CommandOrigin;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

@@ -14,9 +14,9 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
 use home::{clock, config::Action};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, SleepWatch};
+use live_view::Refusal;
 use monitor::Monitor;
 use projections::Session;
-use server::Refusal;
 use store::{EntityFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 

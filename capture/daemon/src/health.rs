@@ -18,13 +18,14 @@ use ingest::{
     Gauges,
     hook_health::{AgentHookHealth, LostDeliveries},
 };
+use live_view::metrics::encode_family;
 use otlp_export::OtlpExport;
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use protocols::codex_daemon::HealthHandle;
 use retention::Retention;
-use server::{Health, metrics::encode_family};
+use server::Health;
 use tailer::collect::CollectorHandle;
 
 use crate::{

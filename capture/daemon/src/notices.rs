@@ -19,6 +19,7 @@ use events::{
 use home::{clock, desktop::has_desktop, paths};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use jiff::tz::TimeZone;
+use live_view::{Refusal, metrics::encode_family};
 use notifier::{
     AnswerButtons, ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings,
     Planner, PlannerContext, Presence, Receipt, SinkError, TerminalSink, config::ChannelSettings,
@@ -27,7 +28,6 @@ use projections::{Approval, Session};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
-use server::{Refusal, metrics::encode_family};
 use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 

@@ -10,7 +10,7 @@ use api::runs::{GridUpdate, RecordedFrame, RecordedFrames, RecordingInfo, Run, R
 use events::{RunId, Timestamp};
 use export::asciicast::{CastEvent, EventCode, JoinedReader, ReadError, parts};
 use home::paths;
-use server::{Refusal, RunTarget};
+use live_view::{Refusal, RunTarget};
 use terminal::screen::{PlaybackScreen, Size};
 
 use crate::runs::Runs;

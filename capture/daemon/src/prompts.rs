@@ -12,8 +12,8 @@ use std::{
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use home::clock;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
+use live_view::Refusal;
 use projections::{Prompt, Session};
-use server::Refusal;
 use store::{EntityFilter, Reader};
 use terminal::host::frame::CommandOrigin;
 use tokio::{

@@ -2,8 +2,8 @@
 
 use devices::Devices;
 use events::Timestamp;
+use live_view::Refusal;
 use notifier::{PushPost, PushSink};
-use server::Refusal;
 use web_push::{PushError, PushRequest, Subscriptions};
 
 /// Who sends, as push services are told.

@@ -23,9 +23,9 @@ use api::{
 };
 use events::{RunId, SessionId};
 use ingest::{HostedSession, IngestHandle};
+use live_view::{LiveView, Refusal, RunTarget};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use server::{LiveView, Refusal, RunTarget};
 use terminal::host::frame::{Answered, DialogAnswer, HostRequest, Presence};
 use tokio::{
     sync::{mpsc, oneshot, watch},

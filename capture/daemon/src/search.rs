@@ -10,10 +10,10 @@ use api::{
 use events::SessionId;
 use home::{clock, config::SearchSettings};
 use jiff::tz::TimeZone;
+use live_view::{Refusal, metrics::encode_metric};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::gauge::ConstGauge, registry::Registry,
 };
-use server::{Refusal, metrics::encode_metric};
 use store::Reader;
 use tokio::sync::Semaphore;
 

@@ -21,12 +21,12 @@ use home::{
 use ingest::{
     Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Preparation, PreparedBatch, store_health::StoreFiles,
 };
+use live_view::LiveView;
 use otlp_export::OtlpExport;
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use retention::{PrunePolicy, PruneRule, Retention, RetentionParts};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::LiveView;
 use store::Writer;
 use tailer::collect::{Batch, Collector, KnownFiles, Stopped};
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -16,7 +16,7 @@ use api::{
 };
 use events::{Provider, RunId, SessionId};
 use home::hosted_session::{HOST_WORDS, HostAnswer, HostSpec};
-use server::{Refusal, RunTarget, SessionStart};
+use live_view::{Refusal, RunTarget, SessionStart};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::runs::Runs;

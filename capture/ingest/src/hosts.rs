@@ -13,12 +13,12 @@ use events::{
     Annotation, Claim, Confidence, Heartbeat, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId,
     SessionExited, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic, UserPrompt,
 };
+use live_view::Delta;
 use processes::AgentProcess;
-use server::Delta;
+use store::KnownSession;
 use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
-use store::KnownSession;
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 pub(super) const BEFORE_MS: i64 = 2_000;

@@ -7,9 +7,9 @@ use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
 use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
+use live_view::{Decision, Refusal};
 use projections::Approval;
 use serde_json::{Value, json};
-use server::{Decision, Refusal};
 use terminal::host::frame::DialogAnswer;
 use tokio::sync::{OnceCell, oneshot};
 

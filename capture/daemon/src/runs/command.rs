@@ -6,7 +6,7 @@ use api::{
     steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
 };
 use events::SessionId;
-use server::{Refusal, RunTarget};
+use live_view::{Refusal, RunTarget};
 use terminal::host::frame::{CommandOrigin, HostRequest};
 
 use tokio::sync::mpsc;

@@ -6,8 +6,8 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 use api::runs::{Run, RunState};
 use events::RunId;
 use ingest::{HostInput, IngestInput};
+use live_view::{HostConnection, HostStream, Peer};
 use processes::agent_descent;
-use server::{HostConnection, HostStream, Peer};
 use terminal::host::frame::{Hello, HostEvent, HostFrame, HostMessage, ServerMessage};
 use tokio::{
     io::AsyncWriteExt,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api::runs::{Run, RunState};
+use live_view::Refusal;
 use serde_json::Value;
-use server::Refusal;
 use terminal::host::frame::{Hello, HostRequest};
 use tokio::{
     sync::{mpsc, oneshot},

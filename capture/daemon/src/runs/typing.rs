@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::runs::{Input as RunInput, InputSent, Run};
 use events::SessionId;
-use server::{Refusal, RunTarget};
+use live_view::{Refusal, RunTarget};
 use terminal::host::frame::{HostRequest, PromptTyping, TypingGate};
 use tokio::{
     sync::mpsc,

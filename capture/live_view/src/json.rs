@@ -1,8 +1,8 @@
 //! JSON that is encoded once and sent many times.
 
-use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use serde::Serialize;
+use tungstenite::Utf8Bytes;
 
 /// One JSON text on one line. Cheap to clone: all clones share the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Json {
     }
 
     /// Writes JSON texts into a list, as they are.
-    pub(crate) fn concatenate(out: &mut String, parts: &[Self]) {
+    pub fn concatenate(out: &mut String, parts: &[Self]) {
         out.reserve(parts.iter().map(|part| part.as_str().len() + 1).sum::<usize>() + 2);
         out.push('[');
         for (i, part) in parts.iter().enumerate() {

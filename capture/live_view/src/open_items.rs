@@ -4,14 +4,13 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use events::SessionId;
 
-use super::Interest;
-use crate::{Json, locks::lock};
+use crate::{Interest, Json, locks::lock};
 
 /// The items of one kind, by session and id.
 type Items = BTreeMap<(SessionId, String), Json>;
 
 #[derive(Debug, Default)]
-pub(super) struct OpenItems {
+pub(crate) struct OpenItems {
     approvals: Mutex<Items>,
     findings: Mutex<Items>,
 }
@@ -51,25 +50,25 @@ fn of(items: &Mutex<Items>, interest: &Interest) -> Vec<(SessionId, Json)> {
 }
 
 impl OpenItems {
-    pub(super) fn put_approval(&self, approval: OpenItem) {
+    pub(crate) fn put_approval(&self, approval: OpenItem) {
         put(&self.approvals, approval);
     }
 
-    pub(super) fn put_finding(&self, finding: OpenItem) {
+    pub(crate) fn put_finding(&self, finding: OpenItem) {
         put(&self.findings, finding);
     }
 
-    pub(super) fn remove(&self, session: SessionId) {
+    pub(crate) fn remove(&self, session: SessionId) {
         for items in [&self.approvals, &self.findings] {
             lock(items).retain(|(of, _), _| *of != session);
         }
     }
 
-    pub(super) fn approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+    pub(crate) fn approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         of(&self.approvals, interest)
     }
 
-    pub(super) fn findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+    pub(crate) fn findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         of(&self.findings, interest)
     }
 }

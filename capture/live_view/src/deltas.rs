@@ -49,14 +49,17 @@ struct DeltaForm<'a> {
 
 /// Counters for the metrics. Every delta received is coalesced, dropped, or the first of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DeltaCounts {
-    pub(crate) received: u64,
-    pub(crate) coalesced: u64,
-    pub(crate) dropped: u64,
+pub struct DeltaCounts {
+    /// Received.
+    pub received: u64,
+    /// Joined to another one's frame.
+    pub coalesced: u64,
+    /// Dropped.
+    pub dropped: u64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Deltas {
+pub(crate) struct Deltas {
     pending: Mutex<HashMap<SessionId, PendingDelta>>,
     arrived: Notify,
     received: AtomicU64,
@@ -75,7 +78,7 @@ struct PendingDelta {
 
 impl Deltas {
     /// Takes a delta in, unless there is no room or nobody to send it to.
-    pub(super) fn offer(&self, delta: Delta, watched: bool, now: Instant) {
+    pub(crate) fn offer(&self, delta: Delta, watched: bool, now: Instant) {
         let Delta { session, provider, source, text, joined } = delta;
         self.received.fetch_add(joined + 1, Ordering::Relaxed);
         let mut pending = lock(&self.pending);
@@ -95,18 +98,18 @@ impl Deltas {
     }
 
     /// Counts deltas that are not sent.
-    pub(super) fn dropped(&self, deltas: u64) {
+    pub(crate) fn dropped(&self, deltas: u64) {
         self.dropped.fetch_add(deltas, Ordering::Relaxed);
     }
 
     /// Counts deltas that were lost before they arrived.
-    pub(super) fn lost(&self, deltas: u64) {
+    pub(crate) fn lost(&self, deltas: u64) {
         self.received.fetch_add(deltas, Ordering::Relaxed);
         self.dropped(deltas);
     }
 
     /// Waits until frames are due, and takes them. Dropped while waiting, it has taken nothing.
-    pub(super) async fn due(&self) -> Vec<Frame> {
+    pub(crate) async fn due(&self) -> Vec<Frame> {
         loop {
             let arrived = self.arrived.notified();
             let frames = self.take_due(Instant::now());
@@ -141,7 +144,7 @@ impl Deltas {
         frames
     }
 
-    pub(super) fn counts(&self) -> DeltaCounts {
+    pub(crate) fn counts(&self) -> DeltaCounts {
         DeltaCounts {
             received: self.received.load(Ordering::Relaxed),
             coalesced: self.coalesced.load(Ordering::Relaxed),

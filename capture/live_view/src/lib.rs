@@ -1,4 +1,5 @@
-//! The live view: the current state of sessions, written by ingest and read by every handler.
+//! The live view: the current state of sessions, written by ingest and read by every handler of the server; and
+//! [`Control`], the requests that the daemon carries out for the server.
 //!
 //! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
 //! takes a short lock and never waits for a reader: lists are read in small parts, and
@@ -10,9 +11,17 @@
 //!   the status frames of a commit after its events;
 //! - a commit that is not published (history read at start) is announced with [`LiveView::advance`];
 //!   streams then get a new snapshot, which holds what is open.
+//!
+//! Must not know HTTP, read the store or decide what a request means.
 
+mod control;
 mod deltas;
+mod entry;
 mod feed;
+mod frame;
+mod json;
+pub mod locks;
+pub mod metrics;
 mod open_items;
 mod rows;
 
@@ -26,20 +35,21 @@ use events::{Event, Provider, RunId, SessionId, State, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use deltas::Delta;
-use deltas::{DeltaCounts, Deltas};
+pub use control::{
+    ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, HostStream, NoControl, Peer,
+    Refusal, Reply, RunTarget, SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,
+};
+use deltas::Deltas;
+pub use deltas::{Delta, DeltaCounts};
+pub use entry::SessionEntry;
 use feed::Feed;
-pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
+pub use feed::{FeedCounts, FeedEnd, Interest, Mark, Subscription};
+pub use frame::{Epoch, Frame, FrameKind};
+pub use json::Json;
 pub use open_items::OpenItem;
 use open_items::OpenItems;
 use rows::Rows;
-pub(crate) use rows::{Relative, SessionFilter};
-
-use crate::{
-    Json,
-    entry::SessionEntry,
-    frame::{Epoch, Frame},
-};
+pub use rows::{Key, Relative, SessionFilter};
 
 /// How many sessions of which agent are in which state.
 pub type SessionCounts = Vec<(Provider, State, u64)>;
@@ -102,11 +112,15 @@ impl LiveView {
         self.0.open_items.put_finding(finding);
     }
 
-    pub(crate) fn pending_approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+    /// The pending approvals of the sessions that are of interest, as JSON.
+    #[must_use]
+    pub fn pending_approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         self.0.open_items.approvals(interest)
     }
 
-    pub(crate) fn open_findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+    /// The open findings of the sessions that are of interest, as JSON.
+    #[must_use]
+    pub fn open_findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         self.0.open_items.findings(interest)
     }
 
@@ -143,7 +157,7 @@ impl LiveView {
     }
 
     /// Counts deltas that were lost before they arrived.
-    pub(crate) fn count_lost_deltas(&self, deltas: u64) {
+    pub fn count_lost_deltas(&self, deltas: u64) {
         self.0.deltas.lost(deltas);
     }
 
@@ -170,7 +184,8 @@ impl LiveView {
     }
 
     /// Whether rows show what the store does not hold yet.
-    pub(crate) fn is_ahead(&self) -> bool {
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
         self.0.ahead.load(Ordering::Acquire)
     }
 
@@ -207,7 +222,8 @@ impl LiveView {
     }
 
     /// The sub-agents that a session started itself.
-    pub(crate) fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
+    #[must_use]
+    pub fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
         self.0.rows.children(parent)
     }
 
@@ -224,7 +240,7 @@ impl LiveView {
     }
 
     /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
-    pub(crate) async fn relay_frames(self, cancel: CancellationToken) {
+    pub async fn relay_frames(self, cancel: CancellationToken) {
         let frames = async {
             loop {
                 self.0.feed.relay_frames().await;
@@ -245,25 +261,33 @@ impl LiveView {
         }
     }
 
-    pub(crate) fn epoch(&self) -> &Epoch {
+    /// Names this life of the program.
+    #[must_use]
+    pub fn epoch(&self) -> &Epoch {
         &self.0.epoch
     }
 
-    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
+    /// The row of a session.
+    #[must_use]
+    pub fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
         self.0.rows.get(id)
     }
 
-    pub(crate) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
+    /// The session with this id of the agent.
+    #[must_use]
+    pub fn find(&self, provider_session_id: &str) -> Option<SessionId> {
         self.0.rows.find(provider_session_id)
     }
 
     /// The sessions of whose id a text is the beginning or end, or of whose agent's id the beginning.
-    pub(crate) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
+    #[must_use]
+    pub fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         self.0.rows.fitting(part, name)
     }
 
     /// The rows a query asks for and whether there are more behind them.
-    pub(crate) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
+    #[must_use]
+    pub fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         self.0.rows.list(query)
     }
 
@@ -274,19 +298,26 @@ impl LiveView {
     }
 
     /// A number that grows with every change of a row.
-    pub(crate) fn changes(&self) -> u64 {
+    #[must_use]
+    pub fn changes(&self) -> u64 {
         self.0.rows.changes()
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    /// Where the feed stands.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
         self.0.feed.mark()
     }
 
-    pub(crate) fn delta_counts(&self) -> DeltaCounts {
+    /// The counters of deltas.
+    #[must_use]
+    pub fn delta_counts(&self) -> DeltaCounts {
         self.0.deltas.counts()
     }
 
-    pub(crate) fn feed_counts(&self) -> feed::FeedCounts {
+    /// The counters of the feed.
+    #[must_use]
+    pub fn feed_counts(&self) -> FeedCounts {
         self.0.feed.counts()
     }
 }

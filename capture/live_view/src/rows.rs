@@ -25,36 +25,37 @@ const PART: usize = 512;
 const RECENT: usize = 4096;
 
 /// Number of rows that keep their JSON; that of older ones that are not active is read from the store.
-pub(super) const HOT_ROWS: usize = 1_024;
+pub(crate) const HOT_ROWS: usize = 1_024;
 
 /// Place in the order of lists: newest last event first.
-pub(crate) type Key = (Reverse<Timestamp>, SessionId);
+pub type Key = (Reverse<Timestamp>, SessionId);
 
 /// Which rows, and how many. Rows of merged sessions are never among them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SessionFilter {
+pub struct SessionFilter {
     /// In one of these states; empty means any.
-    pub(crate) states: Vec<State>,
+    pub states: Vec<State>,
     /// Of one of these agents; empty means any.
-    pub(crate) providers: Vec<Provider>,
+    pub providers: Vec<Provider>,
     /// In this directory.
-    pub(crate) cwd: Option<String>,
+    pub cwd: Option<String>,
     /// Sub-agents of this session, or sessions that continue its history.
-    pub(crate) relative_of: Option<Relative>,
+    pub relative_of: Option<Relative>,
     /// Active ones only.
-    pub(crate) active: bool,
+    pub active: bool,
     /// Behind this place.
-    pub(crate) after: Option<Key>,
+    pub after: Option<Key>,
     /// Maximum number of rows.
-    pub(crate) limit: usize,
+    pub limit: usize,
 }
 
 /// A session that others come from.
 #[derive(Debug, Clone)]
-pub(crate) struct Relative {
-    pub(crate) id: SessionId,
+pub struct Relative {
+    /// Ours.
+    pub id: SessionId,
     /// The agent's own id of it.
-    pub(crate) provider_session_id: Option<Arc<str>>,
+    pub provider_session_id: Option<Arc<str>>,
 }
 
 impl SessionFilter {
@@ -67,7 +68,9 @@ impl SessionFilter {
 }
 
 impl SessionEntry {
-    pub(crate) fn key(&self) -> Key {
+    /// Its place in the order of lists.
+    #[must_use]
+    pub fn key(&self) -> Key {
         (Reverse(self.last_event_at), self.id)
     }
 }
@@ -75,7 +78,7 @@ impl SessionEntry {
 type Ordered = BTreeMap<Key, Arc<SessionEntry>>;
 
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     inner: RwLock<Inner>,
     changes: AtomicU64,
 }
@@ -164,7 +167,7 @@ fn leave<K: Eq + Hash>(groups: &mut HashMap<K, BTreeSet<SessionId>>, of: &K, id:
 }
 
 impl Rows {
-    pub(super) fn put(&self, mut entry: SessionEntry) {
+    pub(crate) fn put(&self, mut entry: SessionEntry) {
         let mut inner = write(&self.inner);
         inner.share_texts(&mut entry);
         let entry = Arc::new(entry);
@@ -201,7 +204,7 @@ impl Rows {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    pub(super) fn remove(&self, id: SessionId) {
+    pub(crate) fn remove(&self, id: SessionId) {
         let mut inner = write(&self.inner);
         if let Some(name) = inner.take_out(id).and_then(|old| old.provider_session_id.clone())
             && inner.by_provider_id.get(&name) == Some(&id)
@@ -212,25 +215,25 @@ impl Rows {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    pub(super) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
+    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
         read(&self.inner).by_id.get(&id).cloned()
     }
 
-    pub(super) fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
+    pub(crate) fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
         let inner = read(&self.inner);
         let children = inner.by_parent.get(&parent).into_iter().flatten();
         children.filter_map(|id| inner.by_id.get(id)).filter(|row| row.merged_into.is_none()).cloned().collect()
     }
 
-    pub(super) fn any_active(&self, wanted: impl Fn(&SessionEntry) -> bool) -> bool {
+    pub(crate) fn any_active(&self, wanted: impl Fn(&SessionEntry) -> bool) -> bool {
         read(&self.inner).active.values().any(|entry| wanted(entry))
     }
 
-    pub(super) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
+    pub(crate) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
         read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
 
-    pub(super) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
+    pub(crate) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         let fits = |entry: &SessionEntry| {
             let agents_id = entry.provider_session_id.as_deref();
             part.fits(&entry.id.to_string()) || agents_id.is_some_and(|id| id.starts_with(name))
@@ -253,17 +256,17 @@ impl Rows {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         read(&self.inner).by_id.len()
     }
 
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    pub(super) fn counts(&self) -> super::SessionCounts {
+    pub(crate) fn counts(&self) -> crate::SessionCounts {
         let counts = read(&self.inner).counts.clone();
-        let mut counts: super::SessionCounts =
+        let mut counts: crate::SessionCounts =
             counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
         counts.sort_by_key(|(provider, state, _)| (*provider, *state));
         counts
@@ -271,7 +274,7 @@ impl Rows {
 
     /// Reads part by part, so that no writer waits long. Rows that were put meanwhile may have
     /// moved from where the reading had not been to where it had been: those are looked at again.
-    pub(super) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
+    pub(crate) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         if let Some(relative) = &query.relative_of {
             return self.relatives(relative, query);
         }

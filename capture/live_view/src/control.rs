@@ -19,8 +19,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::peer::Peer;
-
 /// An answer that takes a while. If it is dropped, the request is not started, or is finished without anybody waiting
 /// for it.
 pub type Reply<T> = BoxFuture<'static, Result<T, Refusal>>;
@@ -251,6 +249,15 @@ pub struct Who {
     /// The name of that device at the time. It is not recorded with the id, which says more.
     #[serde(skip)]
     pub device_name: Option<String>,
+}
+
+/// A process at the other end of the Unix socket, as the kernel names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its process id, when the kernel says.
+    pub pid: Option<i32>,
 }
 
 /// A message of OpenTelemetry.

@@ -2,15 +2,15 @@
 
 use std::sync::OnceLock;
 
-use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use events::{Kind, SessionId, State};
+use tungstenite::Utf8Bytes;
 
 use crate::{entry::SessionEntry, json::Json};
 
 /// What a frame tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FrameKind {
+pub enum FrameKind {
     /// An event; the JSON is the event.
     Event(Kind),
     /// A session stands differently; the JSON is the session.
@@ -24,7 +24,9 @@ pub(crate) enum FrameKind {
 }
 
 impl FrameKind {
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Event(_) => "event",
             Self::Status(_) => "status",
@@ -39,12 +41,16 @@ impl FrameKind {
 /// and may never be heard of again after a crash.
 #[derive(Debug)]
 pub struct Frame {
-    pub(crate) position: Option<u64>,
-    pub(crate) session: SessionId,
-    pub(crate) kind: FrameKind,
-    pub(crate) json: Json,
+    /// The position it is committed with; `None` ahead of the commit.
+    pub position: Option<u64>,
+    /// Its session.
+    pub session: SessionId,
+    /// What it tells.
+    pub kind: FrameKind,
+    /// What it tells it with.
+    pub json: Json,
     /// Order of publication; given by the live view.
-    pub(crate) order: u64,
+    pub order: u64,
     sse: OnceLock<Bytes>,
     sse_without_id: OnceLock<Bytes>,
     message: OnceLock<Utf8Bytes>,
@@ -76,7 +82,8 @@ impl Frame {
     }
 
     /// What an agent says now; it is never committed.
-    pub(crate) fn delta(session: SessionId, json: Json) -> Self {
+    #[must_use]
+    pub fn delta(session: SessionId, json: Json) -> Self {
         Self::new(None, session, FrameKind::Delta, json)
     }
 
@@ -103,7 +110,8 @@ impl Frame {
     /// The frame as a server-sent event. A committed frame has its position as id unless a later
     /// id was sent before (`id` false), so that a client never resumes from further back than it
     /// has seen. A frame before its commit has the epoch and `live` among its fields instead.
-    pub(crate) fn sse(&self, epoch: &Epoch, id: bool) -> Bytes {
+    #[must_use]
+    pub fn sse(&self, epoch: &Epoch, id: bool) -> Bytes {
         let cell = if id { &self.sse } else { &self.sse_without_id };
         cell.get_or_init(|| {
             let name = self.kind.name();
@@ -122,8 +130,9 @@ impl Frame {
         .clone()
     }
 
-    /// The frame as a WebSocket message.
-    pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
+    /// The frame as the text of a WebSocket message.
+    #[must_use]
+    pub fn message(&self, epoch: &Epoch) -> Utf8Bytes {
         self.message
             .get_or_init(|| {
                 let (name, epoch, json) = (self.kind.name(), epoch.json(), self.json.as_str());
@@ -139,29 +148,35 @@ impl Frame {
     }
 
     /// What it weighs in a queue, bytes.
-    pub(crate) fn weight(&self) -> usize {
+    #[must_use]
+    pub fn weight(&self) -> usize {
         self.json.as_str().len()
     }
 }
 
 /// Names one life of the server: what was said before a commit in another one may be void.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Epoch {
+pub struct Epoch {
     text: String,
     json: String,
 }
 
 impl Epoch {
-    pub(crate) fn new(text: &str) -> Self {
+    /// An epoch with this name.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), json: serde_json::Value::from(text).to_string() }
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// Its name.
+    #[must_use]
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// As a JSON string, quotes included.
-    pub(crate) fn json(&self) -> &str {
+    #[must_use]
+    pub fn json(&self) -> &str {
         &self.json
     }
 }

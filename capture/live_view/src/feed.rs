@@ -28,7 +28,7 @@ const BREATH: usize = 4096;
 
 /// Which frames a stream wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Interest {
+pub enum Interest {
     /// All.
     All,
     /// Those of these sessions.
@@ -39,7 +39,8 @@ pub(crate) enum Interest {
 
 impl Interest {
     /// The sessions it is about; `None` for all.
-    pub(crate) fn sessions(&self) -> Option<&[SessionId]> {
+    #[must_use]
+    pub fn sessions(&self) -> Option<&[SessionId]> {
         match self {
             Self::All | Self::StatesAndEventsOf(_) => None,
             Self::Sessions(ids) => Some(ids),
@@ -47,7 +48,8 @@ impl Interest {
     }
 
     /// Whether it wants the events of a session.
-    pub(crate) fn wants_events_of(&self, session: SessionId) -> bool {
+    #[must_use]
+    pub fn wants_events_of(&self, session: SessionId) -> bool {
         match self {
             Self::All => true,
             Self::Sessions(ids) | Self::StatesAndEventsOf(ids) => ids.contains(&session),
@@ -67,14 +69,16 @@ impl Interest {
 /// Where the feed stands. Every frame with an order up to this one was published before, so the
 /// rows read afterwards, and the log up to `position`, hold what it told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mark {
-    pub(crate) order: u64,
-    pub(crate) position: u64,
+pub struct Mark {
+    /// The order of the last frame.
+    pub order: u64,
+    /// The last committed position.
+    pub position: u64,
 }
 
 /// Why a stream broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FeedEnd {
+pub enum FeedEnd {
     /// It did not take its frames in time.
     Slow,
     /// Events were committed that are not published.
@@ -83,15 +87,19 @@ pub(crate) enum FeedEnd {
 
 /// Counters for the metrics.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FeedCounts {
-    pub(crate) subscribers: usize,
-    pub(crate) published: u64,
-    pub(crate) delivered: u64,
-    pub(crate) broken: u64,
+pub struct FeedCounts {
+    /// Open streams and waits.
+    pub subscribers: usize,
+    /// Frames and commits that were published.
+    pub published: u64,
+    /// Frames that were queued for streams.
+    pub delivered: u64,
+    /// Times a stream was broken.
+    pub broken: u64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Feed {
+pub(crate) struct Feed {
     inbox: Mutex<Inbox>,
     arrived: Notify,
     streams: Mutex<Streams>,
@@ -152,7 +160,7 @@ struct Streams {
 }
 
 impl Feed {
-    pub(super) fn publish(&self, mut frame: Frame) {
+    pub(crate) fn publish(&self, mut frame: Frame) {
         let mut inbox = lock(&self.inbox);
         inbox.mark.order += 1;
         if let Some(position) = frame.position {
@@ -174,7 +182,7 @@ impl Feed {
     }
 
     /// Publishes an event that is committed, and has it encoded only when some stream wants it.
-    pub(super) fn publish_event(&self, position: u64, session: SessionId, frame: impl FnOnce() -> Option<Frame>) {
+    pub(crate) fn publish_event(&self, position: u64, session: SessionId, frame: impl FnOnce() -> Option<Frame>) {
         let mut inbox = lock(&self.inbox);
         if !inbox.wants_events_of(session) {
             inbox.mark.order += 1;
@@ -188,13 +196,13 @@ impl Feed {
     }
 
     /// Whether some stream wants events.
-    pub(super) fn wants_events(&self) -> bool {
+    pub(crate) fn wants_events(&self) -> bool {
         let inbox = lock(&self.inbox);
         inbox.events_of_all > 0 || !inbox.events_of.is_empty()
     }
 
     /// Publishes what is never committed, unless committed frames already wait in numbers. True when it was left out.
-    pub(super) fn publish_delta(&self, frame: Frame) -> bool {
+    pub(crate) fn publish_delta(&self, frame: Frame) -> bool {
         let inbox = lock(&self.inbox);
         let crowded = inbox.frames.len() >= INBOX_FRAMES / 2 || inbox.bytes >= INBOX_BYTES / 2;
         drop(inbox);
@@ -204,7 +212,7 @@ impl Feed {
         crowded
     }
 
-    pub(super) fn advance(&self, position: u64) {
+    pub(crate) fn advance(&self, position: u64) {
         let mut inbox = lock(&self.inbox);
         if position <= inbox.mark.position {
             return;
@@ -221,15 +229,15 @@ impl Feed {
         self.arrived.notify_one();
     }
 
-    pub(super) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         lock(&self.inbox).mark
     }
 
-    pub(super) fn subscribers(&self) -> usize {
+    pub(crate) fn subscribers(&self) -> usize {
         self.subscribers.load(Ordering::Relaxed)
     }
 
-    pub(super) fn counts(&self) -> FeedCounts {
+    pub(crate) fn counts(&self) -> FeedCounts {
         FeedCounts {
             subscribers: self.subscribers(),
             published: self.mark().order,
@@ -239,7 +247,7 @@ impl Feed {
     }
 
     /// Waits for frames and puts them in the queues they belong in.
-    pub(super) async fn relay_frames(&self) {
+    pub(crate) async fn relay_frames(&self) {
         self.arrived.notified().await;
         let (frames, broken) = {
             let mut inbox = lock(&self.inbox);
@@ -410,14 +418,16 @@ impl Queue {
 
 /// A place among the streams. Dropping it gives the place up.
 #[derive(Debug)]
-pub(crate) struct Subscription {
-    live_view: Arc<super::Shared>,
+pub struct Subscription {
+    live_view: Arc<crate::Shared>,
     id: u64,
     mailbox: Arc<Mailbox>,
 }
 
-impl super::LiveView {
-    pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
+impl crate::LiveView {
+    /// Takes a place among the streams, with a queue of at most this many frames and bytes.
+    #[must_use]
+    pub fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
         let mailbox = Arc::new(Mailbox { interest, queue: Mutex::default(), max_frames, max_bytes });
         let feed = &self.0.feed;
         // Under the inbox lock: every frame with a later order sees the new subscriber.
@@ -433,17 +443,21 @@ impl super::LiveView {
 impl Subscription {
     /// Waits for frames and takes them; a break empties the queue and nothing comes after it
     /// until [`Subscription::mend`]. Dropped while waiting, it has taken nothing.
-    pub(crate) async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), FeedEnd> {
+    ///
+    /// # Errors
+    /// When the stream broke.
+    pub async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), FeedEnd> {
         poll_fn(|context| self.mailbox.poll_take(into, context)).await
     }
 
     /// Whether the stream is broken.
-    pub(crate) fn is_broken(&self) -> bool {
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
         lock(&self.mailbox.queue).broken.is_some()
     }
 
     /// Takes frames again after a break. What was missed is covered by a [`Mark`] read later.
-    pub(crate) fn mend(&self) {
+    pub fn mend(&self) {
         lock(&self.mailbox.queue).broken = None;
     }
 }
