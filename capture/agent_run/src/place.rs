@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agent::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
-use agent_link::{DeltaSender, SessionDescription, SessionLink};
 use agent_settings::{ModelName, ThinkingLevel};
+use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
 use engine::EngineInput;
 use events::{Provider, RunId};

@@ -13,9 +13,9 @@ use std::{
 };
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
-use agent_link::{DecisionOutcome, ReportError, ServerReporter, wait_for_decision, wait_for_rules};
 use agents::AgentAnswer;
 use api::approvals::{DecisionRequest, Verdict};
+use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use events::{ApprovalId, Provider};
 use hooks::delivery::Delivery;
@@ -354,7 +354,7 @@ impl Asker {
         let (message, scope) = (own.reason.clone(), *scope);
         let decision = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
         let (data, approval) = (self.data.clone(), request.approval.clone());
-        let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
+        let decided = tokio::task::spawn_blocking(move || client::decide(&data, &approval, &decision)).await;
         decided.unwrap_or(Ok(false))
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use agent::{SessionClock as _, SessionHandle, SessionUpdate};
-use agent_link::{DeltaSender, SessionLink};
+use client::{DeltaSender, SessionLink};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
     SessionMode, TurnOutcome,

@@ -2,7 +2,7 @@
 //!
 //! The thread that started the agent talks to it ([`driver`]); other threads read, wait for decisions and handle
 //! signals, and send it events. Permission requests take the same path as a hook's: into the spool, and then the driver
-//! waits for the server (`agent_link`).
+//! waits for the server (`client`).
 //!
 //! The policy decides, or a person with the scope `control` whose process was not started by an agent. In this command,
 //! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the

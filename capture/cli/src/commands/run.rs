@@ -322,7 +322,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
         rules: Box::new(rules),
-        find: agent_link::find_socket(spec.data.clone()),
+        find: client::find_socket(spec.data.clone()),
         record: recording::wanted(spec),
         written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
     }

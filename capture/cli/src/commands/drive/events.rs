@@ -7,6 +7,7 @@ use std::{
 };
 
 use ::terminal::host::{link::PendingRequest, signals::Signals};
+use client::delivery::DecisionOutcome;
 use crossbeam_channel::{Receiver, Sender};
 use protocols::{AgentLine, LineSplitter};
 use rustix::{
@@ -15,7 +16,6 @@ use rustix::{
 };
 
 use super::output::OutputWriter;
-use hook_command::DecisionOutcome;
 
 /// What is heard.
 pub(super) enum DriverEvent {

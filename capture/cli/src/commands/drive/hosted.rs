@@ -12,9 +12,8 @@ use std::{
 };
 
 use ::terminal::host::link::PendingRequest;
-use agent_link::{SessionDescription, SessionLink};
 use anyhow::Context as _;
-use client::failure::with_causes;
+use client::{SessionDescription, SessionLink, failure::with_causes};
 use crossbeam_channel::Receiver;
 use events::{Provider, RunId};
 use home::hosted_session::{HostAnswer, HostSpec};

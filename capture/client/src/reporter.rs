@@ -7,14 +7,16 @@ use std::{
 };
 
 use api::{approvals::DecisionRequest, routes::DecideApproval};
-use client::{Client, ClientError, Connection};
 use events::{ApprovalId, DeliveryId, Provider, Source, Timestamp};
+use home::{clock, paths, redacted_only};
 use hooks::delivery::{Agent, Delivery, SpoolError};
 use processes::start_ticks;
 use protocols::conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind};
 
-use home::{clock, paths, redacted_only};
-use hook_command::{self as hook, DecisionOutcome};
+use crate::{
+    Client, ClientError, Connection,
+    delivery::{DecisionOutcome, decision, notify_server},
+};
 
 /// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of
 /// none, so that it reads them in order.
@@ -103,7 +105,7 @@ impl ServerReporter {
         redacted_only::put(&self.data, &delivery)?;
         let now = Instant::now();
         if self.behind.get().is_none_or(|until| until <= now) {
-            let heard = hook::notify_server(&self.data, delivery.id).is_ok();
+            let heard = notify_server(&self.data, delivery.id).is_ok();
             self.behind.set((!heard).then(|| now + CATCH_UP_WITHIN));
         }
         Ok(delivery)
@@ -119,13 +121,13 @@ impl ServerReporter {
 /// Waits for the decision on a delivery.
 #[must_use]
 pub fn wait_for_decision(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
-    hook::decision(data, delivery, patience, true)
+    decision(data, delivery, patience, true)
 }
 
 /// Waits for what rules and earlier decisions say of a delivery. Undecided as soon as they leave it to people.
 #[must_use]
 pub fn wait_for_rules(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
-    hook::decision(data, delivery, patience, false)
+    decision(data, delivery, patience, false)
 }
 
 /// A person's decision, from this process. False when no server can be reached.

@@ -6,7 +6,6 @@ use std::{
 };
 
 use api::Endpoint;
-use client::{Connection, failure::with_causes};
 use crossbeam_channel::{Receiver, bounded};
 use events::{Provider, RunId, Timestamp};
 use home::{clock, config::Config, paths};
@@ -18,6 +17,8 @@ use terminal::{
         link::{FindSocket, HostLink, PendingRequest},
     },
 };
+
+use crate::{Connection, failure::with_causes};
 
 /// Requests of the server that wait for the session.
 const REQUESTS: usize = 32;
@@ -162,7 +163,7 @@ pub fn find_socket(data: PathBuf) -> FindSocket {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
         }
         let config = paths::config_file().and_then(|file| Config::load(&file)).ok()?;
-        match client::connect(&data, &config, Connection::Unix) {
+        match crate::connect(&data, &config, Connection::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {
                 tracing::debug!(error = with_causes(&error), "no server");

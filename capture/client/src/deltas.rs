@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use events::Provider;
 use home::redacted_only;
 
-use client::{Client, Connection};
+use crate::{Client, Connection};
 
 /// Maximum number of deltas that wait.
 const WAITING: usize = 256;
