@@ -144,7 +144,7 @@ struct ShownQuestion {
 /// What an answer decides; nothing when it has to be given again.
 fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<AskerDecision> {
     if question.is_question {
-        let chosen = printing::request::numbered(&question.options, line).and_then(|n| question.options.get(n));
+        let chosen = printing::asked::numbered(&question.options, line).and_then(|n| question.options.get(n));
         return Some(AskerDecision::once(answered(chosen.map_or(line, String::as_str), BY)));
     }
     let word = line.to_lowercase();

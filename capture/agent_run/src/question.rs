@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use engine::{CallClass, CallDecision, CallVerdict};
 use printing::{
-    asked::{counts, risks},
-    request::block,
+    asked::{block, counts, risks},
     safe,
 };
 use session_tree::Json;

@@ -5,6 +5,7 @@
 
 pub mod commands;
 mod hook;
+mod show;
 
 /// What people see. Within this crate the crate `terminal`, which hosts runs, is `::terminal`.
 pub use printing as terminal;

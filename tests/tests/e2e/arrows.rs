@@ -26,7 +26,6 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("agent", "runtime/agent", &["engine", "models", "outbound", "prices", "session_tree", "tools"]),
     ("agent_settings", "runtime/agent_settings", &[]),
     ("agent_rpc", "runtime/agent_rpc", &["engine", "session_tree"]),
-    ("agent_command", "capture/agent_command", &["agent_run", "agent_settings", "client", "events", "home"]),
     (
         "agent_run",
         "capture/agent_run",
@@ -90,16 +89,10 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("usage", "capture/usage", &["api", "atomic_file", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "monitor", "projections"]),
     ("web_push", "capture/web_push", &["atomic_file"]),
-    ("web_command", "capture/web_command", &["api", "client", "events", "home", "printing"]),
     (
         "client",
         "capture/client",
         &["agents", "api", "events", "home", "hooks", "printing", "processes", "protocols", "store", "terminal"],
-    ),
-    (
-        "session_export",
-        "capture/session_export",
-        &["agents", "api", "approver", "events", "export", "printing", "projections", "redaction"],
     ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     (
@@ -175,8 +168,8 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "capture",
         "capture/cli",
         &[
-            "agent_command",
             "agent_run",
+            "agent_settings",
             "agents",
             "api",
             "approver",
@@ -196,12 +189,10 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "redact",
             "redaction",
             "retention",
-            "session_export",
             "session_tree",
             "store",
             "terminal",
             "transcripts",
-            "web_command",
         ],
     ),
     // The harness drives the parts in virtual time, so it sees what the daemon sees.
@@ -244,7 +235,7 @@ const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
-    ("anyhow", &["daemon", "home", "client", "agent_command", "web_command", "capture"]),
+    ("anyhow", &["daemon", "home", "client", "capture"]),
     ("notify", &["tailer"]),
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),
@@ -257,7 +248,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("grep-searcher", &["tools"]),
     ("html2text", &["tools"]),
     ("tantivy", &["search"]),
-    ("fast_qr", &["web_command"]),
+    ("fast_qr", &["capture"]),
     ("rmcp", &["mcp", "tests"]),
 ];
 

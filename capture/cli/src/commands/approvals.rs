@@ -26,10 +26,9 @@ use super::{
     style,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::terminal::{
-    self, is_with_a_person,
-    request::{block, decided, exact, headline, options_hint, questions, surroundings},
-    safe, wrapped,
+use crate::{
+    show::request::{decided, exact, headline, options_hint, questions, surroundings},
+    terminal::{self, asked::block, is_with_a_person, safe, wrapped},
 };
 
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use home::{config::Config, endpoint::read_if_there, paths};
 use projections::Session;
 
 use super::{active_sessions, config::value_text, style};
-use crate::terminal::{request::headline, safe};
+use crate::{show::request::headline, terminal::safe};
 
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;

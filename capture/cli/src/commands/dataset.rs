@@ -5,10 +5,10 @@ use std::{fs, path::PathBuf};
 use anyhow::Context as _;
 use events::{Provider, Timestamp};
 use home::paths;
-use session_export::write_dataset;
+
+use crate::{commands::export::session::write_dataset, terminal};
 
 use super::{Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
-use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

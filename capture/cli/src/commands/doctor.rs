@@ -19,7 +19,7 @@ use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
 
-use super::{Context, Failed, hooks, style};
+use super::{Context, Failed, agent, hooks, style};
 use crate::terminal::{self, safe};
 
 /// Whether a source needs no attention. An inactive source is one that is not configured.
@@ -145,7 +145,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
-    let (is_usable, model) = agent_command::model_in_words(&context.config.agent);
+    let (is_usable, model) = agent::arguments::model_in_words(&context.config.agent);
     checks.add(MODEL, is_usable, model);
     checks.add(SANDBOX, true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;

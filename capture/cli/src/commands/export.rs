@@ -1,5 +1,7 @@
 //! `capture export`
 
+pub(super) mod session;
+
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
@@ -12,10 +14,13 @@ use atomic_file::Draft;
 use client::Client;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
-use session_export::{write_html, write_json, write_markdown, write_otlp};
+
+use crate::{
+    commands::export::session::{write_html, write_json, write_markdown, write_otlp},
+    terminal::{self, safe, safe_json},
+};
 
 use super::{Context, Failed, conversation::without_wrapping, find, run_of_session};
-use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

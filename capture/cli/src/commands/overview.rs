@@ -8,7 +8,7 @@ use home::{desktop, paths};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};
+use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show, web};
 use crate::terminal::{self, wrapped};
 
 #[derive(Debug, clap::Args)]
@@ -156,7 +156,7 @@ fn offers(context: &Context) -> Vec<Offer> {
         command: "capture notify --help".into(),
         gain: "send permission requests and stuck sessions to the desktop, Slack, ntfy, a webhook or a program".into(),
     });
-    let paired = web_command::paired(&context.data);
+    let paired = web::paired(&context.data);
     offers.push(Offer {
         name: "page",
         done: paired > 0,

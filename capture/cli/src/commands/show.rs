@@ -6,10 +6,13 @@ use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
 use home::clock;
 use projections::{Session, Turn};
 use serde::Serialize;
-use session_export::Subagents;
+
+use crate::{
+    commands::export::session::Subagents,
+    terminal::{self, prose, safe},
+};
 
 use super::{Context, conversation, find, ps, seen, style};
-use crate::terminal::{self, prose, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

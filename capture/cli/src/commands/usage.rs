@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if has_template() {
             return context.print_json(&serde_json::json!({ "sessions": report.sessions, "next_cursor": null }));
         }
-        return if context.json { context.print_json(&report) } else { show(&printing::usage::quality(&report)) };
+        return if context.json { context.print_json(&report) } else { show(&crate::show::usage::quality(&report)) };
     }
     let tz = zone.iana_name().map(str::to_owned);
     let (by, model) = (Some(arguments.by), arguments.model.clone());
@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if has_template() {
         return context.print_json(&serde_json::json!({ "usage": report.usage, "next_cursor": null }));
     }
-    if context.json { context.print_json(&report) } else { show(&printing::usage::report(&report, now)) }
+    if context.json { context.print_json(&report) } else { show(&crate::show::usage::report(&report, now)) }
 }
 
 /// The beginning of a day.

@@ -14,7 +14,8 @@ use home::clock;
 use super::one;
 use crate::{
     commands::{Context, Failed, flush_typed, style, typed},
-    terminal::{self, is_with_a_person, request::headline, safe},
+    show::request::headline,
+    terminal::{self, is_with_a_person, safe},
 };
 
 /// Maximum number of requests to choose among.

@@ -73,7 +73,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         rustix::stdio::dup2_stdout(&null).ok();
     };
     let ended = if spec.agent == Provider::Capture {
-        super::super::agent::place(context).and_then(|place| agent_command::host(place, spec, begun))
+        super::super::agent::place(context).and_then(|place| super::super::agent::arguments::host(place, spec, begun))
     } else {
         host_agent(&context, spec, &begun)
     };

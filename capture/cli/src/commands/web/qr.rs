@@ -10,7 +10,7 @@ const MARGIN: usize = 2;
 const COLOURS: &str = "\x1b[38;5;16;48;5;231m";
 
 /// A text as a QR code; `None` when it is too long for one.
-pub(crate) fn of(text: &str) -> Option<String> {
+pub(super) fn of(text: &str) -> Option<String> {
     let code = QRBuilder::new(text).ecl(ECL::M).build().ok()?;
     Some(drawn(&code))
 }

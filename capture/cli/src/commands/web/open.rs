@@ -11,7 +11,7 @@ use home::paths;
 const OPENERS: &[&str] = &["xdg-open", "open"];
 
 /// The program that opens addresses; `None` where no browser could show anything: without a display, or over SSH.
-pub(crate) fn browser() -> Option<PathBuf> {
+pub(super) fn browser() -> Option<PathBuf> {
     let is_set = |name: &str| paths::variable(name).is_some();
     if is_set("SSH_CONNECTION") || !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos")) {
         return None;
@@ -23,7 +23,7 @@ pub(crate) fn browser() -> Option<PathBuf> {
 }
 
 /// Starts the browser; false when it cannot be started, or says that it cannot open the address.
-pub(crate) fn open(program: &PathBuf, address: &str) -> bool {
+pub(super) fn open(program: &PathBuf, address: &str) -> bool {
     let status =
         Command::new(program).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())

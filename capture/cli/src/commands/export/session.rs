@@ -23,9 +23,10 @@ use export::{
     dataset::{DatasetTurns, TurnRecord},
     otlp::{AgentTrace, OtlpOptions, SessionTrace},
 };
-use printing::{safe_json, style};
 use projections::{ConversationItem, ItemBody, Session, Subagent, Turn};
-use sanitize::{names_secrets, without_home};
+
+use self::sanitize::{names_secrets, without_home};
+use crate::terminal::{safe_json, style};
 
 /// Items requested at a time.
 const PAGE: usize = 200;
@@ -40,7 +41,7 @@ const NOT_FOUND: u16 = 404;
 
 /// Why a session was not written.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionExportError {
+pub(in crate::commands) enum SessionExportError {
     /// The server did not answer as expected.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -56,10 +57,11 @@ pub enum SessionExportError {
 }
 
 /// Writes the conversation as Markdown.
-///
-/// # Errors
-/// When the server or the writer fails.
-pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+pub(in crate::commands) fn write_markdown(
+    client: &Client,
+    session: &Session,
+    out: &mut dyn Write,
+) -> Result<(), SessionExportError> {
     let format = ConversationFormat { lines: None, thinking: true, time: &style::local };
     out.write_all(redaction::text(&heading(session, format)).as_bytes())?;
     let mut depth = 0;
@@ -93,10 +95,11 @@ fn nested(text: &str, depth: usize) -> String {
 }
 
 /// Writes the conversation as lines of JSON.
-///
-/// # Errors
-/// When the server or the writer fails.
-pub fn write_json(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+pub(in crate::commands) fn write_json(
+    client: &Client,
+    session: &Session,
+    out: &mut dyn Write,
+) -> Result<(), SessionExportError> {
     each_item::<SessionExportError>(client, session, |one| {
         let mut value = serde_json::to_value(&one)?;
         redaction::value(&mut value);
@@ -105,10 +108,11 @@ pub fn write_json(client: &Client, session: &Session, out: &mut dyn Write) -> Re
 }
 
 /// Writes the conversation as a page.
-///
-/// # Errors
-/// When the server or the writer fails.
-pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+pub(in crate::commands) fn write_html(
+    client: &Client,
+    session: &Session,
+    out: &mut dyn Write,
+) -> Result<(), SessionExportError> {
     let redact = |text: &str| redaction::text(text).into_owned();
     let options = HtmlOptions { redact: &redact, time: &style::local, subagent: None };
     out.write_all(conversation_html::begin(session, options).as_bytes())?;
@@ -136,10 +140,7 @@ pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Re
 }
 
 /// Writes the session as OpenTelemetry traces; with `texts` also what was said and done.
-///
-/// # Errors
-/// When the server or the writer fails.
-pub fn write_otlp(
+pub(in crate::commands) fn write_otlp(
     client: &Client,
     session: &Session,
     texts: bool,
@@ -169,10 +170,7 @@ pub fn write_otlp(
 
 /// Writes the turns of a session that began at a time or later as records, one a line. In addition to secrets, the path
 /// of the home directory is taken out, and what calls read or wrote whose input names a file of secrets.
-///
-/// # Errors
-/// When the server or the writer fails.
-pub fn write_dataset(
+pub(in crate::commands) fn write_dataset(
     client: &Client,
     session: &Session,
     since: Timestamp,
@@ -193,10 +191,7 @@ pub fn write_dataset(
 }
 
 /// Calls this with each item of a conversation, in order, with its texts in full.
-///
-/// # Errors
-/// When the server fails, and those of `take`.
-pub fn each_item<E: From<SessionExportError>>(
+pub(in crate::commands) fn each_item<E: From<SessionExportError>>(
     client: &Client,
     session: &Session,
     take: impl FnMut(ConversationItem) -> Result<(), E>,
@@ -209,7 +204,7 @@ pub fn each_item<E: From<SessionExportError>>(
 
 /// Whether the conversations of sub-agents are read too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subagents {
+pub(in crate::commands) enum Subagents {
     /// They are named where they were started.
     Folded,
     /// They follow where they were started.
@@ -218,7 +213,7 @@ pub enum Subagents {
 
 /// A part of a conversation in which sub-agents stand where they were started.
 #[derive(Debug, Clone, Copy)]
-pub enum ConversationPart<'a> {
+pub(in crate::commands) enum ConversationPart<'a> {
     /// An item, of the session or of the sub-agent that began last and has not ended.
     Item(&'a ConversationItem),
     /// A sub-agent: its items follow, if they are wanted.
@@ -230,10 +225,7 @@ pub enum ConversationPart<'a> {
 }
 
 /// Calls this with each part of a conversation, in order, with its texts in full.
-///
-/// # Errors
-/// When the server fails, and those of `take`.
-pub fn each_part<E: From<SessionExportError>>(
+pub(in crate::commands) fn each_part<E: From<SessionExportError>>(
     client: &Client,
     session: &Session,
     subagents: Subagents,

@@ -6,7 +6,7 @@ use api::usage::{ApprovalLatency, Quality, QualityReport, QuotaView, UsageBy, Us
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle};
 use events::Timestamp;
 
-use crate::{safe, style, width};
+use crate::terminal::{safe, style, width};
 
 /// Longest title, directory or name of a model, characters.
 const NAME_CHARS: usize = 44;
@@ -14,8 +14,7 @@ const NAME_CHARS: usize = 44;
 const ROOM_FOR_KINDS: usize = 100;
 
 /// A report of tokens and costs.
-#[must_use]
-pub fn report(report: &UsageReport, now: Timestamp) -> String {
+pub(crate) fn report(report: &UsageReport, now: Timestamp) -> String {
     let mut text = String::new();
     let period = period(report.since, report.until);
     if report.usage.is_empty() {
@@ -168,8 +167,7 @@ fn in_words(quota: &QuotaView, now: Timestamp) -> String {
 }
 
 /// A report of how well sessions went.
-#[must_use]
-pub fn quality(report: &QualityReport) -> String {
+pub(crate) fn quality(report: &QualityReport) -> String {
     let period = period(report.since, report.until);
     if report.sessions.is_empty() {
         return format!("no turns ended {period}\n");

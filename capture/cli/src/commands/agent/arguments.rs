@@ -1,7 +1,5 @@
 //! The commands of our own agent as they are typed: `capture agent run`, `rpc` and `cache`. What they do is
-//! `agent_run`'s.
-//!
-//! Must not decide or print anything; reads the environment and the working directory of the process.
+//! `agent_run`'s. Reads the environment and the working directory of the process.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -13,20 +11,20 @@ use home::{hosted_session::HostSpec, paths};
 
 /// What the program knows before it looks at the arguments of a command.
 #[derive(Debug)]
-pub struct CommandPlace {
+pub(in crate::commands) struct CommandPlace {
     /// The data directory.
-    pub data: PathBuf,
+    pub(super) data: PathBuf,
     /// The settings.
-    pub settings: AgentSettings,
+    pub(super) settings: AgentSettings,
     /// The user's policy.
-    pub policy_file: PathBuf,
+    pub(super) policy_file: PathBuf,
     /// Whether JSON is to be printed.
-    pub json: bool,
+    pub(super) json: bool,
 }
 
 /// Arguments of `capture agent run`.
 #[derive(Debug, clap::Args)]
-pub struct RunArguments {
+pub(super) struct RunArguments {
     #[command(flatten)]
     session: SessionArguments,
     /// The prompt.
@@ -36,7 +34,7 @@ pub struct RunArguments {
 
 /// Arguments of `capture agent rpc`.
 #[derive(Debug, clap::Args)]
-pub struct RpcArguments {
+pub(super) struct RpcArguments {
     #[command(flatten)]
     session: SessionArguments,
     /// Name the session.
@@ -46,7 +44,7 @@ pub struct RpcArguments {
 
 /// Arguments of `capture agent cache`.
 #[derive(Debug, clap::Args)]
-pub struct CacheArguments {
+pub(super) struct CacheArguments {
     /// The session: its id, at least 3 characters from the start or end of it, or its file [default: the last one of
     /// this directory].
     session: Option<String>,
@@ -54,28 +52,26 @@ pub struct CacheArguments {
 
 impl CacheArguments {
     /// Of this session.
-    #[must_use]
-    pub fn of(session: String) -> Self {
+    pub(super) fn of(session: String) -> Self {
         Self { session: Some(session) }
     }
 
     /// The session that was named.
-    #[must_use]
-    pub fn session(&self) -> Option<&str> {
+    pub(super) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 }
 
 impl RunArguments {
     /// Replaces the id of a session as the lists show it by the agent's own id, which `own_id` finds.
-    pub fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
+    pub(super) fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
         self.session.resolve(place, own_id);
     }
 }
 
 impl RpcArguments {
     /// The same as [`RunArguments::resolve_session`].
-    pub fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
+    pub(super) fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
         self.session.resolve(place, own_id);
     }
 }
@@ -126,10 +122,7 @@ fn usd(text: &str) -> Result<f64, String> {
 }
 
 /// Runs `capture agent run`.
-///
-/// # Errors
-/// When there is no prompt, or it cannot begin.
-pub fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let piped = agent_run::piped_text().map_err(failed)?;
     let typed = arguments.prompt.join(" ");
     let (prompt, piped) = match (typed.trim().is_empty(), piped) {
@@ -143,19 +136,17 @@ pub fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitC
 }
 
 /// Runs `capture agent rpc`.
-///
-/// # Errors
-/// When it cannot begin.
-pub fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Result<ExitCode> {
+pub(super) fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Result<ExitCode> {
     let options = RpcOptions { session: options(place, arguments.session)?, name: arguments.name };
     Ok(ExitCode::from(agent_run::rpc(options).map_err(failed)?))
 }
 
 /// Hosts a session of our own agent that the server started. `begun` is called with its run once it takes commands.
-///
-/// # Errors
-/// When it cannot begin.
-pub fn host(place: CommandPlace, spec: HostSpec, begun: impl FnOnce(RunId)) -> anyhow::Result<ExitCode> {
+pub(in crate::commands) fn host(
+    place: CommandPlace,
+    spec: HostSpec,
+    begun: impl FnOnce(RunId),
+) -> anyhow::Result<ExitCode> {
     let model = spec.model.as_deref().map(str::parse::<ModelName>).transpose();
     let arguments = SessionArguments {
         session: spec.continues,
@@ -173,18 +164,14 @@ pub fn host(place: CommandPlace, spec: HostSpec, begun: impl FnOnce(RunId)) -> a
 }
 
 /// What `capture agent cache` shows.
-///
-/// # Errors
-/// When the session is not found or cannot be read.
-pub fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
+pub(super) fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
     let session = arguments.session.clone().map_or(SessionChoice::Last, SessionChoice::Named);
     agent_run::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
 }
 
 /// The model of the settings and where its key comes from, in words for a person, and whether nothing is known to be wrong
 /// with them.
-#[must_use]
-pub fn model_in_words(settings: &AgentSettings) -> (bool, String) {
+pub(in crate::commands) fn model_in_words(settings: &AgentSettings) -> (bool, String) {
     let environment: Vec<_> = std::env::vars_os().collect();
     agent_run::model_in_words(settings, &environment)
 }

@@ -7,57 +7,55 @@ use std::{
     time::Duration,
 };
 
-use events::{ApprovalKind, ApprovalState, DecidedBy, Excerpt, Provider, Source};
+use events::{ApprovalKind, ApprovalState, DecidedBy, Excerpt, Provider};
 use projections::Approval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use crate::{asked, display::show, markdown, safe, style, syntax::Painter};
+use crate::{
+    show::syntax::Painter,
+    terminal::{
+        asked::{self, block, extra_fields, fields},
+        display::show,
+        markdown, safe, style,
+    },
+};
 
 /// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Question {
+pub(crate) struct Question {
     /// Its words, by which it is answered.
-    pub question: String,
+    pub(crate) question: String,
     /// What it is about, in a word.
     #[serde(default)]
-    pub header: String,
+    pub(crate) header: String,
     /// What can be chosen; empty for a free answer.
     #[serde(default)]
-    pub options: Vec<QuestionOption>,
+    pub(crate) options: Vec<QuestionOption>,
     /// Whether several can be chosen.
     #[serde(default, rename = "multiSelect")]
-    pub is_multiple: bool,
+    pub(crate) is_multiple: bool,
     /// What else it says.
     #[serde(flatten)]
-    pub more: Map<String, Value>,
+    pub(crate) more: Map<String, Value>,
 }
 
 /// One of the answers to choose from.
 #[derive(Debug, Clone, Deserialize)]
-pub struct QuestionOption {
+pub(crate) struct QuestionOption {
     /// What the answer is called.
-    pub label: String,
+    pub(crate) label: String,
     /// What it means; empty when the agent does not say.
     #[serde(default)]
-    pub description: String,
+    pub(crate) description: String,
     /// What else it says.
     #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// The place of the option that has this number before it.
-#[must_use]
-pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    let number = text.parse::<usize>().ok().filter(|_| is_number)?;
-    number.checked_sub(1).filter(|index| *index < options.len())
+    pub(crate) more: Map<String, Value>,
 }
 
 /// The questions of a request; empty when it asks for something else.
-#[must_use]
-pub fn questions(approval: &Approval) -> Vec<Question> {
+pub(crate) fn questions(approval: &Approval) -> Vec<Question> {
     #[derive(Deserialize)]
     struct QuestionsInput {
         questions: Vec<Question>,
@@ -69,8 +67,7 @@ pub fn questions(approval: &Approval) -> Vec<Question> {
 }
 
 /// How a request was decided, and who or what decided it: `allowed by you on phone`, `denied by rule no-push`.
-#[must_use]
-pub fn decided(state: ApprovalState, by: Option<DecidedBy>, device: Option<&str>, rule: Option<&str>) -> String {
+pub(crate) fn decided(state: ApprovalState, by: Option<DecidedBy>, device: Option<&str>, rule: Option<&str>) -> String {
     let ended = match state {
         ApprovalState::Pending => "waiting for you",
         ApprovalState::Allowed => "allowed",
@@ -91,8 +88,7 @@ pub fn decided(state: ApprovalState, by: Option<DecidedBy>, device: Option<&str>
 }
 
 /// The kind of request and its subject, safe for the terminal.
-#[must_use]
-pub fn headline(approval: &Approval) -> String {
+pub(crate) fn headline(approval: &Approval) -> String {
     let kind = approval.kind.map_or("request", ApprovalKind::as_str);
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
     let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
@@ -113,29 +109,9 @@ fn extras(approval: &Approval) -> String {
     if names.is_empty() { String::new() } else { format!(" · with {}", names.join(", ")) }
 }
 
-/// The names of what a command is to be run with, for lists that have no room for the values: to leave the sandbox, to go
-/// on in the background. Its words about itself and its time limit are left out, and what is off.
-#[must_use]
-pub fn extra_fields(approval: &Approval) -> Vec<String> {
-    // What a protocol sends beside a command describes the request.
-    if approval.command.is_none() || approval.source == Source::Protocol {
-        return Vec::new();
-    }
-    let is_told = |name: &str, value: &Value| {
-        !matches!(name, "command" | "description" | "timeout") && !matches!(value, Value::Null | Value::Bool(false))
-    };
-    fields(approval).iter().filter(|(name, value)| is_told(name, value)).map(|(name, _)| safe(name)).collect()
-}
-
-fn fields(approval: &Approval) -> Map<String, Value> {
-    let input = approval.input.as_deref();
-    input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default()
-}
-
 /// Where and with what a request would be carried out, line by line: the tool, the directory, the address, the files, what
 /// confines it.
-#[must_use]
-pub fn surroundings(approval: &Approval) -> String {
+pub(crate) fn surroundings(approval: &Approval) -> String {
     let fields =
         [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url), ("sandbox", &approval.sandbox)];
     let paths = approval.paths.iter().map(|path| ("file", path.as_str()));
@@ -144,8 +120,7 @@ pub fn surroundings(approval: &Approval) -> String {
 }
 
 /// The exact request, or what is known of it, and what the agent says would come of it.
-#[must_use]
-pub fn exact(approval: &Approval) -> String {
+pub(crate) fn exact(approval: &Approval) -> String {
     let said = approval.question.as_deref().filter(|_| approval.provider == Provider::Capture);
     requested(approval) + &said.map(|said| block("the agent says", said)).unwrap_or_default()
 }
@@ -196,8 +171,7 @@ fn not_whole(excerpt: &Excerpt) -> String {
 }
 
 /// How the questions of a request are answered.
-#[must_use]
-pub fn options_hint(approval: &Approval) -> String {
+pub(crate) fn options_hint(approval: &Approval) -> String {
     match questions(approval).as_slice() {
         [] => String::new(),
         [_] => "\nanswer it with: capture approve ID --answer NUMBER\n".to_owned(),
@@ -318,14 +292,6 @@ fn indented(text: &str) -> String {
     show(text).text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// A text of the agent, escaped and with its runs of blank lines folded, with its length and a note about hidden
-/// characters.
-#[must_use]
-pub fn block(name: &str, text: &str) -> String {
-    let lines: String = asked::lines(text).iter().map(|line| format!("    {line}\n")).collect();
-    format!("\n{name} ({}):\n{lines}", asked::counts(text))
-}
-
 /// The parts of a command that deserve a second look; to stand below everything else that is shown of it.
 fn risks(command: &str) -> String {
     let risks = asked::risks(command);
@@ -412,7 +378,7 @@ mod tests {
             ..events::ApprovalRequested::default()
         };
         let of = (events::SessionId::from_bits(1), Provider::Claude);
-        Approval::of(&asked, of, None, (Source::Hook, events::Confidence::High), events::Timestamp::MIN)
+        Approval::of(&asked, of, None, (events::Source::Hook, events::Confidence::High), events::Timestamp::MIN)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anstyle::Style;
 
-use crate::style;
+use crate::terminal::style;
 
 /// Colour of keywords.
 const KEYWORD: Style = style::MAGENTA;
@@ -265,7 +265,7 @@ static LANGUAGES: &[Language] = &[
 
 /// Colours the lines of a file, one after another.
 #[derive(Debug)]
-pub struct Painter {
+pub(crate) struct Painter {
     language: Option<&'static Language>,
     /// Whether a comment goes on from the line before.
     is_in_comment: bool,
@@ -273,19 +273,19 @@ pub struct Painter {
 
 impl Painter {
     /// For a file of this name; of a language that is not known, lines have their base colour only.
-    pub fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let language = LANGUAGES.iter().find(|language| language.extensions.contains(&extension));
         Self { language, is_in_comment: false }
     }
 
     /// Whether it knows the language.
-    pub fn knows(&self) -> bool {
+    pub(crate) fn knows(&self) -> bool {
         self.language.is_some()
     }
 
     /// The line in colours; what has none of its own has the base colour.
-    pub fn line(&mut self, line: &str, base: Style) -> String {
+    pub(crate) fn line(&mut self, line: &str, base: Style) -> String {
         let Some(language) = self.language else { return style::coloured(line, base) };
         let mut out = String::with_capacity(line.len() + 64);
         let (mut rest, mut plain) = (line, 0);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 /// The text with `~` for the home directory, also where an agent made a name of a path (`-home-me-project`).
-pub(crate) fn without_home(text: &str, home: &str) -> String {
+pub(super) fn without_home(text: &str, home: &str) -> String {
     let plain = home.trim_end_matches('/');
     let dashed = plain.replace(['/', '.'], "-");
     let mut text = text.to_owned();
@@ -30,7 +30,7 @@ pub(crate) fn without_home(text: &str, home: &str) -> String {
 
 /// Whether the input of a call names a file whose name says that it holds secrets (`.env`, `id_rsa`): neither what is
 /// written there nor what was read looks like a secret in each case.
-pub(crate) fn names_secrets(input: &str) -> bool {
+pub(super) fn names_secrets(input: &str) -> bool {
     match serde_json::from_str::<Value>(input) {
         Ok(value) => in_value(&value),
         Err(_) => in_text(input),
