@@ -8,6 +8,7 @@ pub mod cursor;
 pub mod event;
 pub mod fault;
 pub mod finding;
+mod finding_facts;
 pub mod id;
 mod level;
 mod need;
@@ -21,6 +22,7 @@ pub mod visible;
 pub use cursor::{Cursor, CursorSummary, FileKey};
 pub use event::{Event, NewEvent, Origin, Repeat, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
+pub use finding_facts::FindingFacts;
 pub use id::{
     ApprovalId, DeliveryId, EventId, FindingId, Identity, MessageId, ParseIdError, PromptId, RunId, SessionId, TurnId,
 };

@@ -1,12 +1,10 @@
-//! What a session needs of a person, by its status and by its findings.
+//! What a session needs of a person. What its status needs is decided by [`Reason::need`], what a finding needs by
+//! [`FindingKind::facts`](crate::FindingKind::facts).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    finding::FindingKind,
-    status::{Reason, State},
-};
+use crate::status::{Reason, State};
 
 /// What a session needs of a person. What is listed first is looked at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -47,32 +45,6 @@ impl Need {
             (State::WaitingApproval, _) => Some(Self::Approval),
             (State::Waiting, Some(reason)) => reason.need(),
             (State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown, _) => None,
-        }
-    }
-
-    /// The need of a session with an open finding of this kind.
-    #[must_use]
-    pub const fn of_finding(kind: FindingKind) -> Option<Self> {
-        match kind {
-            FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::ApprovalBacklog => Some(Self::Approval),
-            FindingKind::Question => Some(Self::Question),
-            FindingKind::Auth
-            | FindingKind::RateLimit
-            | FindingKind::Quota
-            | FindingKind::Network
-            | FindingKind::Provider
-            | FindingKind::MergeConflict
-            | FindingKind::Crash => Some(Self::Failure),
-            FindingKind::Stuck
-            | FindingKind::Loop
-            | FindingKind::RepeatedFailure
-            | FindingKind::ContextFull
-            | FindingKind::SharedFiles
-            | FindingKind::OpenWork => Some(Self::Stuck),
-            // A turn that is over counts until a person has looked at it.
-            FindingKind::Completion => Some(Self::Prompt),
-            // Each of the sessions has a need of its own.
-            FindingKind::SharedQuota | FindingKind::SeveralBlocked | FindingKind::LongJob | FindingKind::Idle => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     fmt::Write,
 };
 
-use events::{Finding, FindingKind, State, Timestamp, ToolOutcome, TurnOutcome};
+use events::{Finding, State, Timestamp, ToolOutcome, TurnOutcome};
 use projections::{CommandRun, OpenTurn, Session, Turn, WorkLog, shorten::one_line};
 use serde::Serialize;
 
@@ -159,7 +159,7 @@ fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, format: Repo
         let _ = writeln!(out, "  - now: {}", plain(current, ANSWER_CHARS));
     }
     // That it is done is said above.
-    let open = work.findings.iter().filter(|f| !matches!(f.kind, FindingKind::Completion | FindingKind::LongJob));
+    let open = work.findings.iter().filter(|f| !f.kind.facts().is_done);
     for finding in open {
         let _ = writeln!(out, "  - {}: {}", finding.severity, plain(&finding.what, ANSWER_CHARS));
     }
@@ -244,8 +244,7 @@ impl Handoff {
                 Some(_) | None => drop(seen.insert(&ran.command)),
             }
         }
-        let open =
-            || self.findings.iter().filter(|f| !matches!(f.kind, FindingKind::Completion | FindingKind::LongJob));
+        let open = || self.findings.iter().filter(|f| !f.kind.facts().is_done);
         let nothing = session.pending_approvals.is_empty() && open().next().is_none() && failing.is_empty();
         out.push_str("\n## Open\n\n");
         if nothing && session.turn.is_none() {

@@ -135,7 +135,7 @@ impl SessionWatch {
         if finding.is_open() {
             self.live = true;
             self.clock = self.clock.max(finding.first_at);
-            if matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork) {
+            if finding.kind.facts().is_of_end {
                 self.over_at = Some(finding.last_at);
             }
             if let Some(until) = finding.until {

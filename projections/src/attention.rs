@@ -47,7 +47,7 @@ pub fn attention(sessions: &[Session], findings: &[Finding]) -> Vec<AttentionIte
     let top = |session: &Session| top_of(&known, session);
     let mut open: BTreeMap<SessionId, Vec<(Need, &Finding)>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.state == FindingState::Open) {
-        if let Some(need) = Need::of_finding(finding.kind) {
+        if let Some(need) = finding.kind.facts().need {
             let listed = known.get(&finding.session_id).map_or(finding.session_id, |session| top(session));
             open.entry(listed).or_default().push((need, finding));
         }

@@ -1,7 +1,8 @@
 //! The OpenAPI document, written from the table of routes and the types.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
+use events::{FindingFacts, FindingKind, Reason};
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -47,6 +48,14 @@ struct Schemas {
     requests: SchemaGenerator,
 }
 
+/// Adds what each value of an enumeration means to its schema, as `x-facts`.
+fn describe<T: Copy + Display>(schemas: &mut Map<String, Value>, name: &str, values: &[T], facts: impl Fn(T) -> Value) {
+    let facts: Map<String, Value> = values.iter().map(|value| (value.to_string(), facts(*value))).collect();
+    if let Some(Value::Object(schema)) = schemas.get_mut(name) {
+        schema.insert("x-facts".into(), Value::Object(facts));
+    }
+}
+
 impl Schemas {
     fn new() -> Self {
         let mut settings = SchemaSettings::draft2020_12();
@@ -72,6 +81,11 @@ impl Schemas {
             }
         }
         schemas.insert(EVENT.into(), event);
+        describe(&mut schemas, "FindingKind", FindingKind::ALL, |kind| {
+            let FindingFacts { title, meaning, need, .. } = kind.facts();
+            json!({ "title": title, "meaning": meaning, "need": need })
+        });
+        describe(&mut schemas, "Reason", Reason::ALL, |reason| json!({ "need": reason.need() }));
         // Parameters are written where they are used.
         schemas.retain(|name, _| !name.ends_with("Query"));
         schemas.values_mut().for_each(hoist);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
-use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
+use events::{Event, Finding, FindingId, FindingState, Payload, SessionId, State, Timestamp};
 use home::{clock, config::Action};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, SleepWatch};
 use live_view::Refusal;
@@ -374,8 +374,10 @@ impl MonitorThread {
 
     /// Whether it is about an agent that died unnoticed long before the start.
     fn is_old_news(&self, finding: &Finding) -> bool {
-        let of_the_end = matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork);
-        if !of_the_end || !finding.is_open() || finding.last_at.since_ms(self.started_at) > NOTICED_MS {
+        if !finding.kind.facts().is_of_end
+            || !finding.is_open()
+            || finding.last_at.since_ms(self.started_at) > NOTICED_MS
+        {
             return false;
         }
         let Ok(Some(session)) = self.parts.reader.session(finding.session_id) else { return false };

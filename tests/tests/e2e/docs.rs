@@ -16,7 +16,7 @@ use std::{
 };
 
 use agents::Agent;
-use events::Provider;
+use events::{FindingKind, Provider};
 use home::config::Config;
 use regex::Regex;
 use serde_json::Value;
@@ -483,6 +483,27 @@ fn every_route_is_on_its_page() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// `UPDATE_DOCS=1` writes the table.
+#[test]
+fn every_kind_of_finding_is_on_its_page_as_the_program_describes_it() {
+    let rows = FindingKind::ALL.iter().map(|kind| {
+        let facts = kind.facts();
+        format!("| `{kind}` | {} | {} | {} | {} |\n", facts.severity, facts.raised, facts.resolved, facts.advice)
+    });
+    let head = "| kind | severity | raised when | resolved when | what to do |\n|---|---|---|---|---|\n";
+    let table = format!("{head}{}", rows.collect::<String>());
+    let path = format!("{ROOT}/docs/findings.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("| kind | severity |").unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let right = format!("{before}{table}\n{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, right).unwrap();
+    } else {
+        assert!(page == right, "the table of {path} is not what the program says: UPDATE_DOCS=1 writes it");
+    }
 }
 
 #[test]

@@ -139,6 +139,7 @@ fn whole(finding: &Finding) -> String {
     line("until", finding.until.map(style::local));
     line("over since", finding.resolved_at.map(style::local));
     line("because", finding.resolution.clone());
+    line("to do", finding.is_open().then(|| finding.kind.facts().advice.to_owned()));
     for id in &finding.evidence {
         line("evidence", Some(format!("event {id}")));
     }

@@ -10,7 +10,7 @@ pub(super) const fn of_state(state: State) -> &'static str {
         State::WaitingApproval => "a permission dialog is open",
         State::Idle => "nothing is in progress, and nothing has happened for a while",
         State::Exited => "the agent's process has ended",
-        State::Unknown => "what the agent is doing cannot be told",
+        State::Unknown => "capture cannot tell what the agent is doing",
     }
 }
 
@@ -21,30 +21,7 @@ pub(super) fn of_agent(provider: Provider) -> &'static str {
 
 /// What a kind of finding means.
 pub(super) const fn of_finding(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::Approval => "a permission request is pending",
-        FindingKind::RiskyApproval => "a pending permission request could do harm that cannot be undone",
-        FindingKind::ApprovalBacklog => "several permission requests are pending, or one for a long time",
-        FindingKind::Question => "the agent asks you a question",
-        FindingKind::Stuck => "a turn makes no progress, or requests to the model keep failing",
-        FindingKind::Loop => "the agent repeats the same steps",
-        FindingKind::RepeatedFailure => "a command or test fails again and again",
-        FindingKind::Auth => "the agent is not signed in, or its key was rejected",
-        FindingKind::RateLimit => "a rate limit of the model's service was reached",
-        FindingKind::Quota => "a quota is used up",
-        FindingKind::Network => "the model's service cannot be reached",
-        FindingKind::MergeConflict => "a merge, rebase or pull stopped at conflicts",
-        FindingKind::ContextFull => "the context is nearly full",
-        FindingKind::Crash => "the agent's process died",
-        FindingKind::OpenWork => "the session ended with an open turn, failing tests or conflicts",
-        FindingKind::Completion => "a turn is done, and nothing is pending",
-        FindingKind::LongJob => "a command that took long is done",
-        FindingKind::Provider => "the model's service fails",
-        FindingKind::Idle => "a session has been idle for a long time",
-        FindingKind::SharedFiles => "two sessions edit the same file at the same time",
-        FindingKind::SharedQuota => "a quota stops several sessions of an agent",
-        FindingKind::SeveralBlocked => "several sessions wait for you at the same time",
-    }
+    kind.facts().meaning
 }
 
 /// What a kind of event means.

@@ -109,13 +109,26 @@ function route(path, method, operation, shared) {
   ].join("\n");
 }
 
+// What the values of an enumeration mean, as a constant: `FindingKind` has `FINDING_KINDS`.
+function facts(title, values) {
+  if (values === undefined) return "";
+  const constant = `${title.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()}S`;
+  const rows = Object.entries(values).map(([value, of]) => {
+    const fields = Object.entries(of).map(([name, fact]) => `${key(name)}: ${JSON.stringify(fact)}`);
+    return `  ${key(value)}: { ${fields.join(", ")} },`;
+  });
+  const known = new Set(Object.values(values).flatMap((of) => Object.keys(of)));
+  const fields = [...known].map((name) => `${key(name)}: ${name === "need" ? "Need | null" : "string"}`);
+  return `\n\nexport const ${constant}: Record<${title}, { ${fields.join("; ")} }> = {\n${rows.join("\n")}\n};`;
+}
+
 const methods = ["get", "put", "post", "delete", "patch"];
 const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
   methods.filter((method) => method in operations).map((method) => route(path, method, operations[method], operations.parameters)),
 );
 const schemas = Object.entries(document.components.schemas)
   .sort(([left], [right]) => (left < right ? -1 : 1))
-  .map(([title, schema]) => `${comment(schema, "")}export type ${title} = ${type(schema, "")};`);
+  .map(([title, schema]) => `${comment(schema, "")}export type ${title} = ${type(schema, "")};${facts(title, schema["x-facts"])}`);
 
 const text = `// Generated from /openapi.json by scripts/types.mjs. Do not edit.
 // SHA-256 of its paths and components: ${hash}

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: b92497a750d2d637942a0a25779640c61c77279b5d54e86e3ef158b266a4e777
+// SHA-256 of its paths and components: d70cf4cee2c1599be0b2868d94c791777dce550926f4d84a5f5799038e0cfbbb
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -859,6 +859,31 @@ export type Finding = {
 /** The kind of a finding. */
 export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked");
 
+export const FINDING_KINDS: Record<FindingKind, { meaning: string; need: Need | null; title: string }> = {
+  approval: { meaning: "a permission request is pending", need: "approval", title: "Approval" },
+  approval_backlog: { meaning: "several permission requests are pending, or one for a long time", need: "approval", title: "Approval backlog" },
+  auth: { meaning: "the agent is not signed in, or its key was rejected", need: "failure", title: "Sign-in" },
+  completion: { meaning: "a turn is done, and nothing is pending", need: "prompt", title: "Completion" },
+  context_full: { meaning: "the context is nearly full", need: "stuck", title: "Context full" },
+  crash: { meaning: "the agent's process died", need: "failure", title: "Crash" },
+  idle: { meaning: "a session has been idle for a long time", need: null, title: "Idle" },
+  long_job: { meaning: "a command that took long is done", need: null, title: "Long job" },
+  loop: { meaning: "the agent repeats the same steps", need: "stuck", title: "Loop" },
+  merge_conflict: { meaning: "a merge, rebase or pull stopped at conflicts", need: "failure", title: "Merge conflict" },
+  network: { meaning: "the model's service cannot be reached", need: "failure", title: "Network" },
+  open_work: { meaning: "the session ended with an open turn, failing tests or conflicts", need: "stuck", title: "Open work" },
+  provider: { meaning: "the model's service fails", need: "failure", title: "Provider" },
+  question: { meaning: "the agent asks you a question", need: "question", title: "Question" },
+  quota: { meaning: "a quota is used up", need: "failure", title: "Quota" },
+  rate_limit: { meaning: "a rate limit of the model's service was reached", need: "failure", title: "Rate limit" },
+  repeated_failure: { meaning: "a command or test fails again and again", need: "stuck", title: "Repeated failure" },
+  risky_approval: { meaning: "a pending permission request could do harm that cannot be undone", need: "approval", title: "Risky approval" },
+  several_blocked: { meaning: "several sessions wait for you at the same time", need: null, title: "Several blocked" },
+  shared_files: { meaning: "two sessions edit the same file at the same time", need: "stuck", title: "Shared files" },
+  shared_quota: { meaning: "a quota stops several sessions of an agent", need: null, title: "Shared quota" },
+  stuck: { meaning: "a turn makes no progress, or requests to the model keep failing", need: "stuck", title: "Stuck" },
+};
+
 /** A page of findings. */
 export type FindingPage = {
   /** The position of the log the page reflects. */
@@ -1450,6 +1475,35 @@ export type QuotaView = {
 
 /** Why a session is in its state. Each belongs to the state its line names. */
 export type Reason = ("thinking" | "streaming" | "tool" | "retrying" | "compacting" | "subagents" | "new_session" | "turn_complete" | "question" | "interrupted" | "denied" | "error" | "auth" | "quota" | "background" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "quiet" | "clean" | "failed" | "killed" | "no_evidence" | "lost");
+
+export const REASONS: Record<Reason, { need: Need | null }> = {
+  auth: { need: "failure" },
+  background: { need: null },
+  clean: { need: null },
+  compacting: { need: null },
+  denied: { need: "prompt" },
+  edit: { need: null },
+  error: { need: "failure" },
+  failed: { need: null },
+  fetch: { need: null },
+  interrupted: { need: "prompt" },
+  killed: { need: null },
+  lost: { need: null },
+  mcp: { need: null },
+  new_session: { need: null },
+  no_evidence: { need: null },
+  plan: { need: null },
+  question: { need: "question" },
+  quiet: { need: null },
+  quota: { need: "failure" },
+  retrying: { need: null },
+  streaming: { need: null },
+  subagents: { need: null },
+  thinking: { need: null },
+  tool: { need: null },
+  trust: { need: null },
+  turn_complete: { need: "prompt" },
+};
 
 /** The outcome of a message. */
 export type Receipt = {

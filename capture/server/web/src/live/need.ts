@@ -1,54 +1,14 @@
-// What a session needs of a person: the rules of the server's `GET /api/v1/attention`, for what the stream brings.
-// A kind of finding or a need that is added there is a type error here.
+// What a session needs of a person, as `GET /api/v1/attention` answers it, for what the stream brings. Which reason and
+// which finding stand for which need is the server's table.
 
-import type { Finding, FindingKind, MarkedSession, Need, Reason, State } from "../api/routes";
+import { FINDING_KINDS, REASONS, type Finding, type MarkedSession, type Need, type Reason, type State } from "../api/routes";
 
 /** The order in which needs are looked at. */
 export const NEEDS: Need[] = ["approval", "question", "failure", "stuck", "prompt"];
 
-const OF_FINDING: Record<FindingKind, Need | null> = {
-  approval: "approval",
-  risky_approval: "approval",
-  approval_backlog: "approval",
-  question: "question",
-  auth: "failure",
-  rate_limit: "failure",
-  quota: "failure",
-  network: "failure",
-  provider: "failure",
-  merge_conflict: "failure",
-  crash: "failure",
-  stuck: "stuck",
-  loop: "stuck",
-  repeated_failure: "stuck",
-  context_full: "stuck",
-  shared_files: "stuck",
-  open_work: "stuck",
-  shared_quota: null,
-  several_blocked: null,
-  // A turn that is over counts until somebody has seen it.
-  completion: "prompt",
-  long_job: null,
-  idle: null,
-};
-
 function ofStatus(state: State, reason: Reason | null): Need | null {
   if (state === "waiting_approval") return "approval";
-  if (state !== "waiting") return null;
-  switch (reason) {
-    case "question":
-      return "question";
-    case "error":
-    case "auth":
-    case "quota":
-      return "failure";
-    case "turn_complete":
-    case "interrupted":
-    case "denied":
-      return "prompt";
-    default:
-      return null;
-  }
+  return state === "waiting" && reason !== null ? REASONS[reason].need : null;
 }
 
 /** What a session needs, and since when. */
@@ -68,7 +28,7 @@ export function needOf({ session, findings }: Watched, below: Watched[] = []): N
     const need = ofStatus(of.session.status.state, of.session.status.reason);
     if (need !== null && (own || need !== "prompt")) waiting.push([need, of.session.status]);
     for (const finding of of.findings) {
-      const need = finding.state === "open" ? OF_FINDING[finding.kind] : null;
+      const need = finding.state === "open" ? FINDING_KINDS[finding.kind].need : null;
       if (need !== null && (need !== "prompt" || rests)) open.push([need, finding]);
     }
   };

@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
-import type { Finding, MarkedSession, Prompt, Run } from "../api/routes";
+import { FINDING_KINDS, type Finding, type MarkedSession, type Prompt, type Run } from "../api/routes";
 import { all, branchesOf, childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
@@ -15,7 +15,7 @@ import { useLoad } from "../parts/load";
 import { Since, Title, rolledUp, signOf } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
-import { FINDINGS, STATES, spaced } from "../text/names";
+import { STATES, spaced } from "../text/names";
 import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 import { Claims } from "./claims";
@@ -61,7 +61,7 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
         {findings.map((finding) => (
           <li key={finding.id} class={`finding severity-${finding.severity}`}>
             <p>
-              <strong>{FINDINGS[finding.kind]}</strong> <span class="muted small">{finding.severity}</span>
+              <strong>{FINDING_KINDS[finding.kind].title}</strong> <span class="muted small">{finding.severity}</span>
               {finding.count > 1 && <span class="chip">{finding.count}×</span>}
             </p>
             <p>

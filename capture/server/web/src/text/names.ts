@@ -1,6 +1,6 @@
 // Words for what the API names.
 
-import type { Confidence, FindingKind, Need, Provider, Reason, Source, State } from "../api/routes";
+import type { Confidence, Need, Provider, Reason, Source, State } from "../api/routes";
 
 export const AGENTS: Record<Provider, string> = {
   unknown: "Program",
@@ -56,31 +56,6 @@ export const SOURCES: Record<Source, string> = {
   process: "process",
   protocol: "protocol",
   runtime: "agent",
-};
-
-export const FINDINGS: Record<FindingKind, string> = {
-  approval: "Approval",
-  risky_approval: "Risky approval",
-  approval_backlog: "Approval backlog",
-  question: "Question",
-  stuck: "Stuck",
-  loop: "Loop",
-  repeated_failure: "Repeated failure",
-  auth: "Sign-in",
-  rate_limit: "Rate limit",
-  quota: "Quota",
-  network: "Network",
-  merge_conflict: "Merge conflict",
-  context_full: "Context full",
-  crash: "Crash",
-  open_work: "Open work",
-  completion: "Completion",
-  long_job: "Long job",
-  provider: "Provider",
-  idle: "Idle",
-  shared_files: "Shared files",
-  shared_quota: "Shared quota",
-  several_blocked: "Several blocked",
 };
 
 /** A state and its reason in words: `Working · command`. */

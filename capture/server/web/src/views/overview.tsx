@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { call } from "../api/client";
-import type { Overview, Provider, QuotaView, UsageReport, UsageRow } from "../api/routes";
+import { FINDING_KINDS, type Overview, type Provider, type QuotaView, type UsageReport, type UsageRow } from "../api/routes";
 import { now, restarts, row } from "../live/store";
 import { Bars, type Series } from "../parts/chart";
 import { Empty, Failed, Loading } from "../parts/feedback";
@@ -12,7 +12,7 @@ import { Shown } from "../parts/text";
 import { address, parameter, setParameters } from "../router";
 import { groupBy } from "../text/collect";
 import { ago, basename, dollars, duration, moment, short } from "../text/format";
-import { AGENTS, FINDINGS, spaced } from "../text/names";
+import { AGENTS, spaced } from "../text/names";
 import { visible } from "../text/visible";
 import { Lanes } from "./lanes";
 
@@ -198,7 +198,7 @@ function FindingsByDay({ findings, days }: { findings: Overview["findings"]; day
     .sort((left, right) => right.sum - left.sum);
   const series = kinds.slice(0, 7).map(({ kind, of }): Series => {
     const byDay = new Map(of.map(({ day, count }) => [day, count]));
-    return { name: kind in FINDINGS ? FINDINGS[kind as keyof typeof FINDINGS] : spaced(kind), values: days.map((day) => byDay.get(day) ?? 0) };
+    return { name: kind in FINDING_KINDS ? FINDING_KINDS[kind as keyof typeof FINDING_KINDS].title : spaced(kind), values: days.map((day) => byDay.get(day) ?? 0) };
   });
   const rest = kinds.slice(7);
   if (rest.length > 0) {
