@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
-use devices::Devices;
+use devices::{Devices, push::Subscriptions};
 use events::{RunId, SessionId};
 use home::{
     clock,
@@ -31,7 +31,6 @@ use store::Writer;
 use tailer::collect::{Batch, Collector, KnownFiles, Stopped};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use web_push::Subscriptions;
 
 use crate::{
     actions::Actions,

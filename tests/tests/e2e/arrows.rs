@@ -88,7 +88,6 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("search", "capture/search", &["api", "events", "store"]),
     ("usage", "capture/usage", &["api", "atomic_file", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "monitor", "projections"]),
-    ("web_push", "capture/web_push", &["atomic_file"]),
     (
         "client",
         "capture/client",
@@ -161,7 +160,6 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "tailer",
             "terminal",
             "transcripts",
-            "web_push",
         ],
     ),
     (

@@ -6,7 +6,7 @@ use ring::{
     rand::{SecureRandom, SystemRandom},
 };
 
-use crate::PushError;
+use super::PushError;
 
 /// Longest message, bytes: push services take 4,096 with what is around it.
 pub const MAX_MESSAGE: usize = 3_072;
@@ -20,7 +20,7 @@ const SALT: usize = 16;
 const RECORD: u32 = 4_096;
 
 /// What a browser gave to encrypt for it.
-pub(crate) struct BrowserKeys {
+pub(super) struct BrowserKeys {
     public: [u8; POINT],
     auth: [u8; AUTH],
 }
@@ -60,7 +60,7 @@ fn content_keys(
 
 impl BrowserKeys {
     /// Reads the keys of a subscription, in the alphabet of URLs.
-    pub(crate) fn read(p256dh: &str, auth: &str) -> Option<Self> {
+    pub(super) fn read(p256dh: &str, auth: &str) -> Option<Self> {
         let decode = |text: &str| BASE64.decode(text.trim_end_matches('=')).ok();
         let public: [u8; POINT] = decode(p256dh)?.try_into().ok()?;
         let auth = decode(auth)?.try_into().ok()?;
@@ -68,7 +68,7 @@ impl BrowserKeys {
     }
 
     /// Encrypts a message, with a key that is used once.
-    pub(crate) fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, PushError> {
+    pub(super) fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, PushError> {
         if message.len() > MAX_MESSAGE {
             return Err(PushError::Long);
         }
@@ -101,29 +101,29 @@ impl BrowserKeys {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A browser, which decrypts what is sent to it.
-    pub(crate) struct TestBrowser {
+    pub(in crate::push) struct TestBrowser {
         private: agreement::EphemeralPrivateKey,
         public: Vec<u8>,
         auth: [u8; AUTH],
     }
 
     impl TestBrowser {
-        pub(crate) fn new() -> Self {
+        pub(in crate::push) fn new() -> Self {
             let random = SystemRandom::new();
             let private = agreement::EphemeralPrivateKey::generate(&agreement::ECDH_P256, &random).unwrap();
             let public = private.compute_public_key().unwrap().as_ref().to_vec();
             Self { private, public, auth: [7; AUTH] }
         }
 
-        pub(crate) fn keys(&self) -> (String, String) {
+        pub(in crate::push) fn keys(&self) -> (String, String) {
             (BASE64.encode(&self.public), BASE64.encode(self.auth))
         }
 
-        pub(crate) fn decrypt(self, body: &[u8]) -> Vec<u8> {
+        pub(in crate::push) fn decrypt(self, body: &[u8]) -> Vec<u8> {
             let (salt, rest) = body.split_at(SALT);
             assert_eq!(rest[..5], [0, 0, 16, 0, 65]);
             let (server, record) = rest[5..].split_at(POINT);

@@ -6,39 +6,39 @@ use ring::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
 };
 
-use crate::PushError;
+use super::PushError;
 
 /// How long a token is good, seconds; a day is the most.
 const GOOD_SECONDS: i64 = 12 * 3_600;
 
 /// The key of this server.
-pub(crate) struct ServerKey {
+pub(super) struct ServerKey {
     pkcs8: Vec<u8>,
     pair: EcdsaKeyPair,
 }
 
 impl ServerKey {
-    pub(crate) fn generate() -> Option<Self> {
+    pub(super) fn generate() -> Option<Self> {
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).ok()?;
         Self::read(made.as_ref().to_vec())
     }
 
-    pub(crate) fn read(pkcs8: Vec<u8>) -> Option<Self> {
+    pub(super) fn read(pkcs8: Vec<u8>) -> Option<Self> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8, &SystemRandom::new()).ok()?;
         Some(Self { pkcs8, pair })
     }
 
-    pub(crate) fn pkcs8(&self) -> &[u8] {
+    pub(super) fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
 
     /// The public key, in the alphabet of URLs.
-    pub(crate) fn public_text(&self) -> String {
+    pub(super) fn public_text(&self) -> String {
         BASE64.encode(self.pair.public_key())
     }
 
     /// The header that says who sends to this origin.
-    pub(crate) fn authorization(&self, origin: &str, now_s: i64, contact: &str) -> Result<String, PushError> {
+    pub(super) fn authorization(&self, origin: &str, now_s: i64, contact: &str) -> Result<String, PushError> {
         let claims = serde_json::json!({ "aud": origin, "exp": now_s + GOOD_SECONDS, "sub": contact });
         let head = BASE64.encode(r#"{"typ":"JWT","alg":"ES256"}"#);
         let signed = format!("{head}.{}", BASE64.encode(claims.to_string()));
