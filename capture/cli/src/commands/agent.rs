@@ -1,6 +1,11 @@
 //! `capture agent`: our own agent, other agents without their user interface, and session files in pi's format.
 
 pub(super) mod arguments;
+mod hosted;
+mod person;
+mod piped;
+mod rpc;
+mod run;
 mod session;
 
 use std::{io::Write, process::ExitCode};
@@ -138,4 +143,9 @@ fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
 pub(super) fn place(context: Context) -> anyhow::Result<CommandPlace> {
     let policy_file = context.policy_file()?;
     Ok(CommandPlace { policy_file, data: context.data, settings: context.config.agent, json: context.json })
+}
+
+/// Tells the person who runs the agent what went wrong.
+fn warn(text: &str) {
+    terminal::print_error_line(&format!("capture: {}", terminal::safe(text)));
 }

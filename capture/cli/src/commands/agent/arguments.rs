@@ -3,11 +3,18 @@
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use agent_run::{BY_COMMAND, CacheTable, HostOptions, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
+use agent_run::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
 use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
 use events::RunId;
 use home::{hosted_session::HostSpec, paths};
+
+use super::{
+    hosted::{self, HostOptions},
+    piped::piped_text,
+    rpc::{self, RpcOptions},
+    run::{self, RunOptions},
+};
 
 /// What the program knows before it looks at the arguments of a command.
 #[derive(Debug)]
@@ -123,7 +130,7 @@ fn usd(text: &str) -> Result<f64, String> {
 
 /// Runs `capture agent run`.
 pub(super) fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitCode> {
-    let piped = agent_run::piped_text().map_err(failed)?;
+    let piped = piped_text().map_err(failed)?;
     let typed = arguments.prompt.join(" ");
     let (prompt, piped) = match (typed.trim().is_empty(), piped) {
         (false, piped) => (typed, piped),
@@ -132,13 +139,13 @@ pub(super) fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Resul
     };
     let json = place.json;
     let options = RunOptions { session: options(place, arguments.session)?, json, context: piped, prompt };
-    Ok(ExitCode::from(agent_run::run(options).map_err(failed)?))
+    Ok(ExitCode::from(run::run(options).map_err(failed)?))
 }
 
 /// Runs `capture agent rpc`.
 pub(super) fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Result<ExitCode> {
     let options = RpcOptions { session: options(place, arguments.session)?, name: arguments.name };
-    Ok(ExitCode::from(agent_run::rpc(options).map_err(failed)?))
+    Ok(ExitCode::from(rpc::rpc(options).map_err(failed)?))
 }
 
 /// Hosts a session of our own agent that the server started. `begun` is called with its run once it takes commands.
@@ -160,7 +167,7 @@ pub(in crate::commands) fn host(
     };
     let session = SessionOptions { by: spec.by, ..options(place, arguments)? };
     let options = HostOptions { session, name: spec.name, prompt: spec.prompt };
-    Ok(ExitCode::from(agent_run::host(options, begun).map_err(failed)?))
+    Ok(ExitCode::from(hosted::host(options, begun).map_err(failed)?))
 }
 
 /// What `capture agent cache` shows.

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::FileTypeExt,
 };
 
-use crate::RunError;
+use agent_run::RunError;
 
 /// Most bytes of a prompt with what is piped in.
 const PROMPT_BYTES: u64 = 1 << 20;
@@ -16,7 +16,7 @@ const PROMPT_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// When it cannot be read, is longer than 1 MiB, or is not UTF-8.
-pub fn piped_text() -> Result<Option<String>, RunError> {
+pub(super) fn piped_text() -> Result<Option<String>, RunError> {
     let stdin = io::stdin();
     // The process's own table of open files says what it is.
     let kind = fs::metadata("/proc/self/fd/0").map(|found| found.file_type());

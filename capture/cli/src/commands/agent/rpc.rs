@@ -9,6 +9,7 @@
 mod client;
 mod commands;
 mod lines;
+mod model;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,6 +19,7 @@ use std::{
 
 use agent::{SessionClosed, SessionUpdate};
 use agent_rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
+use agent_run::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use agent_settings::{ModelName, ThinkingLevel};
 use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
@@ -35,22 +37,20 @@ use tokio::{
 use tools::BackgroundState;
 
 use self::{client::RpcClient, lines::InputLine};
-use crate::{
-    RunError, WORKERS,
-    open::{OpenSession, SessionOpener, SessionOptions, other},
-    place::SessionPlace,
+use super::{
     run::{BY_INTERRUPT, BY_TERMINATE},
+    warn,
 };
 
 /// Exit code as a shell gives it when the terminal is closed.
 const BY_HANGUP: u8 = 129;
 
 /// What a program drives.
-pub struct RpcOptions {
+pub(super) struct RpcOptions {
     /// The first session.
-    pub session: SessionOptions,
+    pub(super) session: SessionOptions,
     /// Its name.
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 /// Lets a program drive sessions until standard input ends; gives the exit code.
@@ -58,10 +58,10 @@ pub struct RpcOptions {
 /// # Errors
 /// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened; or
 /// standard output cannot be written to.
-pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
-    let opener = SessionOpener::new(options.session, SessionPlace::rpc(options.name.clone()))?;
+pub(super) fn rpc(options: RpcOptions) -> Result<u8, RunError> {
+    let opener = SessionOpener::new(options.session, place(options.name.clone()))?;
     let file = opener.first_file()?;
-    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     runtime.block_on(async {
         let (client, questions) = RpcClient::new();
         let model = opener.model.clone();
@@ -77,6 +77,22 @@ pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
         }
         ended
     })
+}
+
+/// A program drives the sessions.
+const fn place(name: Option<String>) -> SessionPlace {
+    const TAKES: &[&str] =
+        &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit"];
+    SessionPlace {
+        command: &["capture", "agent", "rpc"],
+        name,
+        takes: TAKES,
+        end: None,
+        warn,
+        at_terminal: false,
+        no_person: "the mode accept-edits needs you at the terminal, and here a program drives the session: use \
+                    --mode ask, and let the program answer permission requests",
+    }
 }
 
 /// The data of the answer to a command, or why the command is refused.
@@ -194,10 +210,10 @@ impl RpcServer {
     }
 
     async fn serve(&mut self, mut questions: mpsc::Receiver<String>) -> Result<u8, RunError> {
-        let mut lines = lines::of_stdin().map_err(other)?;
-        let mut interrupted = signal(SignalKind::interrupt()).map_err(other)?;
-        let mut terminated = signal(SignalKind::terminate()).map_err(other)?;
-        let mut hung_up = signal(SignalKind::hangup()).map_err(other)?;
+        let mut lines = lines::of_stdin()?;
+        let mut interrupted = signal(SignalKind::interrupt())?;
+        let mut terminated = signal(SignalKind::terminate())?;
+        let mut hung_up = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {
                 // What happened is told before what is wanted next.

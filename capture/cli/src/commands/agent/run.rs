@@ -6,6 +6,7 @@ use std::{
 };
 
 use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
+use agent_run::{PermissionAsker, RunError, SANDBOX, SessionOpener, SessionOptions, SessionPlace, WORKERS, rules_of};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use jiff::{Timestamp, tz::TimeZone};
 use session_tree::{Json, Object};
@@ -15,46 +16,42 @@ use tokio::{
 };
 use tools::BackgroundState;
 
-use crate::{
-    RunError, SANDBOX, WORKERS,
-    broker::PermissionAsker,
-    open::{SessionOpener, SessionOptions, other},
+use super::{
     person::{Person, is_at_terminal},
-    place::SessionPlace,
-    rules_of,
+    warn,
 };
 
 /// Exit codes as a shell gives them.
-pub(crate) const BY_INTERRUPT: u8 = 130;
-pub(crate) const BY_TERMINATE: u8 = 143;
+pub(super) const BY_INTERRUPT: u8 = 130;
+pub(super) const BY_TERMINATE: u8 = 143;
 
 /// What is run.
-pub struct RunOptions {
+pub(super) struct RunOptions {
     /// The session.
-    pub session: SessionOptions,
+    pub(super) session: SessionOptions,
     /// Whether lines of JSON are printed instead of text.
-    pub json: bool,
+    pub(super) json: bool,
     /// What was piped in.
-    pub context: Option<String>,
+    pub(super) context: Option<String>,
     /// The prompt.
-    pub prompt: String,
+    pub(super) prompt: String,
 }
 
 /// Runs one prompt and prints what comes of it; gives the exit code.
 ///
 /// # Errors
 /// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened.
-pub fn run(options: RunOptions) -> Result<u8, RunError> {
+pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
     // Somebody may watch who cannot be asked: standard input may be a file or another program.
     let is_watched = std::io::stderr().is_terminal() && !options.json;
-    let opener = SessionOpener::new(options.session, SessionPlace::run(at_terminal))?;
+    let opener = SessionOpener::new(options.session, place(at_terminal))?;
     let file = opener.first_file()?;
     let (gate, pass) = PrintGate::new();
-    let person = if at_terminal { Some(Arc::new(Person::at_terminal(pass).map_err(other)?)) } else { None };
+    let person = if at_terminal { Some(Arc::new(Person::at_terminal(pass)?)) } else { None };
     let person = person.map(|person| -> Arc<dyn PermissionAsker> { person });
 
-    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     let message = UserMessage {
         id: format!("{:032x}", opener.clock.random()),
         content: content_of(options.prompt, options.context),
@@ -76,12 +73,27 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         if let Some(line) = stopped_in_words(&stopped) {
             printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
         }
-        ended.map_err(other)
+        ended.map_err(RunError::from)
     })?;
     if let Some(message) = message {
         printing::print_error_line(&format!("capture: {}", printing::safe(&message)));
     }
     Ok(exit.code())
+}
+
+/// One prompt on the command line: nobody could go on after a pause.
+const fn place(at_terminal: bool) -> SessionPlace {
+    const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
+    SessionPlace {
+        command: &["capture", "agent", "run"],
+        name: None,
+        takes: TAKES,
+        end: None,
+        warn,
+        at_terminal,
+        no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
+                    one, without --json",
+    }
 }
 
 /// What ended the printing.

@@ -11,13 +11,9 @@ use std::{
 
 use agent::BoxFuture;
 use agent_rpc::{Dialog, DialogAnswer};
+use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
 use engine::CallDecision;
 use tokio::sync::{mpsc, oneshot};
-
-use crate::{
-    broker::{AskerDecision, PermissionAsker},
-    question::{PermissionQuestion, allowed, answered, denied, unanswered},
-};
 
 /// Who decides, in the session's file.
 const BY: &str = "client";

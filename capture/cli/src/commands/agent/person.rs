@@ -11,6 +11,7 @@ use std::{
 };
 
 use agent::{BoxFuture, PrintPass};
+use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied};
 use api::approvals::DecisionScope;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
@@ -20,19 +21,13 @@ use rustix::{
 };
 use tokio::sync::oneshot;
 
-use crate::{
-    broker::{AskerDecision, PermissionAsker},
-    question::{PermissionQuestion, allowed, answered, denied},
-};
-
 /// Who decides, in the session's file.
 const BY: &str = "terminal";
 /// Longest answer, in bytes; a terminal gives no longer lines.
 const ANSWER_BYTES: usize = 4096;
 
 /// Whether standard input and standard error are a terminal, with this process in its foreground.
-#[must_use]
-pub(crate) fn is_at_terminal() -> bool {
+pub(super) fn is_at_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && is_in_foreground()
 }
 
@@ -42,7 +37,7 @@ fn is_in_foreground() -> bool {
 
 /// The person, who is asked one question after the other.
 #[derive(Debug)]
-pub(crate) struct Person {
+pub(super) struct Person {
     questions: Sender<PersonQuestion>,
     wake: Wake,
     /// What is printed before a question.
@@ -69,7 +64,7 @@ impl Person {
     ///
     /// # Errors
     /// There can be no thread or no pipe for it.
-    pub(crate) fn at_terminal(printed: PrintPass) -> io::Result<Self> {
+    pub(super) fn at_terminal(printed: PrintPass) -> io::Result<Self> {
         let (wake, woken) = pair()?;
         let (questions, asked) = channel();
         std::thread::Builder::new().name("person".to_owned()).spawn(move || ask_all(&asked, &woken))?;

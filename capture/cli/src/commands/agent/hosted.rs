@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use agent_run::{RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use events::RunId;
 use session_tree::Json;
@@ -12,24 +13,19 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::{
-    RunError, WORKERS,
-    open::{SessionOpener, SessionOptions, other},
-    place::SessionPlace,
-    run::BY_TERMINATE,
-};
+use super::{run::BY_TERMINATE, warn};
 
 /// Interval between looks at whether it is another day, which the model is told.
 const DAYS_EVERY: Duration = Duration::from_secs(60);
 
 /// A session that is hosted.
-pub struct HostOptions {
+pub(super) struct HostOptions {
     /// The session.
-    pub session: SessionOptions,
+    pub(super) session: SessionOptions,
     /// The name of its run.
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
     /// The first prompt.
-    pub prompt: Option<String>,
+    pub(super) prompt: Option<String>,
 }
 
 /// Hosts a session; gives the exit code. `begun` is called with its run once it takes commands.
@@ -37,15 +33,15 @@ pub struct HostOptions {
 /// # Errors
 /// It cannot begin: an agent started this process, the settings are not enough, the session cannot be opened, or there
 /// can be no connection to the server.
-pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunError> {
+pub(super) fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunError> {
     let HostOptions { session, name, prompt } = options;
     let end = Arc::new(Notify::new());
-    let opener = SessionOpener::new(session, SessionPlace::hosted(name, Arc::clone(&end)))?;
+    let opener = SessionOpener::new(session, place(name, Arc::clone(&end)))?;
     let file = opener.first_file()?;
-    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     runtime.block_on(async {
-        let mut terminated = signal(SignalKind::terminate()).map_err(other)?;
-        let mut interrupted = signal(SignalKind::interrupt()).map_err(other)?;
+        let mut terminated = signal(SignalKind::terminate())?;
+        let mut interrupted = signal(SignalKind::interrupt())?;
         let mut session = opener.open(file, &opener.model, opener.thinking, None).await?;
         let run = session.run.ok_or_else(|| RunError::Other("cannot connect to the server".to_owned()))?;
         if let Some(prompt) = prompt {
@@ -72,4 +68,20 @@ pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunEr
         let _ = session.end(code).await;
         Ok(code)
     })
+}
+
+/// The server started it.
+const fn place(name: Option<String>, end: Arc<Notify>) -> SessionPlace {
+    const TAKES: &[&str] =
+        &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
+    SessionPlace {
+        command: &["capture", "agent", "drive"],
+        name,
+        takes: TAKES,
+        end: Some(end),
+        warn,
+        at_terminal: false,
+        no_person: "the mode accept-edits needs you at a terminal, and here the server starts the session: use \
+                    the mode ask",
+    }
 }

@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
+use agent_run::{BY_COMMAND, SessionChoice, nano_usd};
 use agent_settings::{ModelName, ThinkingLevel};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
 use session_tree::{Json, Object, Session, Tree};
 
-use super::{CommandAnswer, RpcServer, SentMessage, answer_model};
-use crate::{
-    SessionChoice,
-    open::{BY_COMMAND, nano_usd},
-};
+use super::{CommandAnswer, RpcServer, SentMessage, answer_model, model};
 
 /// What has no place in this mode, or is not there yet.
 const NO_SHELL: &str = "commands of the client are not available; run them yourself, or ask the agent to";
@@ -74,7 +71,7 @@ impl RpcServer {
             RpcCommand::CycleModel => self.cycle_model().await,
             RpcCommand::GetAvailableModels => {
                 let models: Vec<Json> =
-                    self.available().iter().map(|name| Json::from(self.opener.models.object(name))).collect();
+                    self.available().iter().map(|name| Json::from(model::object(&self.opener.models, name))).collect();
                 Ok(Some(Object::new().with("models", models).to_text()))
             }
             RpcCommand::SetThinkingLevel { level } => match level.parse() {
@@ -236,7 +233,7 @@ impl RpcServer {
             .look_up_or(|file| Ok((file.tree().name().map(str::to_owned), session::message_count(file.tree()))))
             .await?;
         let state = Object::new()
-            .with("model", self.opener.models.object(&self.model))
+            .with("model", model::object(&self.opener.models, &self.model))
             .with("thinkingLevel", self.session.choice.thinking.as_str())
             .with("isStreaming", snapshot.activity != EngineActivity::Idle)
             .with("isCompacting", false)
@@ -275,7 +272,7 @@ impl RpcServer {
 
     async fn set_model(&mut self, name: ModelName) -> CommandAnswer {
         self.use_model(name).await?;
-        Ok(Some(self.opener.models.object(&self.model).to_text()))
+        Ok(Some(model::object(&self.opener.models, &self.model).to_text()))
     }
 
     async fn use_model(&mut self, name: ModelName) -> Result<(), String> {
@@ -309,7 +306,7 @@ impl RpcServer {
         }
         self.use_model(next).await?;
         let told = Object::new()
-            .with("model", self.opener.models.object(&self.model))
+            .with("model", model::object(&self.opener.models, &self.model))
             .with("thinkingLevel", self.session.choice.thinking.as_str())
             .with("isScoped", false);
         Ok(Some(told.to_text()))
