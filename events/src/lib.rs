@@ -17,6 +17,7 @@ pub mod provider;
 pub mod schema;
 pub mod status;
 pub mod time;
+mod typed_time;
 pub mod visible;
 
 pub use cursor::{Cursor, CursorSummary, FileKey};
@@ -41,3 +42,4 @@ pub use payload::{
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};
 pub use time::Timestamp;
+pub use typed_time::{TYPED_TIMES, TypedTime};

@@ -578,16 +578,13 @@ impl SessionWatch {
         if status.state != State::Waiting || self.stood_since.replace(since) == Some(since) {
             return;
         }
-        match status.reason.and_then(Reason::finding) {
-            Some(FindingKind::Question) => {
-                if self.approvals.is_empty() && self.findings.is_news(QUESTION, since) {
-                    let question = status.activity.as_deref().unwrap_or("a question");
-                    let question = one_line(question.strip_prefix("asks: ").unwrap_or(question), 160);
-                    self.raise_question(None, question, since.min(at));
-                }
-            }
-            Some(failure) => self.errors.stands(failure, since.min(at), at, &mut self.findings),
-            None => {}
+        let Some(kind) = status.reason.and_then(Reason::finding) else { return };
+        if kind != FindingKind::Question {
+            self.errors.stands(kind, since.min(at), at, &mut self.findings);
+        } else if self.approvals.is_empty() && self.findings.is_news(QUESTION, since) {
+            let question = status.activity.as_deref().unwrap_or("a question");
+            let question = one_line(question.strip_prefix("asks: ").unwrap_or(question), 160);
+            self.raise_question(None, question, since.min(at));
         }
     }
 

@@ -326,7 +326,7 @@ impl SessionOpener {
         };
         let found = instructions::find(&places, |path| in_process.may_read(&self.cwd, path), |text| tools.clean(text));
         for note in &found.notes {
-            printing::print_error_line(&format!("capture: {}", printing::safe(note)));
+            (self.session_place.warn)(note);
         }
         SessionFacts {
             date: self.date(),

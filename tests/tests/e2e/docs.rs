@@ -487,6 +487,7 @@ fn every_route_is_on_its_page() {
 
 /// `UPDATE_DOCS=1` writes the table.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how the test is called")]
 fn every_kind_of_finding_is_on_its_page_as_the_program_describes_it() {
     let rows = FindingKind::ALL.iter().map(|kind| {
         let facts = kind.facts();

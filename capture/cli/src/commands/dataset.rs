@@ -12,7 +12,7 @@ use super::{Context, conversation::without_wrapping, export::to_file, report::se
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Only turns that began at this time or later: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    /// Only turns that began at this time or later: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only sessions of these agents.
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let since = when::given("--since", arguments.since.as_deref())?.unwrap_or(Timestamp::MIN);
+    let since = when::since("--since", arguments.since.as_deref())?.unwrap_or(Timestamp::MIN);
     let client = context.client()?;
     let home = paths::home().ok().and_then(|home| home.to_str().map(str::to_owned)).filter(|home| home.len() > 1);
     let to_stdout = arguments.out.as_os_str() == "-";

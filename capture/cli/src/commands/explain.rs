@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
     /// its id.
     session: String,
-    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    /// Explain the status at this time: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// Also show how capture reads the session's screen: the parts it looks at, and why each screen rule matches or
@@ -50,7 +50,7 @@ const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let now = clock::now();
-    let at = when::given("--at", arguments.at.as_deref())?;
+    let at = when::since("--at", arguments.at.as_deref())?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at });

@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// Only what failed: errors, findings and failed tools.
     #[arg(long)]
     failures: bool,
-    /// Only events from this time on: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    /// Only events from this time on: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only events before this time, given as for --since.
@@ -108,8 +108,8 @@ fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<Ti
         kind: arguments.kind.clone().into(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
         failures: arguments.failures.then_some(true),
-        since: when::given("--since", arguments.since.as_deref())?,
-        until: when::given("--until", arguments.until.as_deref())?,
+        since: when::since("--since", arguments.since.as_deref())?,
+        until: when::until("--until", arguments.until.as_deref())?,
         cursor: None,
         limit: None,
     })

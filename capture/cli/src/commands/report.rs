@@ -14,16 +14,15 @@ use client::Client;
 use events::{Finding, SessionId, Timestamp};
 use export::report::{Handoff, Markup, ReportFormat, SessionWork, standup};
 use home::clock;
-use jiff::tz::TimeZone;
 use projections::{Session, Turn};
 use serde_json::Value;
 
-use super::{Context, Failed, find, markdown, style, watch::show, when};
+use super::{Context, find, markdown, style, watch::show, when};
 use crate::terminal::{self, is_seen, safe_lines, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {
-    /// Start of the period: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    /// Start of the period: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, default_value = "24h", value_name = "TIME", allow_hyphen_values = true)]
     since: String,
     /// Only sessions in or below this directory.
@@ -47,7 +46,7 @@ const FINDINGS: usize = 50;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
     let now = clock::now();
-    let since = when::past("--since", &arguments.since, now, &TimeZone::system()).map_err(Failed::Usage)?;
+    let since = when::since("--since", Some(&arguments.since))?.unwrap_or(now);
     let client = context.client()?;
     let mut open = open_findings(&client)?;
     let mut ended = turns_since(&client, since)?;

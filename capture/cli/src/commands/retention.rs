@@ -118,7 +118,7 @@ fn find_removable(client: &Client, given: &str) -> anyhow::Result<SessionId> {
 
 pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Result<()> {
     refuse_agents("removing sessions")?;
-    let since = when::given("--older-than", arguments.older_than.as_deref())?;
+    let since = when::since("--older-than", arguments.older_than.as_deref())?;
     let now = clock::now();
     let older_than_s = since.map(|at| now.since_ms(at).max(0) as u64 / 1_000);
     let project = arguments.project.as_ref().map(std::path::absolute).transpose()?;

@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// Only texts of sessions that were working in this directory or below it.
     #[arg(long, value_name = "DIR")]
     cwd: Option<std::path::PathBuf>,
-    /// Only texts from this time on: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    /// Only texts from this time on: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only texts before this time, given as for --since.
@@ -114,8 +114,8 @@ fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
         tool: arguments.tool.clone(),
         project: arguments.project.clone(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-        since: when::given("--since", arguments.since.as_deref())?,
-        until: when::given("--until", arguments.until.as_deref())?,
+        since: when::since("--since", arguments.since.as_deref())?,
+        until: when::until("--until", arguments.until.as_deref())?,
         sort: Some(if arguments.sort == "time" { SearchSort::Time } else { SearchSort::Relevance }),
         cursor: None,
         limit: Some(Limit::of(arguments.limit)),

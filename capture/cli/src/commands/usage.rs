@@ -5,18 +5,18 @@ use api::{
     routes::{QualityOfAll, UsageOfAll},
     usage::{QualityQuery, UsageBy, UsageQuery},
 };
-use events::{Provider, Timestamp};
+use events::Provider;
 use home::clock;
-use jiff::{civil::Date, tz::TimeZone};
+use jiff::tz::TimeZone;
 
-use super::{Context, Failed, number::count, one_of, output::has_template, watch::show, when};
+use super::{Context, number::count, one_of, output::has_template, watch::show, when};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// What a row stands for.
     #[arg(long, value_name = "BY", default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
     by: UsageBy,
-    /// Start of the period: a day such as 2026-11-01, RFC 3339, HH:MM[:SS] today, or an age such as 2h or 3d.
+    /// Start of the period: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, default_value = "30d", value_name = "TIME", allow_hyphen_values = true)]
     since: String,
     /// End of the period, given as for --since.
@@ -45,12 +45,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let (now, zone) = (clock::now(), TimeZone::system());
-    let time = |flag: &str, text: &str| match day(text, &zone) {
-        Some(at) => Ok(at),
-        None => when::past(flag, text, now, &zone).map_err(Failed::Usage),
-    };
-    let since = Some(time("--since", &arguments.since)?);
-    let until = arguments.until.as_ref().map(|text| time("--until", text)).transpose()?;
+    let since = when::since("--since", Some(&arguments.since))?;
+    let until = when::until("--until", arguments.until.as_deref())?;
     let (session, project) = (arguments.session.clone(), arguments.project.clone());
     let (agent, limit) = (arguments.agent.clone().into(), Some(Limit::of(arguments.limit)));
     let client = context.client()?;
@@ -70,11 +66,4 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return context.print_json(&serde_json::json!({ "usage": report.usage, "next_cursor": null }));
     }
     if context.json { context.print_json(&report) } else { show(&crate::show::usage::report(&report, now)) }
-}
-
-/// The beginning of a day.
-fn day(text: &str, zone: &TimeZone) -> Option<Timestamp> {
-    let date: Date = text.parse().ok().filter(|_| text.len() == "2026-11-01".len())?;
-    let at = date.to_zoned(zone.clone()).ok()?.timestamp();
-    Some(Timestamp::from_millisecond(at.as_millisecond()))
 }
