@@ -8,7 +8,7 @@ use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
 use engine::EngineInput;
 use events::{Provider, RunId};
-use terminal::host::link::PendingRequest;
+use host_protocol::link::PendingRequest;
 use tokio::{runtime::Handle, sync::Notify};
 
 use crate::{

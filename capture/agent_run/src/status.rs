@@ -15,8 +15,8 @@ use engine::{
     SessionMode, TurnOutcome,
 };
 use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
+use host_protocol::claim::{CallDecided, ScreenClaim};
 use session_tree::Json;
-use terminal::claim::{CallDecided, ScreenClaim};
 use tokio::{
     runtime::Handle,
     sync::{broadcast::error::RecvError, oneshot},

@@ -9,14 +9,12 @@ use api::Endpoint;
 use crossbeam_channel::{Receiver, bounded};
 use events::{Provider, RunId, Timestamp};
 use home::{clock, config::Config, paths};
-use processes::start_ticks;
-use terminal::{
+use host_protocol::{
     claim::{CallDecided, HostEvent, ScreenClaim},
-    host::{
-        frame::Hello,
-        link::{FindSocket, HostLink, PendingRequest},
-    },
+    frame::Hello,
+    link::{FindSocket, HostLink, PendingRequest},
 };
+use processes::start_ticks;
 
 use crate::{Connection, failure::with_causes};
 

@@ -5,11 +5,11 @@
 use api::steering::{OutcomeKind, SessionCommand};
 use events::{Finding, SessionId, State};
 use home::config::{Action, ActionKind};
+use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use live_view::RunTarget;
 use projections::Session;
 use store::Reader;
-use terminal::host::frame::CommandOrigin;
 
 use crate::{prompts::Prompts, runs::Runs};
 

@@ -21,6 +21,7 @@ use api::{
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use home::clock;
+use host_protocol::frame::CommandOrigin;
 use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, IngestInput};
 use live_view::{
     ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, Peer, Refusal, Reply, RunTarget,
@@ -28,7 +29,6 @@ use live_view::{
 };
 use projections::{MarkChange, Prompt};
 use retention::Retention;
-use terminal::host::frame::CommandOrigin;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

@@ -17,6 +17,7 @@ use events::{
     Severity, Timestamp,
 };
 use home::{clock, desktop::has_desktop, paths};
+use host_protocol::frame::Presence as Seen;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use jiff::tz::TimeZone;
 use live_view::{Refusal, metrics::encode_family};
@@ -29,7 +30,6 @@ use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use store::{EntityFilter, Reader};
-use terminal::host::frame::Presence as Seen;
 
 use crate::{
     answer_tokens::AnswerTokens,

@@ -10,8 +10,9 @@ use api::runs::{GridUpdate, RecordedFrame, RecordedFrames, RecordingInfo, Run, R
 use events::{RunId, Timestamp};
 use export::asciicast::{CastEvent, EventCode, JoinedReader, ReadError, parts};
 use home::paths;
+use host_protocol::screen::Size;
 use live_view::{Refusal, RunTarget};
-use terminal::screen::{PlaybackScreen, Size};
+use terminal::screen::PlaybackScreen;
 
 use crate::runs::Runs;
 

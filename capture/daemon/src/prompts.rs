@@ -11,11 +11,11 @@ use std::{
 
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use home::clock;
+use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
 use live_view::Refusal;
 use projections::{Prompt, Session};
 use store::{EntityFilter, Reader};
-use terminal::host::frame::CommandOrigin;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},

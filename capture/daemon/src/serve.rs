@@ -272,7 +272,7 @@ impl RunningService {
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone(), live_view.clone());
-        runs.expect(terminal::host::runs::list(data).into_iter().map(|described| described.run));
+        runs.expect(host_protocol::runs::list(data).into_iter().map(|described| described.run));
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
         let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
@@ -513,7 +513,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.rules = options.config.rules();
     config.redact = Some(Arc::new(redaction::value));
     config.prices_file = paths::prices_file().ok();
-    config.host_protocol = terminal::host::frame::PROTOCOL;
+    config.host_protocol = host_protocol::frame::PROTOCOL;
     // An agent's own shell can neither approve itself nor change what is captured.
     config.control_peer = Some(Arc::new(|peer| {
         let Some(pid) = peer.pid.and_then(|pid| u32::try_from(pid).ok()) else {

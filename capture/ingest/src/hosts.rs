@@ -13,10 +13,13 @@ use events::{
     Annotation, Claim, Confidence, Heartbeat, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId,
     SessionExited, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic, UserPrompt,
 };
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    frame::{Hello, HostFrame},
+};
 use live_view::Delta;
 use processes::AgentProcess;
 use store::KnownSession;
-use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
 

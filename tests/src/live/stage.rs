@@ -14,10 +14,11 @@ use std::{
 };
 
 use events::{Confidence, Reason, State, Timestamp};
+use host_protocol::screen::Size;
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
-use terminal::screen::{Observer, ScreenRules, Size};
+use terminal::screen::{Observer, ScreenRules};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,

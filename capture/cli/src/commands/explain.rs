@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use ::terminal::screen::{Explanation, Need, RuleMatch};
 use api::{
     history::{HistoryQuery, StatusChange},
     list::Limit,
@@ -12,6 +11,7 @@ use api::{
 use client::{Client, ClientError};
 use events::Timestamp;
 use home::clock;
+use host_protocol::screen::{Explanation, Need, RuleMatch};
 use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 

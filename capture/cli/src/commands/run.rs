@@ -16,19 +16,19 @@ use ::terminal::{
     host::{
         child,
         launch::{self, LaunchOutcome},
-        runs,
         start::Outside,
         supervise,
         terminal::{RawMode, Saved},
         wire::{Notify, OnHangup, RecordSpec, Spec, StreamTarget},
     },
-    screen::{ScreenRules, Size},
+    screen::ScreenRules,
 };
 use anyhow::Context as _;
 use api::{Client, routes::GetRun, runs::RunState};
 use client::{self, Connection, failure::with_causes};
 use events::RunId;
 use home::{clock, config::Config, paths, redacted_only};
+use host_protocol::{runs, screen::Size};
 
 use super::{Failed, export::CastVersionArgument, number::integer};
 

@@ -7,9 +7,8 @@ use anyhow::Context as _;
 use client;
 use events::Provider;
 use home::{paths, roots};
+use host_protocol::runs;
 use serde_json::Value;
-
-use ::terminal::host::runs;
 
 use super::{Context, Failed, active_run::name_of, hooks, is_agreed, print_line, refuse_agents, service};
 use crate::terminal::safe;

@@ -6,8 +6,8 @@ use api::{
     steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
 };
 use events::SessionId;
+use host_protocol::frame::{CommandOrigin, HostRequest};
 use live_view::{Refusal, RunTarget};
-use terminal::host::frame::{CommandOrigin, HostRequest};
 
 use tokio::sync::mpsc;
 

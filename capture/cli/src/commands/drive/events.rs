@@ -6,9 +6,10 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::host::{link::PendingRequest, signals::Signals};
+use ::terminal::host::signals::Signals;
 use client::delivery::DecisionOutcome;
 use crossbeam_channel::{Receiver, Sender};
+use host_protocol::link::PendingRequest;
 use protocols::{AgentLine, LineSplitter};
 use rustix::{
     event::{PollFd, PollFlags, poll},

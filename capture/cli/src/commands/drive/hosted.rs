@@ -11,12 +11,12 @@ use std::{
     time::Duration,
 };
 
-use ::terminal::host::link::PendingRequest;
 use anyhow::Context as _;
 use client::{SessionDescription, SessionLink, failure::with_causes};
 use crossbeam_channel::Receiver;
 use events::{Provider, RunId};
 use home::hosted_session::{HostAnswer, HostSpec};
+use host_protocol::link::PendingRequest;
 use processes::start_ticks;
 
 use super::{Context, driver};

@@ -5,20 +5,17 @@ mod redacting;
 
 use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt};
 
-use ::terminal::{
-    host::{
-        sink::RecordingSink,
-        start::{self, Recording},
-        wire::{RecordSpec, Spec},
-    },
-    screen::Size,
+use ::terminal::host::{
+    sink::RecordingSink,
+    start::{self, Recording},
+    wire::{RecordSpec, Spec},
 };
 use anyhow::Context;
 use events::Timestamp;
 use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
-use redacting::Redacting;
-
 use home::{clock, paths, redacted_only};
+use host_protocol::screen::Size;
+use redacting::Redacting;
 
 /// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;

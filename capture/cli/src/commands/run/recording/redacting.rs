@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use events::Timestamp;
-use terminal::{host::sink::RecordingSink, screen::Size};
+use host_protocol::screen::Size;
+use terminal::host::sink::RecordingSink;
 
 /// Maximum size of held-back output, bytes; above it half is written even without a line end.
 const MOST: usize = 512 << 10;

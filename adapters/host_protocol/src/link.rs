@@ -21,8 +21,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::Timestamp;
 use serde::Deserialize;
 
-use super::frame::{Hello, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage};
-use crate::claim::HostEvent;
+use crate::{
+    claim::HostEvent,
+    frame::{Hello, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage},
+};
 
 /// Most frames kept until the server acknowledges them; the oldest are dropped for new ones.
 const SPOOL: usize = 4096;

@@ -3,7 +3,7 @@ use std::os::unix::net::UnixListener;
 use events::{Provider, RunId};
 
 use super::*;
-use crate::host::frame::DialogAnswer;
+use crate::frame::DialogAnswer;
 
 fn hello() -> Hello {
     Hello {

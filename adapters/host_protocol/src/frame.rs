@@ -12,8 +12,10 @@ use events::{Provider, RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::claim::{HostEvent, ScreenClaim, TypingGate};
-use crate::screen::Size;
+use crate::{
+    claim::{HostEvent, ScreenClaim, TypingGate},
+    screen::Size,
+};
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
 pub const PROTOCOL: &str = "capture-host/1";
