@@ -290,7 +290,7 @@ impl ModelState {
     }
 
     fn note(&self, place: &ScriptPosition, did: AnswerProgress) {
-        let note = Note { at: daemon::clock::now(), lane: place.lane.clone(), step: place.step, did };
+        let note = Note { at: home::clock::now(), lane: place.lane.clone(), step: place.step, did };
         self.told().notes.push(note);
     }
 

@@ -9,10 +9,11 @@
 use std::{path::Path, sync::Arc};
 
 use events::{Provider, Reason, State, Timestamp};
-use terminal::{
-    host::frame::{HostEvent, ScreenClaim},
-    screen::{Observer, Picture, ScreenRules, Size},
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    screen::{Picture, Size},
 };
+use terminal::screen::{Observer, ScreenRules};
 
 use crate::recording::folder::{Folder, FolderStep, Truth, ms};
 

@@ -21,9 +21,9 @@ use std::{
 use agents::{Agent, Homes, agent::ALL};
 use events::{Event, Provider, RunId, State, Timestamp};
 use ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes, WatchedRequest};
+use live_view::LiveView;
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
-use server::LiveView;
 use store::{KnownSession, Reader, SessionFilter, Writer};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, CollectorHandle},

@@ -13,7 +13,8 @@ use std::{
 };
 
 use events::{Provider, Timestamp};
-use terminal::screen::{Observer, ScreenRules, Size};
+use host_protocol::screen::Size;
+use terminal::screen::{Observer, ScreenRules};
 
 /// Lines that rules look at closely.
 const FILLS: [&str; 7] = ["─", "│ ", "> ", "› 1. a (", "❯ 1. No ", "a b ", "• esc to 1 "];

@@ -8,22 +8,19 @@
 //! same session, Ctrl-Z stops it as it would below a shell. A run without a terminal has no host
 //! ([`supervise`]).
 //!
-//! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`frame`]
+//! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`host_protocol::frame`]
 //! for what it tells. Nothing here decides what a screen means ([`crate::screen`]).
 
 pub mod child;
-pub mod frame;
 pub mod guest;
 pub mod keys;
 pub mod launch;
-pub mod link;
 mod load_rules;
 pub mod observe;
 mod output_queue;
 pub mod press_answer;
 pub mod pty;
 pub mod relay;
-pub mod runs;
 pub mod signals;
 pub mod sink;
 pub mod start;

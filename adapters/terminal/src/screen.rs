@@ -21,7 +21,6 @@ mod playback;
 mod program_status;
 mod rules;
 mod signals;
-mod size;
 mod standing;
 mod standing_dialog;
 mod terminal;
@@ -33,22 +32,20 @@ mod view;
 use std::{fmt, sync::Arc};
 
 use events::{Confidence, Provider, State, Timestamp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    screen::{Explanation, GridUpdate, Picture, Scrollback, Size},
+};
 
-pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 use grid::Grid;
-pub use grid::{GridCursor, GridUpdate, Scrollback, Span, SpanColor, SpanFlags};
 pub use playback::PlaybackScreen;
 pub use rules::{RuleError, ScreenRules};
 pub use standing_dialog::{StandingDialog, StandingOption};
 
-use crate::claim::{HostEvent, ScreenClaim};
 use agents::Agent;
 use content::TerminalContent;
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
-pub use size::Size;
 use terminal::Terminal;
 pub use typing::PromptMark;
 use typing::PromptOnScreen;
@@ -69,31 +66,6 @@ const STILL_MS: i64 = 5_000;
 const VERSION_MS: i64 = 2_000;
 /// Most events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
-
-/// The current screen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Screen")]
-pub struct Picture {
-    /// Rows and columns.
-    pub size: Size,
-    /// The rows as text, from the top, without blanks at their ends.
-    pub lines: Vec<String>,
-    /// Row and column of the cursor, from 0; absent while it is hidden.
-    pub cursor: Option<(u16, u16)>,
-    /// The title (OSC 0, 2).
-    pub title: Option<String>,
-    /// The state the program tells itself (OSC 7501), without its texts: `state=working:app=codex`.
-    #[serde(default)]
-    pub agent_state: Option<String>,
-    /// Whether the alternate screen is shown.
-    pub alternate: bool,
-    /// When bytes came last.
-    pub at: Timestamp,
-    /// Bytes that were not parsed since the screen was last redrawn: it may be wrong.
-    pub skipped_bytes: u64,
-    /// What is claimed now.
-    pub claim: Option<ScreenClaim>,
-}
 
 /// Watches one terminal.
 pub struct Observer {

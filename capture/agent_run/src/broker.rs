@@ -15,23 +15,25 @@ use crate::{
 
 /// What whoever was asked said.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AskerDecision {
-    pub(crate) decision: CallDecision,
+pub struct AskerDecision {
+    /// What is decided.
+    pub decision: CallDecision,
     /// What is allowed: this call, or also the same later in the session.
-    pub(crate) scope: DecisionScope,
+    pub scope: DecisionScope,
     /// Rules that are added to the user's policy, as they were shown.
-    pub(crate) rule: Option<String>,
+    pub rule: Option<String>,
 }
 
 impl AskerDecision {
     /// About this call and no other.
-    pub(crate) const fn once(decision: CallDecision) -> Self {
+    #[must_use]
+    pub const fn once(decision: CallDecision) -> Self {
         Self { decision, scope: DecisionScope::Once, rule: None }
     }
 }
 
-/// Somebody who can be asked: the person at the terminal, or the program that drives a session.
-pub(crate) trait PermissionAsker: Send + Sync {
+/// Somebody who can be asked: a person here, or the program that drives a session.
+pub trait PermissionAsker: Send + Sync {
     /// Asks, and waits for a decision at most `wait`. A future that is dropped withdraws the question.
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>>;
 }

@@ -8,15 +8,15 @@ use crossbeam_channel::Receiver;
 use engine::{
     EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
 };
-use serde::Serialize;
-use session_tree::Json;
-use terminal::host::{
+use host_protocol::{
+    claim::TypingGate,
     frame::{
         CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, PromptTyping, SessionCommand, SessionLimits,
-        TypingGate,
     },
     link::PendingRequest,
 };
+use serde::Serialize;
+use session_tree::Json;
 use tokio::{
     runtime::Handle,
     sync::{Notify, broadcast::error::TryRecvError},

@@ -1,13 +1,13 @@
-//! Our own agent as the command line runs it: which model with which key, which session, who decides about calls, and
-//! the front ends: one prompt with its answer ([`run()`]), and commands of a program ([`rpc()`]).
+//! Composes a session of our own agent: which model with which key, which session, who decides about its calls, and the
+//! connection to the server. The front ends, which give it prompts and show what comes of them, are the commands' own.
 //!
-//! `open` puts the parts of a session together. What a call may do is decided in process by [`permission`] as far as
-//! that needs nobody: denials, and plain reads of the workspace. Everything else is decided by the server and by whoever
-//! can be asked here, the person at the own terminal or the program that drives the session
-//! ([`server_broker::ServerBroker`]); without a connection by the latter alone ([`broker::LocalBroker`]); or it is not
-//! done. What the session does is said to the server (`status`).
+//! [`SessionOpener`] puts the parts of a session together. What a call may do is decided in process by [`permission`] as
+//! far as that needs nobody: denials, and plain reads of the workspace. Everything else is decided by the server and by
+//! whoever can be asked here, a [`PermissionAsker`] ([`server_broker::ServerBroker`]); without a connection by the latter
+//! alone ([`broker::LocalBroker`]); or it is not done. What the session does is said to the server (`status`).
 //!
-//! Must not parse a command line or read the environment: the caller passes both.
+//! Must not parse a command line, read the environment, print, or know how a front end speaks: the caller passes what it
+//! needs, and is told what went wrong by [`SessionPlace::warn`].
 
 pub mod broker;
 mod cache_table;
@@ -19,15 +19,10 @@ mod model;
 mod model_facts;
 mod open;
 pub mod permission;
-mod person;
-mod piped;
 mod place;
 mod question;
 mod refused_request;
-mod rpc;
-mod run;
 pub mod server_broker;
-mod session_host;
 mod sessions;
 mod spill;
 mod status;
@@ -38,19 +33,21 @@ use std::{
 };
 
 use agent_settings::{AgentMode, AgentSettings};
+pub use broker::{AskerDecision, PermissionAsker};
 pub use cache_table::{CacheTable, cache_table};
-pub use open::{BY_COMMAND, SessionChoice, SessionOptions};
-pub use piped::piped_text;
-pub use rpc::{RpcOptions, rpc};
-pub use run::{RunOptions, run};
-pub use session_host::{HostOptions, host};
+pub use model::ModelCatalog;
+pub use model_facts::ModelFacts;
+pub use open::{BY_COMMAND, OpenSession, SessionChoice, SessionOpener, SessionOptions, nano_usd};
+pub use place::SessionPlace;
+pub use question::{PermissionQuestion, allowed, answered, denied, unanswered};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.
 pub const SANDBOX: &str = "none: commands run with the user's own rights";
 
 /// What a mode does with calls, for the person and for the model.
-pub(crate) const fn rules_of(mode: AgentMode) -> &'static str {
+#[must_use]
+pub const fn rules_of(mode: AgentMode) -> &'static str {
     match mode {
         AgentMode::Plan => "only reads are done, everything else is denied",
         AgentMode::Ask => {
@@ -65,7 +62,7 @@ pub(crate) const fn rules_of(mode: AgentMode) -> &'static str {
 }
 
 /// Threads of the runtime; a session's own thread does most of the work.
-const WORKERS: usize = 2;
+pub const WORKERS: usize = 2;
 /// The same in a word, for whoever decides about a request.
 pub const SANDBOX_LEVEL: &str = "none";
 
@@ -124,4 +121,10 @@ pub enum RunError {
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<std::io::Error> for RunError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
 }

@@ -17,17 +17,11 @@ use models::{
     transport::{ClientOptions, ModelClient, ModelEndpoint, Patience},
 };
 use prices::{CallTokens, Prices};
-use session_tree::{Json, Object};
 
 use crate::{
     RunError, keys,
     model_facts::{self, ModelFacts},
 };
-
-/// What pi takes for the context of a model that says nothing of it, in tokens.
-const UNKNOWN_WINDOW: u64 = 128_000;
-/// The same for an answer.
-const UNKNOWN_OUTPUT: u64 = 16_384;
 
 /// A model that can be sent requests.
 pub(crate) struct SessionModel {
@@ -36,7 +30,7 @@ pub(crate) struct SessionModel {
 }
 
 /// The models that the settings allow. A key is read once.
-pub(crate) struct ModelCatalog {
+pub struct ModelCatalog {
     settings: AgentSettings,
     environment: Vec<(OsString, OsString)>,
     prices: Arc<Prices>,
@@ -107,56 +101,45 @@ impl ModelCatalog {
         Ok(SessionModel { choice, route: ModelRoute { target, endpoint, client, key_source } })
     }
 
-    /// A model as pi's clients know it; costs are in US dollars for a million tokens.
-    pub(crate) fn object(&self, name: &ModelName) -> Object {
-        const MANY: u64 = 1_000;
-        let provider = self.settings.provider(&name.provider).unwrap_or_default();
-        let api = provider.api.unwrap_or(ModelApi::Chat);
-        let cost = |tokens: CallTokens| {
-            let nano = self.cost_nano_usd(name, &tokens).unwrap_or_default();
-            // Billionths of a dollar for a thousand tokens are millionths for a million.
-            #[expect(clippy::cast_precision_loss, reason = "a price has few digits")]
-            agent_rpc::session::number(nano as f64 / 1e6)
-        };
-        let none = CallTokens::default();
-        let cost = Object::new()
-            .with("input", cost(CallTokens { input: MANY, ..none }))
-            .with("output", cost(CallTokens { output: MANY, ..none }))
-            .with("cacheRead", cost(CallTokens { cache_read: MANY, ..none }))
-            .with("cacheWrite", cost(CallTokens { cache_write: MANY, ..none }));
-        let facts = self.facts(name);
-        let sees = ["text", "image"].into_iter().take(if facts.images { 2 } else { 1 });
-        Object::new()
-            .with("id", name.model.as_str())
-            .with("name", name.model.as_str())
-            .with("api", wire_api(api).name())
-            .with("provider", name.provider.as_str())
-            .with_some("baseUrl", self.address(name).ok().map(|address| address.base_url))
-            .with("reasoning", facts.reasons)
-            .with("input", sees.map(Json::from).collect::<Vec<Json>>())
-            .with("contextWindow", facts.context_window.unwrap_or(UNKNOWN_WINDOW))
-            .with("maxTokens", provider.max_output_tokens.or(facts.max_output).unwrap_or(UNKNOWN_OUTPUT))
-            .with("cost", cost)
+    /// What the settings say of a model's provider; nothing of one they do not have.
+    #[must_use]
+    pub fn provider(&self, name: &ModelName) -> ProviderSettings {
+        self.settings.provider(&name.provider).unwrap_or_default()
     }
 
-    fn address(&self, name: &ModelName) -> Result<ProviderAddress, RunError> {
+    /// The name of the API that a model is reached by.
+    #[must_use]
+    pub fn api_name(&self, name: &ModelName) -> &'static str {
+        wire_api(self.provider(name).api.unwrap_or(ModelApi::Chat)).name()
+    }
+
+    /// Where a model is reached.
+    ///
+    /// # Errors
+    /// When the settings or the environment name no address that can be used.
+    pub fn address(&self, name: &ModelName) -> Result<ProviderAddress, RunError> {
         address(&self.settings, &name.provider, &self.environment)
     }
 
     /// Where a model is reached, in words.
-    pub(crate) fn address_in_words(&self, name: &ModelName) -> Result<String, RunError> {
+    ///
+    /// # Errors
+    /// As [`Self::address`].
+    pub fn address_in_words(&self, name: &ModelName) -> Result<String, RunError> {
         // Whether it may get a key was checked with the key itself.
         address_in_words(&self.settings, &name.provider, &self.environment, false)
     }
 
     /// What is known of a model.
-    pub(crate) fn facts(&self, name: &ModelName) -> ModelFacts {
+    #[must_use]
+    pub fn facts(&self, name: &ModelName) -> ModelFacts {
         let api = self.settings.provider(&name.provider).ok().and_then(|provider| provider.api);
         ModelFacts::of(api.unwrap_or(ModelApi::Chat), &name.model)
     }
 
     /// The models that can be chosen without naming them: the configured one, and those of the vendors there is a key of.
-    pub(crate) fn known(&self) -> Vec<ModelName> {
+    #[must_use]
+    pub fn known(&self) -> Vec<ModelName> {
         let mut known: Vec<ModelName> = self.settings.model.clone().into_iter().collect();
         for name in self.settings.provider_names() {
             let Ok(provider) = self.settings.provider(name) else { continue };
@@ -178,7 +161,8 @@ impl ModelCatalog {
     }
 
     /// What tokens of a model cost now, in billionths of a US dollar.
-    pub(crate) fn cost_nano_usd(&self, name: &ModelName, tokens: &CallTokens) -> Option<u64> {
+    #[must_use]
+    pub fn cost_nano_usd(&self, name: &ModelName, tokens: &CallTokens) -> Option<u64> {
         self.prices.cost_nano_usd(&name.model, self.clock.now().wall_ms, tokens)
     }
 

@@ -20,15 +20,15 @@ const WITHOUT_REASONING: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat"
 
 /// What is known of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModelFacts {
+pub struct ModelFacts {
     /// Tokens of input it takes; nothing when that is not known.
-    pub(crate) context_window: Option<u64>,
+    pub context_window: Option<u64>,
     /// Most tokens of an answer that are asked for; nothing for a model that is not known, whose vendor's limit holds.
-    pub(crate) max_output: Option<u64>,
+    pub max_output: Option<u64>,
     /// Whether it sees images, as far as that is known.
-    pub(crate) images: bool,
+    pub images: bool,
     /// Whether it may think.
-    pub(crate) reasons: bool,
+    pub reasons: bool,
     levels: Vec<(ThinkingLevel, Thinking)>,
 }
 
@@ -66,12 +66,13 @@ impl ModelFacts {
     }
 
     /// The levels of thinking there are.
-    pub(crate) fn levels(&self) -> impl Iterator<Item = ThinkingLevel> {
+    pub fn levels(&self) -> impl Iterator<Item = ThinkingLevel> {
         self.levels.iter().map(|(level, _)| *level)
     }
 
     /// What a request says for a level; nothing when the model does not have it.
-    pub(crate) fn thinking(&self, level: ThinkingLevel) -> Option<Thinking> {
+    #[must_use]
+    pub fn thinking(&self, level: ThinkingLevel) -> Option<Thinking> {
         self.levels.iter().find(|(of, _)| *of == level).map(|(_, thinking)| thinking.clone())
     }
 }

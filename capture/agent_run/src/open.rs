@@ -87,32 +87,39 @@ pub struct SessionOptions {
 }
 
 /// Opens the sessions of this process.
-pub(crate) struct SessionOpener {
+pub struct SessionOpener {
     options: SessionOptions,
     cwd: PathBuf,
     cwd_text: String,
     workspace: PathBuf,
-    pub(crate) model: ModelName,
-    pub(crate) thinking: Option<ThinkingLevel>,
-    pub(crate) mode: AgentMode,
-    pub(crate) models: Arc<ModelCatalog>,
-    pub(crate) clock: Arc<dyn SessionClock>,
+    /// The model of the first session.
+    pub model: ModelName,
+    /// How much it thinks.
+    pub thinking: Option<ThinkingLevel>,
+    /// The mode the sessions begin in.
+    pub mode: AgentMode,
+    /// The models that can be chosen.
+    pub models: Arc<ModelCatalog>,
+    /// The clock of the sessions.
+    pub clock: Arc<dyn SessionClock>,
     pub(crate) session_place: SessionPlace,
 }
 
 /// A session that is open.
-pub(crate) struct OpenSession {
-    pub(crate) handle: SessionHandle,
-    pub(crate) id: String,
+pub struct OpenSession {
+    /// Its machine.
+    pub handle: SessionHandle,
+    /// Its id.
+    pub id: String,
     /// The model of the next request.
-    pub(crate) choice: ModelChoice,
+    pub choice: ModelChoice,
     routes: ModelRoutes,
     tools: Arc<Tools>,
     session_tools: Arc<SessionTools>,
     /// Of which day its facts are.
     date: String,
     /// The run as which the server knows its process; nothing without a connection.
-    pub(crate) run: Option<RunId>,
+    pub run: Option<RunId>,
     status: Arc<SessionStatus>,
 }
 
@@ -121,7 +128,7 @@ impl SessionOpener {
     ///
     /// # Errors
     /// An agent started this process, or the settings are not enough.
-    pub(crate) fn new(options: SessionOptions, session_place: SessionPlace) -> Result<Self, RunError> {
+    pub fn new(options: SessionOptions, session_place: SessionPlace) -> Result<Self, RunError> {
         let at_terminal = session_place.at_terminal;
         if let Some(descent) = processes::agent_descent(std::process::id()) {
             let why = format!("running our own agent is not allowed from this process: {descent}");
@@ -143,7 +150,7 @@ impl SessionOpener {
         let prices = usage::prices(Some(&options.prices_file)).map_err(|error| RunError::Usage(error.to_string()))?;
         let models = ModelCatalog::new(settings.clone(), options.environment.clone(), prices, Arc::clone(&clock));
         let models = Arc::new(models);
-        let cwd = options.cwd.canonicalize().map_err(other)?;
+        let cwd = options.cwd.canonicalize()?;
         let cwd_text = cwd.to_str().map(str::to_owned).ok_or_else(|| {
             RunError::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
         })?;
@@ -153,42 +160,42 @@ impl SessionOpener {
     }
 
     /// The data directory.
-    pub(crate) fn data(&self) -> &Path {
+    pub fn data(&self) -> &Path {
         &self.options.data
     }
 
     /// The working directory.
-    pub(crate) fn cwd_text(&self) -> &str {
+    pub fn cwd_text(&self) -> &str {
         &self.cwd_text
     }
 
     /// How long a permission request waits.
-    pub(crate) fn wait(&self) -> Duration {
+    pub fn wait(&self) -> Duration {
         self.options.wait
     }
 
     /// Ids and times of what is written now.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub fn stamp(&self) -> Stamp {
         Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() }
     }
 
     /// The file of the session that was chosen, or a new one.
-    pub(crate) fn file(&self, choice: &SessionChoice) -> Result<Session, RunError> {
-        sessions::open(&self.options.data, &self.cwd_text, choice, self.stamp())
+    pub fn file(&self, choice: &SessionChoice) -> Result<Session, RunError> {
+        sessions::open(&self.options.data, &self.cwd_text, choice, self.stamp(), self.session_place.warn)
     }
 
     /// The file of a new session.
-    pub(crate) fn new_file(&self, parent: Option<&str>) -> Session {
+    pub fn new_file(&self, parent: Option<&str>) -> Session {
         sessions::create(&self.options.data, &self.cwd_text, parent, self.stamp())
     }
 
     /// The file of a session that was open.
-    pub(crate) fn file_at(&self, path: &Path) -> Result<Session, RunError> {
+    pub fn file_at(&self, path: &Path) -> Result<Session, RunError> {
         Ok(Session::open(path, &self.cwd_text, self.stamp())?)
     }
 
     /// What is limited, in words that follow others.
-    pub(crate) fn limits_in_words(&self) -> String {
+    pub fn limits_in_words(&self) -> String {
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
         #[expect(clippy::cast_precision_loss, reason = "it is shown")]
         let usd = |nano: u64| format!("{:.2} US dollars", nano as f64 / NANO);
@@ -206,7 +213,7 @@ impl SessionOpener {
     }
 
     /// How long a turn goes on.
-    pub(crate) fn turns(&self) -> TurnSettings {
+    pub fn turns(&self) -> TurnSettings {
         let default = TurnSettings::default();
         TurnSettings {
             rounds: self.options.max_answers.unwrap_or(default.rounds),
@@ -215,13 +222,13 @@ impl SessionOpener {
     }
 
     /// The file of the session that the options choose.
-    pub(crate) fn first_file(&self) -> Result<Session, RunError> {
+    pub fn first_file(&self) -> Result<Session, RunError> {
         self.file(&self.options.session)
     }
 
     /// Opens a session with a model, in the mode and with the limits of the options. `asker` is asked what is not
     /// decided in process.
-    pub(crate) async fn open(
+    pub async fn open(
         &self,
         file: Session,
         model: &ModelName,
@@ -232,12 +239,12 @@ impl SessionOpener {
         let routes = ModelRoutes::default();
         let model = self.models.model(model, thinking)?;
         routes.add(model.route);
-        let tools = Arc::new(Tools::new(self.tool_settings(&id)).map_err(other)?);
+        let tools = Arc::new(Tools::new(self.tool_settings(&id))?);
         let session_tools = Arc::new(SessionTools::new(Arc::clone(&tools)));
         session_tools.restore(file.tree());
         let (in_process, refused) = self.in_process();
         if let Some(why) = refused {
-            printing::print_error_line(&format!("capture: your policy is not in force: {}", printing::safe(&why)));
+            (self.session_place.warn)(&format!("your policy is not in force: {why}"));
         }
         let cleaning = Arc::clone(&session_tools);
         let keep = refused_request::keep_in(self.outputs(&id), move |text| cleaning.clean(text));
@@ -319,7 +326,7 @@ impl SessionOpener {
         };
         let found = instructions::find(&places, |path| in_process.may_read(&self.cwd, path), |text| tools.clean(text));
         for note in &found.notes {
-            printing::print_error_line(&format!("capture: {}", printing::safe(note)));
+            (self.session_place.warn)(note);
         }
         SessionFacts {
             date: self.date(),
@@ -355,7 +362,7 @@ impl OpenSession {
     }
 
     /// Says what has changed with a new day, before a prompt.
-    pub(crate) async fn refresh(&mut self, opener: &SessionOpener) {
+    pub async fn refresh(&mut self, opener: &SessionOpener) {
         let date = opener.date();
         if date != self.date {
             let (in_process, _) = opener.in_process();
@@ -367,7 +374,7 @@ impl OpenSession {
     }
 
     /// Uses another model from the next request on.
-    pub(crate) async fn set_model(
+    pub async fn set_model(
         &mut self,
         opener: &SessionOpener,
         name: &ModelName,
@@ -383,7 +390,7 @@ impl OpenSession {
 
     /// Ends the session with everything it runs. The process goes on with another one. Gives the background commands
     /// that were stopped.
-    pub(crate) async fn close(&self) -> Vec<BackgroundState> {
+    pub async fn close(&self) -> Vec<BackgroundState> {
         let stopped = self.stop().await;
         self.status.finish().await;
         self.status.leave();
@@ -391,7 +398,7 @@ impl OpenSession {
     }
 
     /// The same, and the process ends with this code.
-    pub(crate) async fn end(&self, code: u8) -> Vec<BackgroundState> {
+    pub async fn end(&self, code: u8) -> Vec<BackgroundState> {
         let stopped = self.stop().await;
         self.status.finish().await;
         self.status.end(code);
@@ -408,7 +415,8 @@ impl OpenSession {
 
 /// US dollars in billionths.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range is the largest")]
-pub(crate) fn nano_usd(usd: f64) -> u64 {
+#[must_use]
+pub fn nano_usd(usd: f64) -> u64 {
     (usd * NANO) as u64
 }
 
@@ -429,8 +437,4 @@ fn schemas() -> Vec<Object> {
     let schemas = Json::parse(SCHEMAS).ok();
     let schemas = schemas.as_ref().and_then(Json::as_array).unwrap_or_default();
     schemas.iter().filter_map(Json::as_object).cloned().collect()
-}
-
-pub(crate) fn other(error: std::io::Error) -> RunError {
-    RunError::Other(error.to_string())
 }

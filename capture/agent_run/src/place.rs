@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use agent::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
-use agent_link::{DeltaSender, SessionDescription, SessionLink};
 use agent_settings::{ModelName, ThinkingLevel};
+use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
 use engine::EngineInput;
 use events::{Provider, RunId};
-use terminal::host::link::PendingRequest;
+use host_protocol::link::PendingRequest;
 use tokio::{runtime::Handle, sync::Notify};
 
 use crate::{
@@ -17,71 +17,27 @@ use crate::{
     model::ModelCatalog,
     open::SessionOpener,
     permission::InProcess,
-    server_broker::ServerBroker,
+    server_broker::{BrokerPlace, ServerBroker},
     status::SessionStatus,
 };
 
 /// What the sessions of a process are opened for.
 #[derive(Debug, Clone)]
-pub(crate) struct SessionPlace {
+pub struct SessionPlace {
     /// The command that runs them, word by word.
-    pub(crate) command: &'static [&'static str],
+    pub command: &'static [&'static str],
     /// The name of the run.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// The commands they take.
-    pub(crate) takes: &'static [&'static str],
+    pub takes: &'static [&'static str],
     /// Is notified when the process is to end.
-    pub(crate) end: Option<Arc<Notify>>,
-    /// Whether somebody is at the terminal of this process.
-    pub(crate) at_terminal: bool,
+    pub end: Option<Arc<Notify>>,
+    /// Whether a person can be asked in this process.
+    pub at_terminal: bool,
+    /// Tells whoever runs the program what went wrong, in a line.
+    pub warn: fn(&str),
     /// Why a mode that only a person at the terminal can grant is refused, and what to do.
-    pub(crate) no_person: &'static str,
-}
-
-impl SessionPlace {
-    /// One prompt on the command line: nobody could go on after a pause.
-    pub(crate) const fn run(at_terminal: bool) -> Self {
-        const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
-        Self {
-            command: &["capture", "agent", "run"],
-            name: None,
-            takes: TAKES,
-            end: None,
-            at_terminal,
-            no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
-                        one, without --json",
-        }
-    }
-
-    /// A program drives the sessions.
-    pub(crate) const fn rpc(name: Option<String>) -> Self {
-        const TAKES: &[&str] =
-            &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit"];
-        Self {
-            command: &["capture", "agent", "rpc"],
-            name,
-            takes: TAKES,
-            end: None,
-            at_terminal: false,
-            no_person: "the mode accept-edits needs you at the terminal, and here a program drives the session: use \
-                        --mode ask, and let the program answer permission requests",
-        }
-    }
-
-    /// The server started it.
-    pub(crate) const fn hosted(name: Option<String>, end: Arc<Notify>) -> Self {
-        const TAKES: &[&str] =
-            &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
-        Self {
-            command: &["capture", "agent", "drive"],
-            name,
-            takes: TAKES,
-            end: Some(end),
-            at_terminal: false,
-            no_person: "the mode accept-edits needs you at a terminal, and here the server starts the session: use \
-                        the mode ask",
-        }
-    }
+    pub no_person: &'static str,
 }
 
 /// A session's connection to the server, where there is one.
@@ -108,7 +64,7 @@ impl SessionOpener {
         let (link, requests) = match SessionLink::start(self.data(), described) {
             Ok((link, requests)) => (Some(link), Some(requests)),
             Err(error) => {
-                printing::print_error_line(&format!("capture: cannot connect to the server: {error}"));
+                (place.warn)(&format!("cannot connect to the server: {error}"));
                 (None, None)
             }
         };
@@ -129,9 +85,13 @@ impl SessionOpener {
         if placed.run.is_none() {
             return Arc::new(LocalBroker::new(in_process, asker, tools, self.wait()));
         }
-        let of = (session.to_owned(), self.cwd_text().to_owned());
-        let (data, status) = (self.data().to_owned(), Arc::clone(&placed.status));
-        Arc::new(ServerBroker::new(in_process, data, of, status, asker, tools, self.wait()))
+        let place = BrokerPlace {
+            data: self.data().to_owned(),
+            session: session.to_owned(),
+            cwd: self.cwd_text().to_owned(),
+            warn: self.session_place.warn,
+        };
+        Arc::new(ServerBroker::new(in_process, place, Arc::clone(&placed.status), asker, tools, self.wait()))
     }
 
     /// Says what the session does, and takes in what the server wants of it.
@@ -146,7 +106,7 @@ impl SessionOpener {
             at_terminal: self.session_place.at_terminal,
         };
         if let Err(error) = commanded.answer_all(requests, Handle::current()) {
-            printing::print_error_line(&format!("capture: cannot take commands of the server: {error}"));
+            (self.session_place.warn)(&format!("cannot take commands of the server: {error}"));
         }
     }
 }

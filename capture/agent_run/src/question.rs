@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use engine::{CallClass, CallDecision, CallVerdict};
 use printing::{
-    asked::{counts, risks},
-    request::block,
+    asked::{block, counts, risks},
     safe,
 };
 use session_tree::Json;
@@ -19,20 +18,20 @@ const BESIDE: usize = 100;
 
 /// A permission request in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PermissionQuestion {
+pub struct PermissionQuestion {
     /// One line: what the agent wants and how long that is, or what it asks.
-    pub(crate) title: String,
+    pub title: String,
     /// Lines: where, on what, with which arguments; at last what deserves a second look. Empty for a question of the
     /// agent.
-    pub(crate) details: String,
+    pub details: String,
     /// The answers that the agent suggests to its question.
-    pub(crate) options: Vec<String>,
+    pub options: Vec<String>,
     /// Whether it is a question of the agent, which is answered with a text.
-    pub(crate) is_question: bool,
+    pub is_question: bool,
     /// Whether the same can be allowed for the rest of the session.
-    pub(crate) can_last: bool,
+    pub can_last: bool,
     /// The rules that would allow just this again, in any session.
-    pub(crate) rule: Option<String>,
+    pub rule: Option<String>,
 }
 
 impl PermissionQuestion {
@@ -120,18 +119,21 @@ fn searches(tool: &str) -> bool {
 }
 
 /// A person allows the call.
-pub(crate) fn allowed(by: &str) -> CallDecision {
+#[must_use]
+pub fn allowed(by: &str) -> CallDecision {
     decision(CallVerdict::Allow, by, None, None)
 }
 
 /// A person denies the call; `why` is for the model, and empty when they say nothing.
-pub(crate) fn denied(why: &str, by: &str) -> CallDecision {
+#[must_use]
+pub fn denied(why: &str, by: &str) -> CallDecision {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     decision(CallVerdict::Deny, by, None, Some(format!("denied by the user{why}")))
 }
 
 /// The answer to a question of the agent. Blanks are none.
-pub(crate) fn answered(text: &str, by: &str) -> CallDecision {
+#[must_use]
+pub fn answered(text: &str, by: &str) -> CallDecision {
     if text.trim().is_empty() {
         return unanswered();
     }
@@ -141,7 +143,8 @@ pub(crate) fn answered(text: &str, by: &str) -> CallDecision {
 }
 
 /// Nobody has decided.
-pub(crate) fn unanswered() -> CallDecision {
+#[must_use]
+pub fn unanswered() -> CallDecision {
     decision(CallVerdict::Unanswered, "nobody", None, None)
 }
 

@@ -13,9 +13,9 @@ use std::{
 };
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
-use agent_link::{DecisionOutcome, ReportError, ServerReporter, wait_for_decision, wait_for_rules};
 use agents::AgentAnswer;
 use api::approvals::{DecisionRequest, Verdict};
+use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use events::{ApprovalId, Provider};
 use hooks::delivery::Delivery;
@@ -51,6 +51,18 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How often it is asked again.
 const AGAIN_TIMES: u32 = 5;
 
+/// Which session it is, and whom to tell what goes wrong.
+pub(crate) struct BrokerPlace {
+    /// The data directory.
+    pub(crate) data: PathBuf,
+    /// The session's id.
+    pub(crate) session: String,
+    /// Its working directory.
+    pub(crate) cwd: String,
+    /// Tells whoever runs the program.
+    pub(crate) warn: fn(&str),
+}
+
 /// Decides about the calls of a session.
 pub struct ServerBroker {
     asker: Arc<Asker>,
@@ -61,6 +73,7 @@ struct Asker {
     in_process: Arc<InProcess>,
     data: PathBuf,
     session: String,
+    warn: fn(&str),
     reporter: Mutex<SessionReporter>,
     status: Arc<SessionStatus>,
     person: Option<Arc<dyn PermissionAsker>>,
@@ -75,20 +88,20 @@ struct SessionReporter {
 }
 
 impl ServerBroker {
-    /// For a session in this working directory.
+    /// For a session.
     pub(crate) fn new(
         in_process: InProcess,
-        data: PathBuf,
-        (session, cwd): (String, String),
+        place: BrokerPlace,
         status: Arc<SessionStatus>,
         person: Option<Arc<dyn PermissionAsker>>,
         tools: Arc<SessionTools>,
         wait: Duration,
     ) -> Self {
+        let BrokerPlace { data, session, cwd, warn } = place;
         let reporter = ServerReporter::new(data.clone(), Provider::Capture, cwd, std::process::id());
         let reporter = Mutex::new(SessionReporter { reporter, has_begun: false });
         let in_process = Arc::new(in_process);
-        Self { asker: Arc::new(Asker { in_process, data, session, reporter, status, person, tools, wait }) }
+        Self { asker: Arc::new(Asker { in_process, data, session, warn, reporter, status, person, tools, wait }) }
     }
 }
 
@@ -128,7 +141,7 @@ impl DeliveredRequest {
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
         let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: true });
         if let Err(error) = tokio::task::spawn_blocking(told).await {
-            complain(&format!("cannot tell the server that nobody answered: {error}"));
+            (self.asker.warn)(&format!("cannot tell the server that nobody answered: {error}"));
         }
     }
 }
@@ -142,7 +155,7 @@ impl Drop for DeliveredRequest {
         // A thread: it writes a file and waits for the server to hear of it.
         let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: false });
         if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
-            complain(&format!("cannot tell the server that a request is over: {error}"));
+            (self.asker.warn)(&format!("cannot tell the server that a request is over: {error}"));
         }
     }
 }
@@ -166,7 +179,7 @@ impl Asker {
                     }
                     return decision;
                 }
-                Err(error) => complain(&format!("cannot report a permission request to the server: {error}")),
+                Err(error) => (self.warn)(&format!("cannot report a permission request to the server: {error}")),
             }
         }
         let _waiting = self.status.waits(&call.asked);
@@ -208,7 +221,7 @@ impl Asker {
         let rule = if can_last { self.in_process.rule_for(asked) } else { None };
         let question = PermissionQuestion { can_last, rule, ..PermissionQuestion::of(call) };
         if heard.is_none() && self.person.is_none() {
-            say_who_decides(asked, &question, until);
+            say_who_decides(self.warn, asked, &question, until);
         }
         let mut asks = self.person.is_some();
         let mut was_shown = false;
@@ -235,7 +248,7 @@ impl Asker {
                     request.is_settled = true;
                     if was_shown {
                         let word = if answer.allow { "allowed" } else { "denied" };
-                        complain(&format!("{word}, as decided through the server"));
+                        (self.warn)(&format!("{word}, as decided through the server"));
                     }
                     return from_server(asked, answer);
                 }
@@ -257,7 +270,7 @@ impl Asker {
                     // It does not know the session, by the user's configuration.
                     Err(ReportError::Refused(error)) if error.status() == Some(404) => return own.decision,
                     // It says why and what to do; the question stands again.
-                    Err(error) => complain(&error.to_string()),
+                    Err(error) => (self.warn)(&error.to_string()),
                 },
                 Heard::Person(None) => asks = false,
                 Heard::Nobody => return unanswered(),
@@ -308,7 +321,7 @@ impl Asker {
             drop(done.send(wait(&data, &delivery, patience)));
         };
         if let Err(error) = std::thread::Builder::new().name("waits".to_owned()).spawn(waits) {
-            complain(&format!("cannot wait for a decision: {error}"));
+            (self.warn)(&format!("cannot wait for a decision: {error}"));
         }
         decided
     }
@@ -334,7 +347,7 @@ impl Asker {
     /// Adds rules to the user's policy, and says so or why not.
     fn keep_rule(&self, rule: &str) -> bool {
         let added = self.in_process.add_rule(rule);
-        complain(&match &added {
+        (self.warn)(&match &added {
             Ok(file) => format!("saved in {}", file.display()),
             Err(error) => format!("the rule was not saved, and nothing was allowed: {error}"),
         });
@@ -354,13 +367,13 @@ impl Asker {
         let (message, scope) = (own.reason.clone(), *scope);
         let decision = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
         let (data, approval) = (self.data.clone(), request.approval.clone());
-        let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
+        let decided = tokio::task::spawn_blocking(move || client::decide(&data, &approval, &decision)).await;
         decided.unwrap_or(Ok(false))
     }
 
     fn report(&self, what: ProtocolEventKind) {
         if let Err(error) = self.reporter().reporter.report(&self.session, what) {
-            complain(&format!("cannot report to the server: {error}"));
+            (self.warn)(&format!("cannot report to the server: {error}"));
         }
     }
 
@@ -370,7 +383,7 @@ impl Asker {
 }
 
 /// Says how to decide where nobody can be asked here.
-fn say_who_decides(asked: &AskedPermission, question: &PermissionQuestion, until: Instant) {
+fn say_who_decides(warn: fn(&str), asked: &AskedPermission, question: &PermissionQuestion, until: Instant) {
     let (what, how) = if question.is_question {
         (format!("The agent asks: {}", question.title), "answer")
     } else {
@@ -378,7 +391,7 @@ fn say_who_decides(asked: &AskedPermission, question: &PermissionQuestion, until
         (format!("{}{subject}", question.title), "decide")
     };
     let seconds = left(until).as_secs_f64().ceil();
-    complain(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
+    warn(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
 }
 
 fn left(until: Instant) -> Duration {
@@ -437,8 +450,4 @@ fn payload_of(call: &PreviewedCall) -> Result<PermissionPayload, serde_json::Err
         },
     };
     Ok(PermissionPayload { request: request.to_raw()?, item: None, call: Some(request.call), place: Some(request.cwd) })
-}
-
-fn complain(text: &str) {
-    printing::print_error_line(&format!("capture: {}", printing::safe(text)));
 }

@@ -19,7 +19,13 @@ pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp)
 }
 
 /// Opens the session that was chosen, or begins one.
-pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp) -> Result<Session, RunError> {
+pub(crate) fn open(
+    data: &Path,
+    cwd: &str,
+    choice: &SessionChoice,
+    stamp: Stamp,
+    warn: fn(&str),
+) -> Result<Session, RunError> {
     let mut session = match choice {
         SessionChoice::New => return Ok(create(data, cwd, None, stamp)),
         SessionChoice::Last => Session::open(&last(data, cwd)?, cwd, stamp),
@@ -31,7 +37,7 @@ pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp)
         return Err(RunError::Usage(format!("the session works in {of_session}; run this command there")));
     }
     for line in problems(&mut session, stamp)? {
-        printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
+        warn(&line);
     }
     Ok(session)
 }
@@ -183,7 +189,7 @@ mod tests {
             assert_eq!(said(&opened), 2, "{behind:?}");
             drop(opened);
             // The next one finds it as it is now, and reads on where this one was.
-            let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52)).unwrap();
+            let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52), |_| ()).unwrap();
             assert_eq!(said(&again), 2, "{behind:?}");
         }
     }

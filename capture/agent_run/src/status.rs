@@ -9,14 +9,14 @@ use std::{
 };
 
 use agent::{SessionClock as _, SessionHandle, SessionUpdate};
-use agent_link::{DeltaSender, SessionLink};
+use client::{DeltaSender, SessionLink};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
     SessionMode, TurnOutcome,
 };
 use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
+use host_protocol::claim::{CallDecided, ScreenClaim};
 use session_tree::Json;
-use terminal::claim::{CallDecided, ScreenClaim};
 use tokio::{
     runtime::Handle,
     sync::{broadcast::error::RecvError, oneshot},

@@ -4,6 +4,17 @@ use events::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Prefix of a source's detail while history is read; the progress follows.
+pub const READING: &str = "reading history:";
+/// Name of the source of an agent's hooks, after the agent's name.
+pub const HOOKS: &str = "hooks";
+/// Name of the source that reports the store.
+pub const STORE: &str = "store";
+/// Name of the source that reports the policy in force.
+pub const POLICY: &str = "policy";
+/// Name of the source that reports whether old sessions are removed by themselves.
+pub const RETENTION: &str = "retention";
+
 /// All sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sources {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::list::Limit;
-pub use terminal::{
-    host::frame::Hello,
+pub use host_protocol::{
+    frame::Hello,
     screen::{Explanation, GridUpdate, Picture, Scrollback, Size},
 };
 

@@ -1,9 +1,9 @@
 //! Starting sessions, and what a session can be told to do.
 
 use events::{Provider, RunId, SessionId};
+pub use host_protocol::frame::{CommandOutcome, OutcomeKind, SessionCommand, SessionLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use terminal::host::frame::{CommandOutcome, OutcomeKind, SessionCommand, SessionLimits};
 
 use crate::runs::Input;
 

@@ -73,6 +73,15 @@ use api::{
     sessions::{ActiveFilter, SessionsQuery},
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use client::{
+    self, Client, ClientError, Connection,
+    failure::{Failed, REFUSED, code_of, with_causes},
+};
+use home::{
+    config::Config,
+    environment::{self, Environment},
+    paths,
+};
 
 use printing::{markdown, style};
 
@@ -82,13 +91,6 @@ use self::{
     words::{one_of, one_of_explained},
 };
 use crate::terminal;
-use client::failure::{Failed, REFUSED, code_of, with_causes};
-use client::{self, Client, ClientError, Connection};
-use daemon::{
-    config::Config,
-    environment::{self, Environment},
-    paths,
-};
 
 /// Watch coding agents: what each session is doing, and which one needs you.
 #[derive(Debug, Parser)]

@@ -1,9 +1,11 @@
 //! The program: the commands people type ([`commands`]). The server itself is `daemon`, how commands reach it is `client`,
-//! and the command that agents' hooks call is `hook_command`.
+//! and the command that agents' hooks call is `hook`.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod commands;
+mod hook;
+mod show;
 
 /// What people see. Within this crate the crate `terminal`, which hosts runs, is `::terminal`.
 pub use printing as terminal;
@@ -14,8 +16,8 @@ pub fn main() -> std::process::ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let verb = arguments.next();
     // Agents wait for their hooks, and our own agent for its commands: no command line is parsed for them.
-    if verb.as_ref().is_some_and(|verb| verb == hook_command::VERB) {
-        return hook_command::main(arguments);
+    if verb.as_ref().is_some_and(|verb| verb == hook::VERB) {
+        return hook::main(arguments);
     }
     if verb.is_some_and(|verb| verb == agent_run::TOOL_HOST) {
         return agent_run::tool_host();

@@ -1,6 +1,17 @@
-//! Connects to the server, starts one in the background if none is running, and stops it.
+//! How programs speak with the server.
+//!
+//! [`connect`] reaches it for commands, starts one in the background if none is running, and [`stop()`] stops it. For a
+//! program that runs an agent, [`ServerReporter`] delivers what happens in a conversation and waits for decisions on what
+//! the agent asks for, [`DeltaSender`] sends text while it is said, and [`SessionLink`] is the connection of a program
+//! that runs its session itself: it says what the session does, and takes requests in. Hooks use [`delivery`] alone.
+//!
+//! Must not decide what is allowed, print an answer, or hold an agent up: what cannot be told is lost or told later.
 
+pub mod delivery;
+mod deltas;
 pub mod failure;
+mod link;
+mod reporter;
 mod start;
 mod stop;
 
@@ -11,10 +22,13 @@ use std::{
 
 use api::Endpoint;
 pub use api::{Client, ClientError, Connection};
-use daemon::config::Config;
+use home::config::Config;
 use semver::Version;
 
 use crate::failure::Failed;
+pub use deltas::DeltaSender;
+pub use link::{SessionDescription, SessionLink, find_socket};
+pub use reporter::{ReportError, ServerReporter, decide, wait_for_decision, wait_for_rules};
 pub use stop::stop;
 
 /// Connects to the running server, or starts one in the background where the configuration

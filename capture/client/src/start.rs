@@ -13,11 +13,13 @@ use std::{
 };
 
 use anyhow::Context;
+use home::{environment::Environment, paths::log_file};
 use store::lock::is_held;
 
-use crate::failure::{Failed, IN_USE};
-use crate::{Client, Connection};
-use daemon::{environment::Environment, serve::log_file};
+use crate::{
+    Client, Connection,
+    failure::{Failed, IN_USE},
+};
 
 /// Time limit for a background server to answer, and for a stopping one to release the data directory.
 const START_WITHIN: Duration = Duration::from_secs(30);

@@ -2,87 +2,16 @@
 //! more than an interrupt, a queued prompt or a note, and, of capture's own agent, a message into the running turn, a
 //! pause or limits. Without a rule, nothing is done.
 
-use std::collections::BTreeMap;
-
-use api::steering::{OutcomeKind, SessionCommand, SessionLimits};
-use events::{Finding, FindingKind, SessionId, State};
+use api::steering::{OutcomeKind, SessionCommand};
+use events::{Finding, SessionId, State};
+use home::config::{Action, ActionKind};
+use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
+use live_view::RunTarget;
 use projections::Session;
-use serde::Deserialize;
-use server::RunTarget;
 use store::Reader;
-use terminal::host::frame::CommandOrigin;
 
 use crate::{prompts::Prompts, runs::Runs};
-
-/// A rule of the user: `[[actions]]`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Action {
-    /// The kinds of findings it is for; empty for none.
-    pub on: Vec<FindingKind>,
-    /// Only for sessions that have all these labels.
-    #[serde(default)]
-    pub labels: BTreeMap<String, String>,
-    /// What to do.
-    #[serde(rename = "do")]
-    pub kind: ActionKind,
-    /// The prompt to queue, the message, or the note.
-    #[serde(default)]
-    pub text: Option<String>,
-    /// The limits to set; they take the place of the session's.
-    #[serde(default)]
-    pub limits: Option<SessionLimits>,
-}
-
-/// What can be done about a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActionKind {
-    /// Interrupt the agent, when it runs under `capture run` and works.
-    Interrupt,
-    /// Put a prompt in the session's queue.
-    Queue,
-    /// Add a note to the session.
-    Note,
-    /// Send a message into the running turn of capture's own agent.
-    Steer,
-    /// Pause the turn of capture's own agent at its next boundary.
-    Pause,
-    /// Set limits of a session of capture's own agent.
-    Limit,
-}
-
-impl Action {
-    /// Whether it can be done.
-    ///
-    /// # Errors
-    /// When a text is missing, or there is one that nothing needs.
-    pub fn check(&self) -> anyhow::Result<()> {
-        let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
-        match self.kind {
-            ActionKind::Interrupt | ActionKind::Pause | ActionKind::Limit => {
-                anyhow::ensure!(self.text.is_none(), "actions: `interrupt`, `pause` and `limit` take no `text`");
-            }
-            ActionKind::Queue | ActionKind::Note | ActionKind::Steer => {
-                anyhow::ensure!(text, "actions: `queue`, `note` and `steer` need a `text`");
-            }
-        }
-        let has_limits = self.limits.is_some_and(|limits| limits != SessionLimits::default());
-        anyhow::ensure!(
-            has_limits == (self.kind == ActionKind::Limit) && (has_limits || self.limits.is_none()),
-            "actions: `limit` needs `limits` with at least one of `tokens`, `cost_usd`, `minutes` and `calls`, and \
-             nothing else takes them"
-        );
-        anyhow::ensure!(!self.on.is_empty(), "actions: `on` must name at least one kind of finding");
-        Ok(())
-    }
-
-    fn is_for(&self, finding: &Finding, session: &Session) -> bool {
-        let labelled = |(key, value): (&String, &String)| session.labels.get(key) == Some(value);
-        self.on.contains(&finding.kind) && self.labels.iter().all(labelled)
-    }
-}
 
 /// Carries out the user's rules.
 pub struct Actions {
@@ -112,7 +41,7 @@ impl Actions {
                 skipped");
             }
         };
-        for rule in self.rules.iter().filter(|rule| rule.is_for(finding, &session)) {
+        for rule in self.rules.iter().filter(|rule| is_for(rule, finding, &session)) {
             match (rule.kind, &rule.text) {
                 (ActionKind::Interrupt, _) => self.interrupt(&session, finding),
                 (ActionKind::Queue, Some(text)) => {
@@ -170,9 +99,12 @@ impl Actions {
     }
 }
 
+/// Whether a rule is for this finding of this session.
+fn is_for(rule: &Action, finding: &Finding, session: &Session) -> bool {
+    let labelled = |(key, value): (&String, &String)| session.labels.get(key) == Some(value);
+    rule.on.contains(&finding.kind) && rule.labels.iter().all(labelled)
+}
+
 fn note(session: SessionId, text: String) -> IngestInput {
     IngestInput::Derived(DerivedRecord::new(session, DerivedKind::Note(text)))
 }
-
-#[cfg(test)]
-mod tests;

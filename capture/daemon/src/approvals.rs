@@ -30,10 +30,10 @@ use std::{
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use ingest::{IngestHandle, IngestInput};
+use live_view::{ApprovalFilter, Decision, Refusal};
 use monitor::RiskRequest;
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
-use server::{ApprovalFilter, Decision, Refusal};
 use store::{EntityFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -20,21 +20,21 @@ use api::{
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
+use home::clock;
+use host_protocol::frame::CommandOrigin;
 use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, IngestInput};
-use projections::{MarkChange, Prompt};
-use retention::Retention;
-use server::{
+use live_view::{
     ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, Peer, Refusal, Reply, RunTarget,
     SessionStart, Telemetry, TelemetryRefusal, Who,
 };
-use terminal::host::frame::CommandOrigin;
+use projections::{MarkChange, Prompt};
+use retention::Retention;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     answer_tokens::AnswerTokens,
     approvals::{ApprovalBroker, HookWait},
-    clock,
     deliveries::Deliveries,
     findings::Findings,
     handoff,

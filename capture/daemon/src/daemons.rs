@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use api::health::SourceHealth;
+use home::clock;
 use ingest::{IngestHandle, IngestInput, ProtocolInput};
 use protocols::codex_daemon::{DaemonEvent, Daemons, HealthHandle, PROVIDER, Timing};
 use tailer::collect::Stopped;
 
-use crate::{clock, supervisor::Supervisor};
+use crate::supervisor::Supervisor;
 
 /// Follows the daemons of Codex's homes.
 ///

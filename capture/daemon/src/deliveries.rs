@@ -9,10 +9,11 @@ use std::{
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use events::DeliveryId;
+use home::{clock, redacted_only};
 use hooks::delivery::{Delivery, Spool};
 use ingest::{HookInput, IngestHandle, IngestInput};
 
-use crate::{clock, redacted_only, supervisor::Supervisor};
+use crate::supervisor::Supervisor;
 
 /// The thread that looks through the spool.
 pub const THREAD: &str = "spool";

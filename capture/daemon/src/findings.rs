@@ -12,18 +12,15 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::{Event, Finding, FindingId, FindingState, Payload, SessionId, State, Timestamp};
+use home::{clock, config::Action};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, SleepWatch};
+use live_view::Refusal;
 use monitor::Monitor;
 use projections::Session;
-use server::Refusal;
 use store::{EntityFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 
-use crate::{
-    actions::{Action, Actions},
-    clock,
-    supervisor::Supervisor,
-};
+use crate::{actions::Actions, clocks, supervisor::Supervisor};
 
 /// The thread that follows the log. What it concluded since the start is in its memory: it is not started again.
 pub const THREAD: &str = "monitor";
@@ -182,7 +179,7 @@ impl MonitorThread {
             touched: BTreeSet::new(),
             known: HashMap::new(),
             started_at,
-            sleep: SleepWatch::new(Box::new(clock::uptime)),
+            sleep: SleepWatch::new(Box::new(clocks::uptime)),
             holds_until: None,
             old: BTreeMap::new(),
         }

@@ -2,9 +2,8 @@
 
 use agents::directory::resume_line;
 use export::report::{Handoff, Markup, ReportFormat};
-use server::HandoffParts;
-
-use crate::paths;
+use home::paths;
+use live_view::HandoffParts;
 
 /// The note in Markdown, without secrets and with times in UTC.
 pub(crate) fn note(parts: HandoffParts) -> String {

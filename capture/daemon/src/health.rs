@@ -9,38 +9,29 @@ use std::{
 };
 
 use agents::Homes;
-use api::health::SourceHealth;
+use api::health::{HOOKS, POLICY, READING, RETENTION, STORE, SourceHealth};
 use atomic_file::{Links, SETTINGS_MOST, read_regular};
 use events::{Provider, Timestamp};
+use home::clock;
 use hooks::{AGENTS, Fit, HookCommand, HookStatus, InstallState, ProgramSearch, delivery::Spool};
 use ingest::{
     Gauges,
     hook_health::{AgentHookHealth, LostDeliveries},
 };
+use live_view::metrics::encode_family;
 use otlp_export::OtlpExport;
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use protocols::codex_daemon::HealthHandle;
 use retention::Retention;
-use server::{Health, metrics::encode_family};
+use server::Health;
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, notices::Notices, otlp, runs::Runs, search::Search, supervisor::Supervisor,
-    telemetry::TelemetryReceiver,
+    daemons, notices::Notices, otlp, runs::Runs, search::Search, supervisor::Supervisor, telemetry::TelemetryReceiver,
 };
 
-/// Prefix of a source's detail while history is read; the progress follows.
-pub const READING: &str = "reading history:";
-/// Name of the source of an agent's hooks, after the agent's name.
-pub const HOOKS: &str = "hooks";
-/// Name of the source that reports the store.
-pub const STORE: &str = "store";
-/// Name of the source that reports the policy in force.
-pub const POLICY: &str = "policy";
-/// Name of the source that reports whether old sessions are removed by themselves.
-pub const RETENTION: &str = "retention";
 /// How long a lost delivery needs attention, ms.
 const LOST_MS: i64 = 60 * 60 * 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.

@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use api::{Client, Connection};
 use futures_util::FutureExt;
-use mcp::{ControlCheck, HttpEndpoint};
+use mcp::{ControlCheck, HttpEndpoint, WriteTool};
 use server::McpAnswer;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{McpSettings, McpTool};
+use home::config::{McpSettings, McpTool};
 
 /// What answers messages of the protocol.
 pub(crate) fn answer(data: &Path, settings: &McpSettings, cancel: &CancellationToken) -> McpAnswer {
@@ -18,11 +18,19 @@ pub(crate) fn answer(data: &Path, settings: &McpSettings, cancel: &CancellationT
         Ok(None) => Err("the server is starting or stopping; try again".to_owned()),
         Err(error) => Err(error.to_string()),
     };
-    let allowed = settings.allow.iter().copied().map(McpTool::tool).collect();
+    let allowed = settings.allow.iter().copied().map(write_tool).collect();
     let endpoint = Arc::new(HttpEndpoint::new(Box::new(connect), allowed, cancel.clone()));
     Arc::new(move |request, control| {
         let endpoint = Arc::clone(&endpoint);
         let control = ControlCheck::new(move || control());
         async move { endpoint.answer(request, control).await }.boxed()
     })
+}
+
+/// The tool as the MCP server knows it.
+const fn write_tool(tool: McpTool) -> WriteTool {
+    match tool {
+        McpTool::Send => WriteTool::SendPrompt,
+        McpTool::Label => WriteTool::SetLabels,
+    }
 }

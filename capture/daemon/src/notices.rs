@@ -16,8 +16,11 @@ use events::{
     ApprovalId, ApprovalKind, ApprovalState, Finding, FindingId, FindingState, Notification, RunId, SendOutcome,
     Severity, Timestamp,
 };
+use home::{clock, desktop::has_desktop, paths};
+use host_protocol::frame::Presence as Seen;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use jiff::tz::TimeZone;
+use live_view::{Refusal, metrics::encode_family};
 use notifier::{
     AnswerButtons, ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings,
     Planner, PlannerContext, Presence, Receipt, SinkError, TerminalSink, config::ChannelSettings,
@@ -26,14 +29,11 @@ use projections::{Approval, Session};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
-use server::{Refusal, metrics::encode_family};
 use store::{EntityFilter, Reader};
-use terminal::host::frame::Presence as Seen;
 
 use crate::{
     answer_tokens::AnswerTokens,
     approvals::{is_only_for_its_command, revision_of, risk_of},
-    clock, paths,
     push::PushedBrowsers,
     runs::Runs,
     supervisor::Supervisor,
@@ -292,21 +292,6 @@ impl PlannerStarter {
         let (plan, inbox) = bounded(INBOX_CAPACITY);
         Ok((plan, RunningPlanner { planner, inbox, delivery }))
     }
-}
-
-/// Whether a message can reach somebody: notifications are on, and one of the channels is not the desktop's, or there
-/// is a desktop session.
-#[must_use]
-pub fn can_deliver(settings: &NotifySettings) -> bool {
-    let is_usable = |channel: &ChannelSettings| !matches!(channel, ChannelSettings::Desktop { .. }) || has_desktop();
-    settings.enabled && settings.channels.iter().any(is_usable)
-}
-
-/// Whether there is a session bus, by the variables that name one and by its usual place.
-#[must_use]
-pub fn has_desktop() -> bool {
-    paths::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
-        || paths::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
 }
 
 /// Makes notices of findings.

@@ -3,11 +3,12 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use api::health::SourceHealth;
-use otlp_export::{Exporter, ExporterParts, OtlpExport, OtlpSettings};
+use home::config::OtlpSettings;
+use live_view::{LiveView, metrics::encode_family};
+use otlp_export::{Exporter, ExporterParts, OtlpExport};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
-use server::{LiveView, metrics::encode_family};
 use store::Reader;
 
 use crate::{health, notices};

@@ -9,10 +9,12 @@ use std::{
 use api::runs::{GridUpdate, RecordedFrame, RecordedFrames, RecordingInfo, Run, RunState};
 use events::{RunId, Timestamp};
 use export::asciicast::{CastEvent, EventCode, JoinedReader, ReadError, parts};
-use server::{Refusal, RunTarget};
-use terminal::screen::{PlaybackScreen, Size};
+use home::paths;
+use host_protocol::screen::Size;
+use live_view::{Refusal, RunTarget};
+use terminal::screen::PlaybackScreen;
 
-use crate::{recording, runs::Runs};
+use crate::runs::Runs;
 
 /// Least time between the beginnings of two frames, ms: at most 30 a second.
 const FRAME_MS: u64 = 33;
@@ -104,7 +106,7 @@ impl Recordings {
             RunTarget::Run(name) => name.parse::<RunId>().ok(),
             RunTarget::Session(_) => None,
         };
-        let file = run.map(|run| recording::file(&self.data, run)).filter(|file| file.is_file());
+        let file = run.map(|run| paths::recording(&self.data, run)).filter(|file| file.is_file());
         file.map(|file| (file, None)).ok_or(refused)
     }
 }

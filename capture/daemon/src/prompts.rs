@@ -10,11 +10,12 @@ use std::{
 };
 
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use home::clock;
+use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
+use live_view::Refusal;
 use projections::{Prompt, Session};
-use server::Refusal;
 use store::{EntityFilter, Reader};
-use terminal::host::frame::CommandOrigin;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
@@ -22,7 +23,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock,
     runs::{PromptOutcome, Runs},
     supervisor::Supervisor,
 };

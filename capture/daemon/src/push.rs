@@ -1,10 +1,12 @@
 //! Messages to browsers: the subscriptions of paired devices, for the notifier and the server.
 
-use devices::Devices;
+use devices::{
+    Devices,
+    push::{PushError, PushRequest, Subscriptions},
+};
 use events::Timestamp;
+use live_view::Refusal;
 use notifier::{PushPost, PushSink};
-use server::Refusal;
-use web_push::{PushError, PushRequest, Subscriptions};
 
 /// Who sends, as push services are told.
 const CONTACT: &str = env!("CARGO_PKG_REPOSITORY");

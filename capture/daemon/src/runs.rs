@@ -22,11 +22,11 @@ use api::{
     runs::{Explanation, GridUpdate, Picture, Run, RunState, Scrollback, Size},
 };
 use events::{RunId, SessionId};
+use host_protocol::frame::{Answered, DialogAnswer, HostRequest, Presence};
 use ingest::{HostedSession, IngestHandle};
+use live_view::{LiveView, Refusal, RunTarget};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use server::{LiveView, Refusal, RunTarget};
-use terminal::host::frame::{Answered, DialogAnswer, HostRequest, Presence};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,

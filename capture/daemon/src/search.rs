@@ -8,15 +8,16 @@ use api::{
     search::{IndexState, IndexStatus, SearchPage, SearchQuery},
 };
 use events::SessionId;
+use home::{clock, config::SearchSettings};
 use jiff::tz::TimeZone;
+use live_view::{Refusal, metrics::encode_metric};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::gauge::ConstGauge, registry::Registry,
 };
-use server::{Refusal, metrics::encode_metric};
 use store::Reader;
 use tokio::sync::Semaphore;
 
-use crate::{clock, config::SearchSettings, health, supervisor::Supervisor};
+use crate::{health, supervisor::Supervisor};
 
 /// The thread that feeds the index.
 pub use ::search::THREAD;

@@ -3,7 +3,7 @@
 use std::{
     io,
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -11,43 +11,44 @@ use std::{
 use anyhow::{Context, anyhow};
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
-use devices::Devices;
+use devices::{Devices, push::Subscriptions};
 use events::{RunId, SessionId};
+use home::{
+    clock,
+    config::{Config, ProjectRetention, RetentionSettings},
+    endpoint, paths, redacted_only, roots,
+};
 use ingest::{
     Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Preparation, PreparedBatch, store_health::StoreFiles,
 };
+use live_view::LiveView;
 use otlp_export::OtlpExport;
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
-use retention::{Retention, RetentionParts};
+use retention::{PrunePolicy, PruneRule, Retention, RetentionParts};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::LiveView;
 use store::Writer;
 use tailer::collect::{Batch, Collector, KnownFiles, Stopped};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use web_push::Subscriptions;
 
 use crate::{
     actions::Actions,
     answer_tokens::AnswerTokens,
     approvals::{self, ApprovalBroker},
-    clock,
-    config::Config,
+    clocks,
     control::{self, Daemon},
     daemons,
     deliveries::{self, Deliveries},
-    endpoint,
     findings::{self, Findings},
     health,
     linker::Linker,
     mcp_endpoint,
     notices::{self, Notices},
-    open_files, otlp, paths,
+    open_files, otlp,
     playback::Recordings,
     prompts::{self, Prompts},
     push::PushedBrowsers,
-    redacted_only, roots,
     runs::Runs,
     search::{self, Search},
     session_starter::SessionStarter,
@@ -55,6 +56,7 @@ use crate::{
     stored_cursors::StoredCursors,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
+    tokens,
 };
 
 /// The options of `capture serve`.
@@ -249,8 +251,8 @@ impl RunningService {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
         redacted_only::record_setting(data, redacted_only).context("cannot store the setting `store.redacted_only`")?;
-        let tokens = endpoint::tokens(data)?;
-        endpoint::make_session_directory(data);
+        let tokens = tokens::tokens(data)?;
+        roots::make_session_directory(data);
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let live_view = LiveView::new(&epoch);
         let gauges = Arc::new(Gauges::default());
@@ -270,7 +272,7 @@ impl RunningService {
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone(), live_view.clone());
-        runs.expect(terminal::host::runs::list(data).into_iter().map(|described| described.run));
+        runs.expect(host_protocol::runs::list(data).into_iter().map(|described| described.run));
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
         let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
@@ -296,7 +298,7 @@ impl RunningService {
             processes: Box::new(linker),
             clock,
             wall: Arc::new(clock::wall),
-            uptime: Box::new(clock::uptime),
+            uptime: Box::new(clocks::uptime),
             onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
@@ -327,8 +329,8 @@ impl RunningService {
             reader: reader.clone(),
             inputs: inputs.clone(),
             index: search.index(),
-            clocks: Arc::new(clock::reading),
-            policy: options.config.retention.policy(),
+            clocks: Arc::new(clocks::reading),
+            policy: prune_policy(&options.config.retention),
         });
         // What it has not done is noted in the store.
         supervisor.spawn_restarting(retention::THREAD, move || eraser.run())?;
@@ -511,7 +513,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.rules = options.config.rules();
     config.redact = Some(Arc::new(redaction::value));
     config.prices_file = paths::prices_file().ok();
-    config.host_protocol = terminal::host::frame::PROTOCOL;
+    config.host_protocol = host_protocol::frame::PROTOCOL;
     // An agent's own shell can neither approve itself nor change what is captured.
     config.control_peer = Some(Arc::new(|peer| {
         let Some(pid) = peer.pid.and_then(|pid| u32::try_from(pid).ok()) else {
@@ -550,7 +552,7 @@ fn within_open_files(wanted: server::ClientLimits, files: usize) -> server::Clie
 }
 
 fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
-    let mut collect = tailer::collect::CollectorConfig::new(clock::both);
+    let mut collect = tailer::collect::CollectorConfig::new(clocks::both);
     collect.limits.line_bytes = u64::from(config.read.max_line_mib) << 20;
     collect.hot_poll = Duration::from_millis(u64::from(config.read.hot_poll_ms));
     if !config.read.watch {
@@ -632,8 +634,17 @@ fn checkpoint_thread(
     Ok(stop)
 }
 
-/// The log file of a server started in the background.
-#[must_use]
-pub fn log_file(data: &Path) -> PathBuf {
-    data.join("serve.log")
+/// What the part that removes sessions makes of the settings.
+fn prune_policy(settings: &RetentionSettings) -> PrunePolicy {
+    let age = |days: u32| (days > 0).then_some(i64::from(days) * 86_400_000);
+    let size = (settings.larger_than_mib > 0).then_some(u64::from(settings.larger_than_mib) << 20);
+    let project = |project: &ProjectRetention| PruneRule {
+        older_than_ms: age(project.older_than_days),
+        larger_than_bytes: None,
+        project: Some(project.directory.clone()),
+    };
+    PrunePolicy {
+        all: PruneRule { older_than_ms: age(settings.older_than_days), larger_than_bytes: size, project: None },
+        projects: settings.projects.iter().map(project).collect(),
+    }
 }

@@ -5,55 +5,17 @@
 use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-use crate::{
-    config::{Config, Setting},
-    findings::Findings,
-    notices::Notices,
-    supervisor::Supervisor,
-};
+use home::config::{Config, LOOK_EVERY};
+
+use crate::{findings::Findings, notices::Notices, supervisor::Supervisor};
 
 /// The thread that looks at the file.
 pub const THREAD: &str = "settings";
-/// Interval between two looks at the file.
-pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// When a changed setting takes effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakesEffect {
-    /// Each command reads it.
-    NextCommand,
-    /// The running server applies it.
-    Soon,
-    /// The server reads it when it starts.
-    AfterRestart,
-}
-
-/// When a change of a setting takes effect; of a table all in it alike.
-#[must_use]
-pub fn takes_effect(setting: &Setting) -> TakesEffect {
-    let is_in = |keys: &[&str]| keys.iter().any(|key| setting.is_in(key));
-    if is_in(&["autostart", "pager"]) {
-        TakesEffect::NextCommand
-    } else if is_in(&["actions", "monitor", "notify"]) {
-        TakesEffect::Soon
-    } else {
-        TakesEffect::AfterRestart
-    }
-}
-
-/// The settings that differ, as they are afterwards; one that is in no list any more as it was.
-#[must_use]
-pub fn changed(before: &[Setting], after: &[Setting]) -> Vec<Setting> {
-    let value = |all: &[Setting], key: &str| all.iter().find(|setting| setting.key == key).map(|s| s.value.clone());
-    let differs = |setting: &&Setting| value(before, &setting.key).as_ref() != Some(&setting.value);
-    let is_gone = |setting: &&Setting| value(after, &setting.key).is_none();
-    after.iter().filter(differs).chain(before.iter().filter(is_gone)).cloned().collect()
-}
 
 /// The parts that take other settings while they work.
 pub struct LiveParts {
@@ -112,6 +74,3 @@ fn stamp(file: &Path) -> Stamp {
     let about = file.metadata().ok()?;
     Some((about.modified().ok()?, about.size(), about.ino()))
 }
-
-#[cfg(test)]
-mod tests;

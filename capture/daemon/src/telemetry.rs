@@ -10,15 +10,14 @@ use std::{
 
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
+use home::clock;
 use ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput};
+use live_view::{Telemetry, TelemetryKind, TelemetryRefusal, metrics::encode_family};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use protocols::telemetry::{self, Encoding, Received, Signal};
-use server::{Telemetry, TelemetryKind, TelemetryRefusal, metrics::encode_family};
 use tokio::sync::oneshot;
-
-use crate::clock;
 
 /// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
-//! Browsers paired with this server: pairing codes, cookies, scopes and step-up.
+//! Browsers paired with this server: pairing codes, cookies, scopes and step-up, and the messages they subscribe to
+//! ([`push`]).
 //!
 //! [`Devices`] owns the codes that are open and the devices that are paired. Of a cookie only a hash is kept, in a file
 //! with mode 0600, so that devices stay signed in over a restart; codes and raised rights are in memory only. The time
@@ -8,6 +9,7 @@
 
 mod code;
 mod file;
+pub mod push;
 #[cfg(test)]
 mod tests;
 

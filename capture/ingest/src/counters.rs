@@ -9,6 +9,7 @@ use std::{
 };
 
 use events::{ApprovalState, Finding, FindingKind, FindingState};
+use live_view::metrics::encode_metric;
 use projections::Approval;
 use prometheus_client::{
     collector::Collector,
@@ -19,7 +20,6 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use server::metrics::encode_metric;
 
 /// One label and its value.
 type CounterLabel = [(&'static str, &'static str); 1];

@@ -7,8 +7,8 @@ use events::{
     Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
     SessionId, Signal, Source, State, Timestamp, Topic,
 };
+use live_view::Refusal;
 use projections::{Conclusion, LABELS, MarkChange, SessionState};
-use server::Refusal;
 use store::PackedText;
 
 use super::{

@@ -13,12 +13,15 @@ use events::{
     Annotation, Claim, Confidence, Heartbeat, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId,
     SessionExited, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic, UserPrompt,
 };
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    frame::{Hello, HostFrame},
+};
+use live_view::Delta;
 use processes::AgentProcess;
-use server::Delta;
-use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
+use store::KnownSession;
 
 use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
-use store::KnownSession;
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 pub(super) const BEFORE_MS: i64 = 2_000;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use events::{ApprovalId, NewEvent, SessionId};
+use live_view::Refusal;
 use processes::{AgentProcess, EndedProcess, ShellCommand};
 use projections::MarkChange;
-use server::Refusal;
 use store::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES, Writer, payload_json};
 use tailer::collect::Batch;
 use tokio::sync::oneshot;

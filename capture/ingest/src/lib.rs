@@ -45,8 +45,8 @@ use std::{
 };
 
 use events::{Provider, RunId, SessionId, Timestamp};
+use live_view::{LiveView, SessionEntry};
 use projections::{Session, SessionState};
-use server::{LiveView, SessionEntry};
 use store::{CommitError, ReadError, ReadFailure, Writer};
 
 use ignored::Ignored;

@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use events::{ApprovalState, Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
+use live_view::{Frame, Json, LiveView, OpenItem, SessionEntry};
 use projections::Approval;
-use server::{Frame, Json, LiveView, OpenItem, SessionEntry};
 use store::ReadFailure;
 
 use super::{

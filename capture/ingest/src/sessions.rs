@@ -10,8 +10,8 @@ use std::{
 };
 
 use events::{Cursor, Event, Provider, SessionId, State, Timestamp};
+use live_view::{Json, SessionEntry};
 use projections::{Session, SessionState, StatusRules};
-use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, Reader, SessionRow, Writer, removed_name};
 
 use super::{

@@ -4,8 +4,8 @@ use std::thread;
 
 use crossbeam_channel::bounded;
 use events::{ApprovalState, Finding, FindingState, SessionId, State, Timestamp};
+use live_view::{Json, LiveView, SessionEntry};
 use projections::{Approval, Session};
-use server::{Json, LiveView, SessionEntry};
 use store::{EntityFilter, ReadError, Reader};
 
 use super::{

@@ -18,6 +18,7 @@ use export::otlp::{
     metrics::{ApprovalWaits, MetricsSnapshot, encode_request},
     rejected_spans,
 };
+use home::config::OtlpSettings;
 use notifier::ChannelContext;
 use store::{ReadError, Reader};
 
@@ -26,7 +27,6 @@ use crate::{
     counts::{ExportCounts, SharedCounts},
     position::{PositionFile, SentPosition},
     sender::{RequestStop, SendFailure, Sender},
-    settings::OtlpSettings,
     spans::{SpanMessage, SpanReader},
 };
 

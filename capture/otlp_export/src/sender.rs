@@ -7,7 +7,7 @@ use std::{
 
 use notifier::{AttemptFailure, ChannelContext, RetryHint, Stopper, http::HttpClient};
 
-use crate::settings::OtlpSettings;
+use home::config::OtlpSettings;
 
 /// What messages are encoded as.
 const PROTOBUF: &str = "application/x-protobuf";

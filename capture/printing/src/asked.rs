@@ -3,10 +3,13 @@
 //! Runs of blank or equal lines and of blanks are folded, and the text says of how many. What does not print is escaped.
 //! The rest stays, line by line. [`risks`] repeats what deserves a second look; it belongs right above the answer.
 
+use events::Source;
 use monitor::{RiskRequest, risk};
+use projections::Approval;
+use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::display::show;
+use crate::{display::show, safe};
 
 /// Fewest equal lines behind the first one that are folded.
 const EQUAL_LINES: usize = 3;
@@ -168,6 +171,43 @@ pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option
     } else {
         replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned())
     }
+}
+
+/// A text of the agent, escaped and with its runs of blank lines folded, with its length and a note about hidden
+/// characters.
+#[must_use]
+pub fn block(name: &str, text: &str) -> String {
+    let lines: String = lines(text).iter().map(|line| format!("    {line}\n")).collect();
+    format!("\n{name} ({}):\n{lines}", counts(text))
+}
+
+/// The place of the option that has this number before it.
+#[must_use]
+pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let number = text.parse::<usize>().ok().filter(|_| is_number)?;
+    number.checked_sub(1).filter(|index| *index < options.len())
+}
+
+/// The names of what a command is to be run with, for lists that have no room for the values: to leave the sandbox, to go
+/// on in the background. Its words about itself and its time limit are left out, and what is off.
+#[must_use]
+pub fn extra_fields(approval: &Approval) -> Vec<String> {
+    // What a protocol sends beside a command describes the request.
+    if approval.command.is_none() || approval.source == Source::Protocol {
+        return Vec::new();
+    }
+    let is_told = |name: &str, value: &Value| {
+        !matches!(name, "command" | "description" | "timeout") && !matches!(value, Value::Null | Value::Bool(false))
+    };
+    fields(approval).iter().filter(|(name, value)| is_told(name, value)).map(|(name, _)| safe(name)).collect()
+}
+
+/// The fields of a request's input; none when it is no object.
+#[must_use]
+pub fn fields(approval: &Approval) -> Map<String, Value> {
+    let input = approval.input.as_deref();
+    input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,10 +9,7 @@ pub mod asked;
 pub mod display;
 pub mod markdown;
 mod pager;
-pub mod request;
 pub mod style;
-pub mod syntax;
-pub mod usage;
 mod wrap;
 
 use std::{

@@ -5,10 +5,10 @@
 use std::{borrow::Cow, ops::Range};
 
 use events::{Finding, Payload};
+use host_protocol::runs::Description;
 use projections::{ConversationItem, ItemBody, ItemText, Prompt, Subagent};
 use redact::{FoundSecret, Redactor};
 use serde_json::Value;
-use terminal::host::runs::Description;
 
 /// Replacement for a text if the rules are not available: nothing leaves unchecked.
 const UNREADABLE: &str = "[redacted:rules-unavailable]";

@@ -9,7 +9,7 @@ use std::{
 use crossbeam_channel::{Receiver, bounded};
 use events::{SessionId, Timestamp};
 use ingest::{IngestInput, IngestStopped};
-use server::Refusal;
+use live_view::Refusal;
 use store::{About, CommitError, Compacted, ReadError, RemovalKind, SessionRow, Writer};
 
 use crate::{

@@ -43,12 +43,11 @@ pub(crate) fn of_sessions<'a>(data: &Path, sessions: impl Iterator<Item = &'a Ab
     };
     files.extend(entries(&data.join("recordings")).into_iter().filter(is_of_run));
     // Of a run whose host is alive its files are in use; it removes them itself.
-    let alive: Vec<String> = terminal::host::runs::list(data).iter().map(|run| run.run.to_string()).collect();
+    let alive: Vec<String> = host_protocol::runs::list(data).iter().map(|run| run.run.to_string()).collect();
     let is_alive = |file: &PathBuf| {
         alive.iter().any(|run| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(run)))
     };
-    files
-        .extend(entries(&terminal::host::runs::dir(data)).into_iter().filter(is_of_run).filter(|file| !is_alive(file)));
+    files.extend(entries(&host_protocol::runs::dir(data)).into_iter().filter(is_of_run).filter(|file| !is_alive(file)));
     files.extend(entries(Spool::of(data).dir()).into_iter().filter(|file| holds(file, &names)));
     let is_below =
         |file: &&PathBuf| file.starts_with(data) && !file.components().any(|part| part == Component::ParentDir);

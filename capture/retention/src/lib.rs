@@ -28,8 +28,8 @@ use api::retention::{PruneRequest, RemovalReport, RemovedSession, RetentionStatu
 use crossbeam_channel::{Sender, TrySendError, bounded};
 use events::{SessionId, Timestamp};
 use ingest::{IngestHandle, IngestInput, RemovalRequest, RemovalTicket};
+use live_view::Refusal;
 use search::SearchIndex;
-use server::Refusal;
 use store::{About, ReadError, Reader, RemovalKind, SessionFilter};
 use tokio::{sync::oneshot, time::timeout};
 

@@ -7,8 +7,8 @@ use std::{
 
 use events::RunId;
 use ingest::{Clock, Gauges, Ingest, IngestLoop, IngestParts, NoObserver, Processes, WatchedRequest};
+use live_view::LiveView;
 use projections::StatusRules;
-use server::LiveView;
 
 use super::*;
 use crate::{

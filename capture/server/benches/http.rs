@@ -28,8 +28,9 @@ use axum::{
 };
 use bytes::Bytes;
 use events::{Kind, Provider, SessionId, State, Timestamp};
+use live_view::{Frame, Json, LiveView, SessionEntry};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use server::{Config, Frame, Health, Json, LiveView, SessionEntry, Token, Tokens, serve};
+use server::{Config, Health, Token, Tokens, serve};
 use store::Reader;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

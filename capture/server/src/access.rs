@@ -9,9 +9,10 @@ use std::{
 
 use api::Scope;
 use constant_time_eq::constant_time_eq;
+use live_view::locks::lock;
 use tokio::time::Instant;
 
-use crate::{locks::lock, peer::Client};
+use crate::peer::Client;
 
 /// A set of scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

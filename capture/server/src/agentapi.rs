@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use api::agentapi::{AgentApiMessage, AgentApiRole, AgentApiState};
 use events::{Block, Event, Kind, Payload, PromptOrigin, Reason, RunId, SessionId, State, Stop, Timestamp};
+use live_view::FrameKind;
 use projections::SessionStatus;
 use serde::{Deserialize, Serialize};
 use store::{ReadError, Reader};
 use tokio::time::{Instant, sleep};
 
-use crate::{app::App, error::ApiError, frame::FrameKind, tail::Item};
+use crate::{app::App, error::ApiError, tail::Item};
 
 /// Most messages in an answer, and at the beginning of a stream.
 const MESSAGES: usize = 1_000;

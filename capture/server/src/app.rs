@@ -10,6 +10,7 @@ use std::{
 use api::runs::{Input, InputSent};
 use devices::Devices;
 use events::Timestamp;
+use live_view::{Control, Json, LiveView, Reply, RunTarget, SessionEntry};
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -21,7 +22,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Config, Control, Health, Json, Limits, LiveView, Reply, RunTarget, SessionEntry, answer,
+    Config, Health, Limits, answer,
     config::{McpAnswer, Redact, ServerClock},
     error::ApiError,
     gate::Gate,
@@ -194,7 +195,7 @@ impl Parts {
     async fn ask_within<T>(&self, reply: Reply<T>, within: Duration) -> Result<T, ApiError> {
         match timeout(within, reply).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(crate::Refusal::Unavailable.into()),
+            Err(_) => Err(live_view::Refusal::Unavailable.into()),
         }
     }
 

@@ -10,6 +10,7 @@ use axum::{
 use devices::{Devices, SignedIn};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use live_view::Peer;
 use serde::{Serialize, de::DeserializeOwned};
 use sync_wrapper::SyncWrapper;
 use tokio::{sync::watch, time::timeout};
@@ -20,7 +21,7 @@ use crate::{
     app::App,
     clients::{Admission, StreamSlot},
     error::ApiError,
-    peer::{Client, Peer},
+    peer::Client,
 };
 
 /// How a request arrived.

@@ -11,8 +11,9 @@ use std::{
 };
 
 use api::ErrorCode;
+use live_view::locks::lock;
 
-use crate::{error::ApiError, locks::lock, peer::Client};
+use crate::{error::ApiError, peer::Client};
 
 /// Share of the open files a process may have that goes to connections, as a divisor: ingest needs files too.
 const FILES_PER_CONNECTION: usize = 2;

@@ -17,10 +17,11 @@
 use std::collections::HashMap;
 
 use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
+use live_view::{Frame, FrameKind, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Frame, Json, app::App, error::ApiError, frame::FrameKind, tail::Item};
+use crate::{app::App, error::ApiError, tail::Item};
 
 /// Maximum number of events in a `stream-init`.
 const INIT_EVENTS: usize = 50;

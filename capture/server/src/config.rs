@@ -9,13 +9,13 @@ use events::Timestamp;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
+use live_view::{Control, NoControl};
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
 
 use crate::{
     access::Tokens,
     clients::ClientLimits,
-    control::{Control, NoControl},
     peer::{PeerCheck, TcpCheck, TcpUser},
 };
 

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use events::{Kind, Payload, SessionId};
+use live_view::SessionEntry;
 use projections::{
     ConversationItem, ConversationItems, ItemBody, ItemText, PageOfItems, StartedSubagent, Subagent, subagents,
 };
 use store::{ReadError, Reader};
-
-use crate::SessionEntry;
 
 /// Kinds that a conversation is made of.
 const KINDS: &[Kind] = &[

@@ -8,8 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, header};
-
-use crate::Refusal;
+use live_view::Refusal;
 
 /// An answer that is an error: a stable code with its status, and a message for people. Causes go to the
 /// log, never in here.

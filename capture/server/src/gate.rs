@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use api::{ErrorCode, Route, Scope, devices::COOKIE, part::shown, routes::AnswerKind};
 use devices::{Caller, Devices, SignedIn};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use live_view::Peer;
 use tokio::time::Instant;
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     access::{Grants, Tokens, WrongTokens},
     call::Transport,
     error::ApiError,
-    peer::{Client, Peer, PeerCheck, TcpCheck, TcpRefusal},
+    peer::{Client, PeerCheck, TcpCheck, TcpRefusal},
 };
 
 /// Header with which a web page of a public network requests access to a private one.

@@ -12,8 +12,7 @@ use std::{
 };
 
 use hyper::rt::{Sleep, Timer};
-
-use crate::locks::lock;
+use live_view::locks::lock;
 
 type Alarm = Pin<Box<tokio::time::Sleep>>;
 

@@ -1,8 +1,8 @@
 //! The HTTP, SSE and WebSocket interface.
 //!
 //! Serves the routes of [`api`] with axum, and enforces what browsers and strangers may not do. It reads and never
-//! writes: ingest puts sessions into the [`LiveView`] and publishes [`Frame`]s there, handlers read the live view and
-//! the [`store::Reader`], and send all other requests to [`Control`]. A slow client cannot slow down ingest.
+//! writes: ingest puts sessions into the [`LiveView`](live_view::LiveView) and publishes frames there, handlers read the live view and
+//! the [`store::Reader`], and send all other requests to [`Control`](live_view::Control). A slow client cannot slow down ingest.
 //!
 //! `router` builds the router from the table of routes and holds the layers that every request passes, `gate` decides
 //! which requests are let in, `clients` limits how many at once, `lookup` resolves which session a request means,
@@ -17,19 +17,15 @@ mod call;
 mod clients;
 mod compat;
 mod config;
-mod control;
 mod conversation;
-mod entry;
 mod error;
-mod frame;
 mod gate;
 mod handlers;
 mod header_timer;
-mod json;
 mod line_stream;
 mod listen;
-mod locks;
 mod lookup;
+mod metrics;
 mod page;
 mod peer;
 mod router;
@@ -41,22 +37,11 @@ mod terminal_socket;
 mod unix;
 mod ws;
 
-pub mod live_view;
-pub mod metrics;
-
 pub use access::{Token, TokenError, Tokens};
 pub use clients::ClientLimits;
 pub use config::{Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact, ServerClock};
-pub use control::{
-    ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, HostStream, NoControl, Refusal,
-    Reply, RunTarget, SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,
-};
-pub use entry::SessionEntry;
-pub use frame::Frame;
-pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
-pub use live_view::{Delta, LiveView, OpenItem};
-pub use peer::{Peer, PeerCheck, TcpCheck, TcpRefusal, TcpUser};
+pub use peer::{PeerCheck, TcpCheck, TcpRefusal, TcpUser};
 pub use unix::SocketError;
 
 #[cfg(test)]

@@ -10,9 +10,8 @@ use axum::{
 };
 use events::Timestamp;
 use flate2::{Compression, write::GzEncoder};
+use live_view::Epoch;
 use tokio::sync::OwnedSemaphorePermit;
-
-use crate::frame::Epoch;
 
 /// Size of text from which a piece is sent though more is ready, bytes. A slow client needs some seconds for it when
 /// compressed, and not the whole time after which it counts as too slow.

@@ -13,6 +13,7 @@ use std::{
 use axum::response::IntoResponse;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use live_view::{LiveView, Peer};
 use store::Reader;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -23,13 +24,13 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config, Exposure, Health, LiveView,
+    Config, Exposure, Health,
     app::{App, Parts},
     call::{Connection, Transport},
     clients::{Clients, TransportKind},
     error::ApiError,
     header_timer::HeaderTimer,
-    peer::{Client, Peer, TcpUser},
+    peer::{Client, TcpUser},
     router::Answering,
     unix::{self, Socket, SocketError},
 };

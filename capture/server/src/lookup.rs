@@ -8,9 +8,10 @@ use api::{
 };
 use events::SessionId;
 use http::{HeaderValue, header};
+use live_view::{Json, Relative, RunTarget, SessionEntry};
 use projections::Session;
 
-use crate::{Json, RunTarget, SessionEntry, app::App, call::Call, error::ApiError, live_view::Relative};
+use crate::{app::App, call::Call, error::ApiError};
 
 /// A session that a name means.
 pub(crate) struct Found {

@@ -7,18 +7,21 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use api::health::SourceHealth;
+use live_view::{
+    LiveView,
+    metrics::{encode_family, encode_metric},
+};
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
+    encoding::{DescriptorEncoder, text},
     metrics::{
-        TypedMetric,
         counter::{ConstCounter, Counter},
         gauge::{ConstGauge, Gauge},
     },
     registry::Registry,
 };
 
-use crate::{Health, LiveView};
+use crate::Health;
 
 /// What requests and connections are counted in. A handle: clones share it.
 #[derive(Debug, Clone, Default)]
@@ -59,40 +62,6 @@ pub(crate) fn encode(registry: &Registry) -> Result<String, fmt::Error> {
     let mut out = String::with_capacity(8 << 10);
     text::encode(&mut out, registry)?;
     Ok(out)
-}
-
-/// Encodes a metric without labels whose value is known only at the time of the request.
-///
-/// # Errors
-/// When the text cannot be written.
-pub fn encode_metric(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    metric: &impl EncodeMetric,
-) -> fmt::Result {
-    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
-}
-
-/// Encodes a family of metrics whose values are known only at the time of the request.
-///
-/// # Errors
-/// When the text cannot be written.
-pub fn encode_family<L, M>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    metrics: impl IntoIterator<Item = (L, M)>,
-) -> fmt::Result
-where
-    L: EncodeLabelSet,
-    M: EncodeMetric + TypedMetric,
-{
-    let mut family = encoder.encode_descriptor(name, help, None, M::TYPE)?;
-    for (labels, metric) in metrics {
-        metric.encode(family.encode_family(&labels)?)?;
-    }
-    Ok(())
 }
 
 /// The sessions and the streams of the live view.

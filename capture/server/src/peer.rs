@@ -5,14 +5,7 @@ use std::{
     sync::Arc,
 };
 
-/// A process at the other end of the Unix socket, as the kernel names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Its user.
-    pub uid: u32,
-    /// Its process id, when the kernel says.
-    pub pid: Option<i32>,
-}
+use live_view::Peer;
 
 /// Says why a process may not use the `control` and `admin` scopes over the Unix socket; `None` if it may.
 pub type PeerCheck = Arc<dyn Fn(Peer) -> Option<String> + Send + Sync>;

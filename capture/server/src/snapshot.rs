@@ -5,12 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use events::SessionId;
-
-use crate::{
-    Json, LiveView,
-    frame::Epoch,
-    live_view::{Interest, Mark},
-};
+use live_view::{Epoch, Interest, Json, LiveView, Mark};
 
 /// The state of the sessions of a stream.
 #[derive(Debug)]

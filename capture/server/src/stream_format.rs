@@ -51,7 +51,7 @@ impl StreamFormat {
         match self {
             Self::Frames { .. } => match item {
                 Item::Snapshot(snapshot) => out.push(snapshot.message(app.live_view.epoch())),
-                Item::Frame(frame) => out.push(frame.message(app.live_view.epoch())),
+                Item::Frame(frame) => out.push(shared_text(frame.message(app.live_view.epoch()).into())?),
                 Item::TooSlow => {}
             },
             Self::Compat(stream) => {
@@ -61,4 +61,9 @@ impl StreamFormat {
         }
         Ok(())
     }
+}
+
+/// A text whose bytes are shared, in the type that messages have. The bytes are not copied.
+fn shared_text(text: Bytes) -> Result<Utf8Bytes, ApiError> {
+    Utf8Bytes::try_from(text).map_err(|error| ApiError::internal(&error))
 }

@@ -13,17 +13,14 @@ use std::{
 
 use events::{ApprovalId, Finding, FindingId, Payload, SessionId};
 use futures_util::FutureExt;
+use live_view::{FeedEnd, Frame, FrameKind, Interest, Json, SessionFilter, Subscription, locks::lock};
 use projections::Approval;
 use store::{ReadError, Reader};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Frame, Json,
     app::App,
     error::ApiError,
-    frame::FrameKind,
-    live_view::{FeedEnd, Interest, SessionFilter, Subscription},
-    locks::lock,
     snapshot::{LastSnapshot, Open, Snapshot},
 };
 

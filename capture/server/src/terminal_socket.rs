@@ -16,15 +16,14 @@ use devices::SignedIn;
 use events::RunId;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use http::HeaderMap;
+use live_view::{Refusal, RunTarget, locks::lock};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::{
-    Refusal, RunTarget,
     app::App,
     call::{Connection, StreamHold},
     error::ApiError,
-    locks::lock,
 };
 
 /// Least time between two updates: at most 30 a second.

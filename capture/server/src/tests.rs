@@ -28,6 +28,7 @@ use events::{
 };
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
+use live_view::{Frame, Json, LiveView, SessionEntry};
 use projections::{Session, SessionHealth, SessionStatus, Summary, Usage};
 use serde_json::Value;
 use store::{SessionRow, Writer};
@@ -39,7 +40,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config, Frame, Health, Json, Limits, LiveView, Serving, SessionEntry, Token, Tokens,
+    Config, Health, Limits, Serving, Token, Tokens,
     app::Parts,
     call::{Connection, Transport},
     peer::Client,

@@ -22,6 +22,7 @@ use axum::{
     response::Response,
 };
 use futures_util::{SinkExt, StreamExt, task::AtomicWaker};
+use live_view::Interest;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -34,7 +35,6 @@ use crate::{
     error::ApiError,
     handlers::{steering, streams::batch},
     line_stream::{LineStream, PIECE_BYTES},
-    live_view::Interest,
     lookup::{id_of, ids_of},
     stream_format::StreamFormat,
     tail::{Item, Resume, Tail},

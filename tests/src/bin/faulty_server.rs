@@ -4,11 +4,8 @@
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-use daemon::{
-    clock,
-    config::Config,
-    serve::{Options, run_with},
-};
+use daemon::serve::{Options, run_with};
+use home::{clock, config::Config};
 use tokio_util::sync::CancellationToken;
 
 /// Called as `capture serve` is by the harness.

@@ -10,12 +10,10 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::{
-    claim::ScreenClaim,
-    screen::{Observer, ScreenRules, Size},
-};
+use ::terminal::screen::{Observer, ScreenRules};
 use clap::{Parser, Subcommand};
 use events::{Provider, State, Timestamp};
+use host_protocol::{claim::ScreenClaim, screen::Size};
 use serde::Deserialize;
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal, without};
 

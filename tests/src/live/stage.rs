@@ -14,10 +14,11 @@ use std::{
 };
 
 use events::{Confidence, Reason, State, Timestamp};
+use host_protocol::screen::Size;
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
-use terminal::screen::{Observer, ScreenRules, Size};
+use terminal::screen::{Observer, ScreenRules};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
@@ -192,7 +193,7 @@ fn played(
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
-    let screen = Observer::new(SIZE, agent.provider(), Arc::new(ScreenRules::embedded()), daemon::clock::now());
+    let screen = Observer::new(SIZE, agent.provider(), Arc::new(ScreenRules::embedded()), home::clock::now());
     let dialog = match Regex::new(agent.dialog()) {
         Ok(dialog) => dialog,
         Err(error) => return Outcome::failed(error.to_string()),
@@ -459,11 +460,11 @@ impl Stage<'_> {
         let shown = shown.trim_end_matches(char::REPLACEMENT_CHARACTER);
         if !shown.is_empty() {
             self.user.expect(shown);
-            self.screen.output(shown.as_bytes(), daemon::clock::now());
+            self.screen.output(shown.as_bytes(), home::clock::now());
             let replies = self.screen.take_replies();
             self.user.types(replies);
         }
-        self.screen.advance(daemon::clock::now());
+        self.screen.advance(home::clock::now());
         if !shown.is_empty() {
             let has = self.dialog.is_match(&self.text());
             self.dialogs += usize::from(has && !self.has_dialog);
@@ -624,5 +625,5 @@ fn word<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 }
 
 pub(super) fn now() -> i64 {
-    daemon::clock::now().as_millisecond()
+    home::clock::now().as_millisecond()
 }

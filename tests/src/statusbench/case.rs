@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use events::{Provider, State, Timestamp};
+use host_protocol::screen::Size;
 use serde_json::Value;
-use terminal::screen::Size;
 
 use super::{Mode, Source};
 pub use crate::recording::folder::FolderStep;

@@ -145,7 +145,7 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
         }
     }
     let zero = steady_ms() + LEAD_MS;
-    let wall = daemon::clock::now().as_millisecond() + LEAD_MS;
+    let wall = home::clock::now().as_millisecond() + LEAD_MS;
     let case = case.moved(&machine.home(), &machine.project(), wall);
     let end = case.truth.last().map_or(0, |t| t.at) + AFTER_MS;
     let stop = AtomicBool::new(false);

@@ -64,7 +64,7 @@ pub fn record(what: &Recorded) -> io::Result<i32> {
     unlockpt(&master)?;
     tcsetwinsize(&master, size)?;
     let slave = ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    let started = daemon::clock::now().as_millisecond();
+    let started = home::clock::now().as_millisecond();
     let about = json!({
         "format": 1, "provider": what.provider, "scenario": what.dir.file_name().map(|n| n.to_string_lossy()),
         "columns": size.ws_col, "rows": size.ws_row, "runs": 1, "started_at": started, "needs_pty": true,
@@ -97,7 +97,7 @@ pub fn record(what: &Recorded) -> io::Result<i32> {
 pub fn truth(dir: &Path, state: State, reason: Option<Reason>) -> io::Result<()> {
     let about: Value = serde_json::from_str(&fs::read_to_string(dir.join("recording.json"))?)?;
     let started = about["started_at"].as_i64().ok_or_else(|| io::Error::other("recording.json has no started_at"))?;
-    append_truth(dir, (daemon::clock::now().as_millisecond() - started) as f64 / 1000.0, state, reason)
+    append_truth(dir, (home::clock::now().as_millisecond() - started) as f64 / 1000.0, state, reason)
 }
 
 fn append_truth(dir: &Path, at: f64, state: State, reason: Option<Reason>) -> io::Result<()> {
@@ -115,7 +115,7 @@ struct Timeline {
 
 impl Timeline {
     fn now(&self) -> f64 {
-        (daemon::clock::now().as_millisecond() - self.started) as f64 / 1000.0
+        (home::clock::now().as_millisecond() - self.started) as f64 / 1000.0
     }
 
     fn line(&mut self, op: &str, data: Option<&str>, mut line: Value) -> io::Result<()> {

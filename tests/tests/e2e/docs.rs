@@ -16,8 +16,8 @@ use std::{
 };
 
 use agents::Agent;
-use daemon::config::Config;
 use events::{FindingKind, Provider};
+use home::config::Config;
 use regex::Regex;
 use serde_json::Value;
 use tests::{

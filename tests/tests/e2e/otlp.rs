@@ -35,7 +35,7 @@ fn configured(machine: &Machine, collector: &Receiver, more: &str) {
 fn line(kind: &str, n: u64, message: &serde_json::Value, more: &serde_json::Value) -> String {
     let mut record = json!({
         "parentUuid": null, "isSidechain": false, "type": kind, "message": message, "uuid": uuid(1, n),
-        "timestamp": daemon::clock::now().to_string(), "cwd": "/proj", "sessionId": session(1),
+        "timestamp": home::clock::now().to_string(), "cwd": "/proj", "sessionId": session(1),
         "version": "2.1.328", "gitBranch": "main",
     });
     record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -96,7 +96,7 @@ fn a_collector_gets_calls_turns_and_states_as_they_come() {
     // What was there before is history.
     let path = machine.claude(&session(1));
     let (begun, answered) = turn(1);
-    append(&path, &(begun + &answered).replace(&daemon::clock::now().to_string()[..10], "2026-01-02"));
+    append(&path, &(begun + &answered).replace(&home::clock::now().to_string()[..10], "2026-01-02"));
     let key = machine.home().join("key");
     std::fs::write(&key, "the-key\n").unwrap();
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();

@@ -17,6 +17,12 @@ use std::{
 use agents::Agent;
 use crossbeam_channel::{Receiver, Sender, bounded, never, select};
 use events::{Confidence, Provider, Reason, State, Timestamp};
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim, TypingGate},
+    frame::{Hello, HostRequest, PromptTyping},
+    link::{HostLink, PendingRequest},
+    screen::Size,
+};
 
 use processes::{has_children, wake::Wake};
 
@@ -24,16 +30,13 @@ use self::activity::ProgramActivity;
 pub use self::handle::ScreenHandle;
 use self::onlookers::Onlookers;
 use super::{
-    frame::{Hello, HostRequest, PromptTyping, TypingGate},
     keys,
-    link::{HostLink, PendingRequest},
     press_answer::{AnswerStep, Answering, Press, Pressed},
     type_prompt::{PromptKeys, PromptStep, PromptTyped, Prompting},
 };
 use crate::{
-    claim::{HostEvent, ScreenClaim},
     host::load_rules::LoadRules,
-    screen::{Observer, ScreenRules, Size},
+    screen::{Observer, ScreenRules},
 };
 
 /// Most messages queued for the thread.

@@ -16,11 +16,9 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use events::{ChoiceAnswer, Timestamp};
+use host_protocol::frame::{Answered, DialogAnswer};
 
-use super::{
-    frame::{Answered, DialogAnswer},
-    keys,
-};
+use super::keys;
 use crate::screen::{Observer, StandingDialog};
 
 /// Least time since a dialog was reported before a key is typed, ms: one redrawn after the key that answered it

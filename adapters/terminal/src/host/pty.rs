@@ -9,6 +9,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
+use host_protocol::screen::Size;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -16,8 +17,6 @@ use rustix::{
     process::{Pid, Signal, kill_process_group},
     termios::{InputModes, LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr},
 };
-
-use crate::screen::Size;
 
 /// A terminal with our side and the program's.
 pub struct Pty {

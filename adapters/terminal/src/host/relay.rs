@@ -17,11 +17,14 @@ use std::{
 
 use crossbeam_channel::Receiver;
 use events::{Provider, Timestamp};
+use host_protocol::runs::Description;
+use processes::wake::WakeReceiver;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, Signal, kill_process_group},
     termios::Winsize,
 };
+use status_question::StatusQuestions;
 
 mod bytes;
 mod finish;
@@ -34,13 +37,10 @@ use super::{
     guest::{Guest, Role},
     observe::{FromScreen, RequestReply, ScreenHandle, ToScreen},
     pty::Pty,
-    runs::Description,
     signals::Signals,
     sink::Recorder,
     wire::{Notify, Spec},
 };
-use processes::wake::WakeReceiver;
-use status_question::StatusQuestions;
 
 /// Most bytes read from the pty per turn.
 const CHUNK: usize = 64 << 10;

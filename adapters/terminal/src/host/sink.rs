@@ -11,8 +11,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
-
-use crate::screen::Size;
+use host_protocol::screen::Size;
 
 /// Takes a recording. Called on a thread of its own, one call after another.
 pub trait RecordingSink: Send {

@@ -11,8 +11,16 @@ use std::{
     time::Instant,
 };
 
+use agents::RUN_VARIABLE;
 use crossbeam_channel::bounded;
 use events::{Provider, Timestamp};
+use host_protocol::{
+    frame::Hello,
+    link::{FindSocket, HostLink},
+    runs::{self, Description, NameClaim},
+    screen::Size,
+};
+use processes::{local_socket::AddressPath, wake};
 use rustix::{
     process::{Pid, Signal, setsid},
     termios::Winsize,
@@ -20,27 +28,20 @@ use rustix::{
 
 use super::{
     child,
-    frame::Hello,
     guest::{Guest, Role},
-    link::HostLink,
     observe::{ScreenHandle, ScreenThreadConfig},
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
-    runs::{self, Description, NameClaim},
     signals::{Signals, block_background_stops},
     sink::{Recorder, RecordingSink},
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
-use crate::screen::Size;
-use agents::RUN_VARIABLE;
-use processes::{local_socket::AddressPath, wake};
 
 /// Most requests of the server that are queued.
 const REQUESTS: usize = 64;
 /// Most messages of the screen thread that are queued.
 const SCREEN_EVENTS: usize = 256;
 
-pub use super::link::FindSocket;
 pub use crate::host::load_rules::LoadRules;
 
 /// A recording that was begun, and its file as people read it.

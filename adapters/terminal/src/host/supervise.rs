@@ -3,7 +3,13 @@
 
 use std::{os::fd::AsFd, process::Command, time::Duration};
 
+use agents::{CannotRun, RUN_VARIABLE};
 use crossbeam_channel::{TryRecvError, bounded};
+use host_protocol::{
+    claim::HostEvent,
+    link::{HostLink, PendingRequest},
+};
+use processes::wake;
 use rustix::{
     event::{PollFd, PollFlags, poll},
     process::{Pid, Signal, kill_process},
@@ -11,14 +17,10 @@ use rustix::{
 
 use super::{
     child::{self, ChildEvent, Exit},
-    link::{HostLink, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
 };
-use crate::claim::HostEvent;
-use agents::{CannotRun, RUN_VARIABLE};
-use processes::wake;
 
 /// How long the server has to store the end of the run; kept short, since the caller is waiting.
 const DELIVER: Duration = Duration::from_millis(100);

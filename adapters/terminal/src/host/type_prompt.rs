@@ -12,11 +12,9 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use events::Timestamp;
+use host_protocol::{claim::TypingGate, frame::PromptTyping};
 
-use super::{
-    frame::{PromptTyping, TypingGate},
-    keys,
-};
+use super::keys;
 use crate::screen::{Observer, PromptMark};
 
 /// Least time since somebody last typed before a text is typed: their own may still be in the input line.

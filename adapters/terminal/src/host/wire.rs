@@ -18,6 +18,7 @@ use std::{
 };
 
 use events::RunId;
+use host_protocol::screen::Size;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -25,7 +26,6 @@ use rustix::net::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{child::Exit, keys::DetachKey};
-use crate::screen::Size;
 
 /// Most descriptors passed with one message: two of a terminal and the three streams.
 const DESCRIPTORS: usize = 5;

@@ -7,8 +7,7 @@
 use std::collections::HashSet;
 
 use events::Timestamp;
-
-use crate::claim::HostEvent;
+use host_protocol::claim::HostEvent;
 
 /// Longest prompt that is kept, bytes.
 const PROMPT_BYTES: usize = 4 << 10;

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use events::{Confidence, State, Timestamp};
+use host_protocol::claim::ScreenClaim;
 
 use super::{
     dialog::{self, DialogReading},
@@ -17,7 +18,6 @@ use super::{
     rules::RuleSet,
     view::View,
 };
-use crate::claim::ScreenClaim;
 
 /// How long a different dialog of the same rule must stand before it counts as a new one, ms, so that a
 /// dialog that is drawn in pieces is one dialog.

@@ -1,10 +1,8 @@
 //! A screen that shows what was recorded: no rules look at it, and it answers nothing.
 
-use super::{
-    grid::{Grid, GridUpdate},
-    size::Size,
-    terminal::Terminal,
-};
+use host_protocol::screen::{GridUpdate, Size};
+
+use super::{grid::Grid, terminal::Terminal};
 
 /// A terminal that is fed from a recording.
 pub struct PlaybackScreen {

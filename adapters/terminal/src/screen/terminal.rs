@@ -7,13 +7,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use host_protocol::screen::Size;
 use vt100::{CursorStyle, MouseProtocolMode, Parser};
 
 use super::{
     guard::{Guard, Passed},
     signals::ScreenSignals,
 };
-use crate::screen::size::Size;
 
 /// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
 const SMALLEST: u16 = 2;

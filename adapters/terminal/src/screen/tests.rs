@@ -12,9 +12,12 @@ mod typing;
 use std::sync::{Arc, OnceLock};
 
 use events::{Provider, State, Timestamp};
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    screen::Size,
+};
 
-use super::{Observer, ScreenRules, Size};
-use crate::claim::{HostEvent, ScreenClaim};
+use super::{Observer, ScreenRules};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 

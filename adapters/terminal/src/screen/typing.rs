@@ -8,6 +8,7 @@
 //! that long, and must not show a dialog that the rules of any agent know.
 
 use events::{Confidence, Provider, Reason, State, Timestamp};
+use host_protocol::claim::{ScreenClaim, TypingGate};
 
 use super::{
     Observer,
@@ -15,7 +16,6 @@ use super::{
     judge::matches,
     view::{ScreenFrame, View},
 };
-use crate::claim::{ScreenClaim, TypingGate};
 
 /// Least time a prompt, or a screen that no rule reads, must have stood before text is typed, ms: an agent that has
 /// just drawn its input line may still open a dialog, and takes no input yet.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::terminal::host::runs::{self, Description, FoundRun};
+use host_protocol::runs::{self, Description, FoundRun};
 
 use super::{Failed, run_of_session};
 use crate::terminal::safe;

@@ -1,20 +1,24 @@
 //! `capture agent`: our own agent, other agents without their user interface, and session files in pi's format.
 
+pub(super) mod arguments;
+mod hosted;
+mod person;
+mod piped;
+mod rpc;
+mod run;
 mod session;
 
 use std::{io::Write, process::ExitCode};
-
-use agent_command::{CacheArguments, CommandPlace, RpcArguments, RunArguments};
 
 use api::{
     routes::UsageOfAll,
     usage::{UsageBy, UsageQuery, UsageSums},
 };
+use client::Client;
 
 use events::Provider;
 
-use client::Client;
-
+use self::arguments::{CacheArguments, CommandPlace, RpcArguments, RunArguments};
 use super::{Context, drive, find, print_json};
 use crate::terminal;
 
@@ -66,14 +70,14 @@ pub(super) fn run(
             let server = context.running().ok().flatten();
             let place = place(context)?;
             arguments.resolve_session(&place, |given| own_id(&server?, given));
-            agent_command::run(place, *arguments)
+            arguments::run(place, *arguments)
         }
         AgentCommand::Rpc(mut arguments) => {
             let context = context()?;
             let server = context.running().ok().flatten();
             let place = place(context)?;
             arguments.resolve_session(&place, |given| own_id(&server?, given));
-            agent_command::rpc(place, *arguments)
+            arguments::rpc(place, *arguments)
         }
         AgentCommand::Cache(arguments) => cache(json, context()?, &arguments),
         AgentCommand::Drive(arguments) => drive::run(context()?, arguments),
@@ -91,7 +95,7 @@ fn own_id(client: &Client, given: &str) -> Option<String> {
 fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Result<ExitCode> {
     let client = arguments.session().and_then(|_| context.running().ok().flatten());
     let place = place(context)?;
-    let table = match agent_command::cache(&place, arguments) {
+    let table = match arguments::cache(&place, arguments) {
         Ok(table) => table,
         Err(error) => {
             let Some((client, given)) = client.zip(arguments.session()) else { return Err(error) };
@@ -100,7 +104,7 @@ fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Re
                 && let Some(own) = session.provider_session_id
             {
                 // The lists show the server's id, the file has the agent's own.
-                agent_command::cache(&place, &CacheArguments::of(own))?
+                arguments::cache(&place, &CacheArguments::of(own))?
             } else {
                 let session = Some(session.id.to_string());
                 let query = UsageQuery { by: Some(UsageBy::Session), session, ..UsageQuery::default() };
@@ -139,4 +143,9 @@ fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
 pub(super) fn place(context: Context) -> anyhow::Result<CommandPlace> {
     let policy_file = context.policy_file()?;
     Ok(CommandPlace { policy_file, data: context.data, settings: context.config.agent, json: context.json })
+}
+
+/// Tells the person who runs the agent what went wrong.
+fn warn(text: &str) {
+    terminal::print_error_line(&format!("capture: {}", terminal::safe(text)));
 }

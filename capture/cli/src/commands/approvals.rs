@@ -14,7 +14,9 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
+use client::Client;
 use events::{ApprovalState, DecidedVia, Provider, Timestamp};
+use home::clock;
 use projections::Approval;
 
 use self::pick::picked;
@@ -24,13 +26,10 @@ use super::{
     style,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::terminal::{
-    self, is_with_a_person,
-    request::{block, decided, exact, headline, options_hint, questions, surroundings},
-    safe, wrapped,
+use crate::{
+    show::request::{decided, exact, headline, options_hint, questions, surroundings},
+    terminal::{self, asked::block, is_with_a_person, safe, wrapped},
 };
-use client::Client;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -9,9 +9,9 @@ use ::terminal::host::{
     wire::Attach,
 };
 use anyhow::Context as _;
+use home::paths;
 
 use super::{Failed, active_run, run::finish, seen};
-use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

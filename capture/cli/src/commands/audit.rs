@@ -5,14 +5,17 @@ use std::io::Write;
 
 use api::part::{IdPart, PART_HINT};
 use events::{DecidedBy, Timestamp};
-use printing::request::decided;
 use projections::Approval;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
+use crate::{
+    show::request::decided,
+    terminal::{self, safe, safe_json},
+};
+
 use super::{Context, Failed, number::count, style};
-use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

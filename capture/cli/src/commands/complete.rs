@@ -9,13 +9,13 @@ use api::{
 };
 use clap::Command;
 use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
+use client::{Client, Connection};
 use events::ApprovalState;
+use home::{config::Config, endpoint::read_if_there, paths};
 use projections::Session;
 
 use super::{active_sessions, config::value_text, style};
-use crate::terminal::{request::headline, safe};
-use client::{Client, Connection};
-use daemon::{config::Config, endpoint::read_if_there, paths};
+use crate::{show::request::headline, terminal::safe};
 
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;

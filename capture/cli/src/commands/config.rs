@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use client::Client;
+use home::{
+    config::{self, Config, Setting, SettingOrigin, TakesEffect},
+    endpoint::read_if_there,
+    environment::Environment,
+    paths,
+};
 use serde::Serialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{Failed, editor, output, print_line};
 use crate::terminal::safe;
-use client::Client;
-use daemon::{
-    config::{Config, Setting, SettingOrigin},
-    endpoint::read_if_there,
-    environment::Environment,
-    paths,
-    settings::{self, TakesEffect},
-};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -168,7 +167,7 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     let data = paths::data_dir(data)?;
     // Whether a server runs is only for the hint.
     if Client::running(&data, client::Connection::Unix).is_ok_and(|client| client.is_some()) {
-        let changed = settings::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
+        let changed = config::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
         for hint in hints(&changed, &data, file) {
             crate::terminal::print_error_line(&format!("capture: {hint}"));
         }
@@ -185,11 +184,11 @@ fn hints(changed: &[Setting], data: &std::path::Path, file: &std::path::Path) ->
     }
     let keys = |when: TakesEffect| {
         let keys: Vec<&str> =
-            changed.iter().filter(|s| settings::takes_effect(s) == when).map(|s| s.key.as_str()).collect();
+            changed.iter().filter(|s| config::takes_effect(s) == when).map(|s| s.key.as_str()).collect();
         (!keys.is_empty()).then(|| safe(&keys.join(", ")))
     };
     let live = keys(TakesEffect::Soon)
-        .map(|keys| format!("the running server applies {keys} within {} s", settings::LOOK_EVERY.as_secs() + 1));
+        .map(|keys| format!("the running server applies {keys} within {} s", config::LOOK_EVERY.as_secs() + 1));
     let restart = keys(TakesEffect::AfterRestart).map(|keys| {
         format!("the running server still uses the old {keys}; `capture serve --restart` applies the change")
     });

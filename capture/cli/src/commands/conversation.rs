@@ -2,13 +2,16 @@
 
 use std::io::Write;
 
+use client::Client;
 use export::conversation::{ConversationFormat, heading, item, subagent_forgotten, subagent_heading};
 use projections::Session;
-use session_export::{ConversationPart, SessionExportError, Subagents, each_item, each_part};
+
+use crate::{
+    commands::export::session::{ConversationPart, SessionExportError, Subagents, each_item, each_part},
+    terminal::{self, is_seen, safe_lines},
+};
 
 use super::{Context, markdown, report::fitted, style};
-use crate::terminal::{self, is_seen, safe_lines};
-use client::Client;
 
 /// Most lines of an input or output of a tool that are shown on a terminal.
 const LINES: usize = 20;

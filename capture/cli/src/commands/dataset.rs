@@ -4,11 +4,11 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use events::{Provider, Timestamp};
-use session_export::write_dataset;
+use home::paths;
+
+use crate::{commands::export::session::write_dataset, terminal};
 
 use super::{Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
-use crate::terminal;
-use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -4,24 +4,23 @@ use std::{io::Write, path::Path};
 
 use ::terminal::screen::ScreenRules;
 use api::{
-    health::{SourceHealth, Sources},
+    health::{POLICY, SourceHealth, Sources},
     routes::HealthSources,
 };
+use client::failure::with_causes;
 use events::{Provider, Timestamp};
+use home::{
+    clock,
+    environment::{self, Environment},
+    paths::{self, log_file},
+    roots,
+};
 use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
 
-use super::{Context, Failed, hooks, style};
+use super::{Context, Failed, agent, hooks, style};
 use crate::terminal::{self, safe};
-use client::failure::with_causes;
-use daemon::{
-    clock,
-    environment::{self, Environment},
-    health::POLICY,
-    paths, roots,
-    serve::log_file,
-};
 
 /// Whether a source needs no attention. An inactive source is one that is not configured.
 fn is_well(source: &SourceHealth) -> bool {
@@ -146,7 +145,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
-    let (is_usable, model) = agent_command::model_in_words(&context.config.agent);
+    let (is_usable, model) = agent::arguments::model_in_words(&context.config.agent);
     checks.add(MODEL, is_usable, model);
     checks.add(SANDBOX, true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;

@@ -2,7 +2,7 @@
 //!
 //! The thread that started the agent talks to it ([`driver`]); other threads read, wait for decisions and handle
 //! signals, and send it events. Permission requests take the same path as a hook's: into the spool, and then the driver
-//! waits for the server (`agent_link`).
+//! waits for the server (`client`).
 //!
 //! The policy decides, or a person with the scope `control` whose process was not started by an agent. In this command,
 //! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the
@@ -28,14 +28,14 @@ use ::events::Provider;
 use ::terminal::host::child::resolve;
 use agents::{Agent, CannotRun};
 use anyhow::Context as _;
+use client::failure::with_causes;
+use home::paths;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
 
 use super::{Context, Failed, number::seconds};
 use crate::terminal;
-use client::failure::with_causes;
-use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

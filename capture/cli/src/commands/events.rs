@@ -7,17 +7,20 @@ use api::{
     list::Limit,
     routes::{ListEvents, Stream, StreamQuery},
 };
+use client::{Client, ClientError};
 use crossbeam_channel::{Sender, bounded};
 use events::{
     AccountedModel, ApprovalKind, ApprovalRequested, ApprovalResolved, Event, Kind, Payload, QuotaReported,
     TurnCompleted, TurnOutcome, TurnTrigger, UsageReported,
 };
 use export::conversation::duration;
-use printing::request::decided;
+
+use crate::{
+    show::request::decided,
+    terminal::{self, safe, safe_json},
+};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
-use crate::terminal::{self, safe, safe_json};
-use client::{Client, ClientError};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

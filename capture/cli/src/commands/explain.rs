@@ -2,21 +2,21 @@
 
 use std::io::Write;
 
-use ::terminal::screen::{Explanation, Need, RuleMatch};
 use api::{
     history::{HistoryQuery, StatusChange},
     list::Limit,
     routes::{ExplainSession, GetStatus, StatusHistory},
     sessions::{StatusAt, StatusQuery},
 };
+use client::{Client, ClientError};
 use events::Timestamp;
+use home::clock;
+use host_protocol::screen::{Explanation, Need, RuleMatch};
 use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
 use crate::terminal::{self, prose, safe};
-use client::{Client, ClientError};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -1,5 +1,7 @@
 //! `capture export`
 
+pub(super) mod session;
+
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
@@ -9,13 +11,16 @@ use std::{
 use anyhow::Context as _;
 use api::part::IdPart;
 use atomic_file::Draft;
+use client::Client;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
-use session_export::{write_html, write_json, write_markdown, write_otlp};
+
+use crate::{
+    commands::export::session::{write_html, write_json, write_markdown, write_otlp},
+    terminal::{self, safe, safe_json},
+};
 
 use super::{Context, Failed, conversation::without_wrapping, find, run_of_session};
-use crate::terminal::{self, safe, safe_json};
-use client::Client;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -208,7 +213,7 @@ pub(super) fn to_file(
 
 /// The first file of the recording a person means; `None` when no run and no file has this name.
 fn recording(data: &Path, what: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let dir = daemon::recording::dir(data);
+    let dir = home::paths::recordings(data);
     let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return existing(what).map(Some);
     };

@@ -8,7 +8,9 @@ use api::{
     list::Limit,
     routes::{AcknowledgeFinding, EmptyBody, GetFinding, ListFindings},
 };
+use client::Client;
 use events::{Finding, FindingKind, FindingState, Severity};
+use home::clock;
 
 use super::{
     Context, meanings,
@@ -17,8 +19,6 @@ use super::{
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::terminal::{self, safe, wrapped};
-use client::Client;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -16,6 +16,7 @@ use api::{
     routes::HealthSources,
 };
 use events::Provider;
+use home::{clock, paths, roots};
 use hooks::{
     AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, RequestedChange, Unsupported,
     VersionUnknown, accepted_events, catalogue, facts,
@@ -24,7 +25,6 @@ use hooks::{
 use self::show::{AgentHooks, SettingsChange};
 use super::{Context, Failed, is_agreed, number::seconds, refuse_agents};
 use crate::terminal::{self, safe};
-use daemon::{clock, paths, roots};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

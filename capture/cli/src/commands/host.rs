@@ -12,12 +12,13 @@ use std::{
     process::ExitCode,
 };
 
-use ::terminal::host::{child, runs, start, wire::Spec};
+use ::terminal::host::{child, start, wire::Spec};
 use anyhow::Context as _;
+use host_protocol::runs;
+use redaction::Redacting;
 
 use super::run::outside;
 use crate::terminal::{self, Screen, safe};
-use redaction::Redacting;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Child {

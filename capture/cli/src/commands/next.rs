@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use api::{findings::AttentionList, routes::ListAttention};
-use daemon::clock;
 use events::{Need, Timestamp};
+use home::clock;
 use projections::AttentionItem;
 
 use super::{Context, print_line, style};

@@ -4,10 +4,10 @@ use api::{
     prompts::{ChannelTest, Receipt},
     routes::TestChannel,
 };
+use home::{config::Config, desktop::has_desktop};
 
 use super::{Context, Failed, print_line, style};
 use crate::terminal::{self, safe};
-use daemon::{config::Config, notices::has_desktop};
 
 /// How channels are configured, with an example.
 pub(super) const EXPLAINED: &str = "\
@@ -127,7 +127,7 @@ mod tests {
     fn the_example_of_the_help_is_a_configuration() {
         let lines = EXPLAINED.lines().filter_map(|line| line.strip_prefix("    "));
         let example: String = lines.flat_map(|line| [line, "\n"]).collect();
-        let config = daemon::config::Config::parse(&example, std::path::Path::new("config.toml")).unwrap();
+        let config = home::config::Config::parse(&example, std::path::Path::new("config.toml")).unwrap();
         assert_eq!(config.notify.names().collect::<Vec<_>>(), ["desktop", "team"]);
     }
 }

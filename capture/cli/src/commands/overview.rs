@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::Durability;
 use events::{Need, Provider};
+use home::{desktop, paths};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show};
+use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show, web};
 use crate::terminal::{self, wrapped};
-use daemon::{notices, paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -152,11 +152,11 @@ fn offers(context: &Context) -> Vec<Offer> {
     }
     offers.push(Offer {
         name: "notifications",
-        done: notices::can_deliver(&context.config.notify),
+        done: desktop::can_deliver(&context.config.notify),
         command: "capture notify --help".into(),
         gain: "send permission requests and stuck sessions to the desktop, Slack, ntfy, a webhook or a program".into(),
     });
-    let paired = web_command::paired(&context.data);
+    let paired = web::paired(&context.data);
     offers.push(Offer {
         name: "page",
         done: paired > 0,

@@ -12,11 +12,11 @@ use std::{
 use anyhow::Context as _;
 use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, TriedRule, Verdict};
 use events::Provider;
+use policy::{OnDisk, Refused};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
 use crate::terminal::{self, display::show, safe_json};
-use policy::{OnDisk, Refused};
 
 /// Longest line of input, bytes; a longer one is malformed.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -155,7 +155,7 @@ impl PolicyJudge {
             }
             (None, None) => Rules::InForce(context.policy_file()?),
         };
-        Ok(Self { facts: daemon::paths::policy_facts(&context.data), rules })
+        Ok(Self { facts: home::paths::policy_facts(&context.data), rules })
     }
 
     /// What the policy says, and whether it is in force there.

@@ -6,12 +6,14 @@ use std::{fmt::Write as _, time::Duration};
 
 use api::{
     findings::AttentionList,
-    health::{SourceHealth, Sources},
+    health::{HOOKS, READING, STORE, SourceHealth, Sources},
     list::Limit,
     routes::{HealthSources, ListAttention, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
 };
+use client::Client;
 use events::{Provider, State};
+use home::clock;
 use projections::Session;
 
 pub(super) use self::table::Needs;
@@ -23,11 +25,6 @@ use super::{
     watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::terminal::{self, safe};
-use client::Client;
-use daemon::{
-    clock,
-    health::{HOOKS, READING, STORE},
-};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Arguments {

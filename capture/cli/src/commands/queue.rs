@@ -8,11 +8,11 @@ use api::{
     routes::{CancelPrompt, EmptyBody, ListPrompts, QueuePrompt},
 };
 use events::QueuedState;
+use home::clock;
 use projections::{Prompt, shorten::verbatim_line};
 
 use super::{Context, Failed, find, print_line, style, watch::show};
 use crate::terminal::safe;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -10,15 +10,15 @@ use api::{
     routes::{GetWork, ListFindings, ListRecentTurns, ListSessions, ListTurns},
     sessions::{ActiveFilter, SessionsQuery},
 };
+use client::Client;
 use events::{Finding, SessionId, Timestamp};
 use export::report::{Handoff, Markup, ReportFormat, SessionWork, standup};
+use home::clock;
 use projections::{Session, Turn};
 use serde_json::Value;
 
 use super::{Context, find, markdown, style, watch::show, when};
 use crate::terminal::{self, is_seen, safe_lines, wrapped};
-use client::Client;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {

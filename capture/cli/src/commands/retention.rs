@@ -6,13 +6,13 @@ use api::{
     retention::{ByteSize, PruneRequest, RemovalQuery, RemovalReport, RemovedSession},
     routes::{ForgetSession, GetRetention, PruneSessions},
 };
+use client::Client;
+use home::clock;
 
 use events::SessionId;
 
 use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
 use crate::terminal::safe;
-use client::Client;
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArguments {

@@ -1,5 +1,7 @@
 //! `capture run`: runs a program in a terminal that capture observes.
 
+mod recording;
+
 use std::{
     ffi::OsString,
     io::IsTerminal,
@@ -14,24 +16,23 @@ use ::terminal::{
     host::{
         child,
         launch::{self, LaunchOutcome},
-        runs,
         start::Outside,
         supervise,
         terminal::{RawMode, Saved},
         wire::{Notify, OnHangup, RecordSpec, Spec, StreamTarget},
     },
-    screen::{ScreenRules, Size},
+    screen::ScreenRules,
 };
 use anyhow::Context as _;
+use api::{Client, routes::GetRun, runs::RunState};
+use client::{self, Connection, failure::with_causes};
 use events::RunId;
+use home::{clock, config::Config, paths, redacted_only};
+use host_protocol::{runs, screen::Size};
 
 use super::{Failed, export::CastVersionArgument, number::integer};
-use api::{Client, routes::GetRun, runs::RunState};
 
 use crate::terminal::{self, safe};
-use client::failure::with_causes;
-use client::{self, Connection};
-use daemon::{clock, config::Config, paths, recording, redacted_only};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -321,7 +322,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
         rules: Box::new(rules),
-        find: agent_link::find_socket(spec.data.clone()),
+        find: client::find_socket(spec.data.clone()),
         record: recording::wanted(spec),
         written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
     }

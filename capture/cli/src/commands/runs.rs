@@ -5,10 +5,10 @@ use api::{
     runs::{Run, RunPage, RunState},
 };
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableStyle};
+use home::clock;
 
 use super::{Context, style, watch::show};
 use crate::terminal::{self, safe, wrapped};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use api::routes::RunScreen;
+use home::clock;
 
 use super::{Context, style};
 use crate::terminal::{self, safe};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -8,10 +8,10 @@ use api::{
     search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
 };
 use events::{Provider, Timestamp};
+use home::clock;
 
 use super::{Context, Failed, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
 use crate::terminal::{self, safe, wrapped};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

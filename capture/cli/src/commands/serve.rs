@@ -9,20 +9,19 @@ use std::{
 };
 
 use anyhow::Context as _;
+use client::{self, Connection, failure::with_causes};
+use daemon::serve::Options;
+use home::{
+    config::is_host,
+    environment::Environment,
+    paths::{self, log_file},
+};
+use log::ServerLog;
+use redaction::Redacting;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
 use crate::terminal;
-use client::failure::with_causes;
-use client::{self, Connection};
-use daemon::{
-    config::is_host,
-    environment::Environment,
-    paths,
-    serve::{Options, log_file},
-};
-use log::ServerLog;
-use redaction::Redacting;
 
 /// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
 const LOG_FILTER: &str = "info,rmcp=warn";

@@ -7,11 +7,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+use home::{environment::Environment, paths};
 use serde::Serialize;
 
 use super::{Context, Failed, print_line, refuse_agents};
 use crate::terminal::{self, safe};
-use daemon::{environment::Environment, paths};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

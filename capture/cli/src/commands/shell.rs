@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use home::paths;
 
 use crate::terminal;
-use daemon::paths;
 
 /// The variable with which a shell's completion script asks for candidates.
 pub(super) const VARIABLE: &str = "CAPTURE_COMPLETE";

@@ -3,13 +3,16 @@
 use std::io::Write;
 
 use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
+use home::clock;
 use projections::{Session, Turn};
 use serde::Serialize;
-use session_export::Subagents;
+
+use crate::{
+    commands::export::session::Subagents,
+    terminal::{self, prose, safe},
+};
 
 use super::{Context, conversation, find, ps, seen, style};
-use crate::terminal::{self, prose, safe};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -9,13 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::terminal::host::{child::Exit, launch, runs};
+use ::terminal::host::{child::Exit, launch};
 use api::{
     routes::{GetRun, GetSession, SessionInput},
     runs::Run,
     steering::{SessionAction, SessionInputRequest},
 };
 use events::RunId;
+use host_protocol::runs;
 use projections::Session;
 
 use super::{

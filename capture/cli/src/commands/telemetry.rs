@@ -6,11 +6,11 @@ use agents::Agent;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use events::Provider;
+use home::endpoint;
 use protocols::telemetry::settings::{TelemetrySettings, settings};
 use serde::Serialize;
 
 use super::{Context, Failed, print_line};
-use daemon::endpoint;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

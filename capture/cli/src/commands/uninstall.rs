@@ -4,15 +4,14 @@ use std::{fs, io::IsTerminal, path::Path};
 
 use agents::Agent;
 use anyhow::Context as _;
+use client;
 use events::Provider;
+use home::{paths, roots};
+use host_protocol::runs;
 use serde_json::Value;
-
-use ::terminal::host::runs;
 
 use super::{Context, Failed, active_run::name_of, hooks, is_agreed, print_line, refuse_agents, service};
 use crate::terminal::safe;
-use client;
-use daemon::{paths, roots};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -6,10 +6,10 @@ use api::{
     usage::{QualityQuery, UsageBy, UsageQuery},
 };
 use events::Provider;
+use home::clock;
 use jiff::tz::TimeZone;
 
 use super::{Context, number::count, one_of, output::has_template, watch::show, when};
-use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if has_template() {
             return context.print_json(&serde_json::json!({ "sessions": report.sessions, "next_cursor": null }));
         }
-        return if context.json { context.print_json(&report) } else { show(&printing::usage::quality(&report)) };
+        return if context.json { context.print_json(&report) } else { show(&crate::show::usage::quality(&report)) };
     }
     let tz = zone.iana_name().map(str::to_owned);
     let (by, model) = (Some(arguments.by), arguments.model.clone());
@@ -65,5 +65,5 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if has_template() {
         return context.print_json(&serde_json::json!({ "usage": report.usage, "next_cursor": null }));
     }
-    if context.json { context.print_json(&report) } else { show(&printing::usage::report(&report, now)) }
+    if context.json { context.print_json(&report) } else { show(&crate::show::usage::report(&report, now)) }
 }

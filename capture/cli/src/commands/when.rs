@@ -1,8 +1,8 @@
 //! Past times of options, as people type them.
 
 use client::failure::Failed;
-use daemon::clock;
 use events::{TYPED_TIMES, Timestamp, TypedTime};
+use home::clock;
 use jiff::tz::TimeZone;
 
 /// The past moment that was given with a flag, if it was given; of a day its beginning.

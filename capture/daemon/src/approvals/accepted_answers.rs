@@ -6,10 +6,10 @@ use agents::AgentAnswer;
 use api::approvals::Verdict;
 use events::{ApprovalKind, DecidedVia, Source};
 use hooks::delivery::answer::{accepts_allowance, can_express};
+use live_view::Decision;
 use projections::Approval;
 use protocols as protocol;
 use serde::Deserialize;
-use server::Decision;
 
 /// How an answer reaches whoever waits for the decision on a request.
 pub(super) fn route_of(approval: &Approval) -> DecidedVia {

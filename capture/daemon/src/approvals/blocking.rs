@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use server::Refusal;
+use live_view::Refusal;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     task::spawn_blocking,

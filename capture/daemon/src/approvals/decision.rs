@@ -6,11 +6,11 @@ use std::sync::Arc;
 use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
+use host_protocol::frame::DialogAnswer;
 use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
+use live_view::{Decision, Refusal};
 use projections::Approval;
 use serde_json::{Value, json};
-use server::{Decision, Refusal};
-use terminal::host::frame::DialogAnswer;
 use tokio::sync::{OnceCell, oneshot};
 
 use super::{

@@ -5,9 +5,9 @@ use std::time::Duration;
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
 use hooks::delivery::{Delivery, decode::call_of};
+use live_view::Refusal;
 use projections::Approval;
 use serde_json::{Value, json, value::RawValue};
-use server::Refusal;
 
 use super::{
     ApprovalBroker, BrokerState, HookWait,

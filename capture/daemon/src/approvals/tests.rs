@@ -10,9 +10,9 @@ use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Excerpt, Provider, Source, Timestamp,
 };
 use ingest::{Inputs, Undecided, channel};
+use live_view::Who;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
-use server::Who;
 use store::Writer;
 use tokio::task::JoinHandle;
 
@@ -114,7 +114,7 @@ impl BrokerFixture {
         let parts = BrokerParts {
             inputs: sender.clone(),
             reader: writer.reader(),
-            runs: Runs::new(sender, server::LiveView::new("test")),
+            runs: Runs::new(sender, live_view::LiveView::new("test")),
             runtime: runtime.handle().clone(),
             judge: Arc::new(ByName),
         };

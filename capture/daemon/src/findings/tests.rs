@@ -17,7 +17,7 @@ use crate::{
 fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inputs) {
     let (inputs, incoming) = ingest::channel(16);
     let (reader, runs) =
-        (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone(), server::LiveView::new("test")));
+        (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone(), live_view::LiveView::new("test")));
     let parts = QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
     let prompts = Prompts::start(parts, runtime.handle(), CancellationToken::new(), &Supervisor::default());
     let actions =

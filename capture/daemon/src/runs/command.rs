@@ -6,8 +6,8 @@ use api::{
     steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
 };
 use events::SessionId;
-use server::{Refusal, RunTarget};
-use terminal::host::frame::{CommandOrigin, HostRequest};
+use host_protocol::frame::{CommandOrigin, HostRequest};
+use live_view::{Refusal, RunTarget};
 
 use tokio::sync::mpsc;
 

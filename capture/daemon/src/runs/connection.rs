@@ -5,10 +5,13 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use api::runs::{Run, RunState};
 use events::RunId;
+use host_protocol::{
+    claim::HostEvent,
+    frame::{Hello, HostFrame, HostMessage, ServerMessage},
+};
 use ingest::{HostInput, IngestInput};
+use live_view::{HostConnection, HostStream, Peer};
 use processes::agent_descent;
-use server::{HostConnection, HostStream, Peer};
-use terminal::host::frame::{Hello, HostEvent, HostFrame, HostMessage, ServerMessage};
 use tokio::{
     io::AsyncWriteExt,
     sync::{mpsc, watch},

@@ -1,6 +1,6 @@
 //! The lines of a terminal host.
 
-use terminal::host::frame::HostMessage;
+use host_protocol::frame::HostMessage;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 /// Most bytes of a line of a host: a picture of a large screen fits.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use api::runs::{Run, RunState};
+use host_protocol::frame::{Hello, HostRequest};
+use live_view::Refusal;
 use serde_json::Value;
-use server::Refusal;
-use terminal::host::frame::{Hello, HostRequest};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,

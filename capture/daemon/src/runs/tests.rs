@@ -1,8 +1,8 @@
 use api::runs::{Input as RunInput, InputSent};
 use events::{Provider, Timestamp};
+use host_protocol::frame::{Hello, HostMessage, ServerMessage};
+use live_view::{HostConnection, Peer};
 use serde_json::json;
-use server::{HostConnection, Peer};
-use terminal::host::frame::{Hello, HostMessage, ServerMessage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use api::runs::{Input as RunInput, InputSent, Run};
 use events::SessionId;
-use server::{Refusal, RunTarget};
-use terminal::host::frame::{HostRequest, PromptTyping, TypingGate};
+use host_protocol::{
+    claim::TypingGate,
+    frame::{HostRequest, PromptTyping},
+};
+use live_view::{Refusal, RunTarget};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},

@@ -7,12 +7,12 @@ use events::{
     ApprovalKind, ApprovalRequested, ApprovalState, Confidence, DecidedBy, Dialog, RunId, SessionStarted, Source,
     Timestamp,
 };
+use host_protocol::{
+    claim::{CallDecided, HostEvent},
+    frame::{Hello, HostFrame},
+};
 use projections::Approval;
 use serde_json::{Value, json};
-use terminal::{
-    claim::CallDecided,
-    host::frame::{Hello, HostEvent, HostFrame},
-};
 
 use super::{Ingest, TransactionFailure, identity_of};
 

@@ -3,7 +3,10 @@
 use std::{path::Path, sync::atomic::AtomicU64};
 
 use events::{Choice, Dialog, Topic};
-use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
+use host_protocol::{
+    claim::{HostEvent, ScreenClaim},
+    frame::{Hello, HostFrame},
+};
 
 use super::*;
 

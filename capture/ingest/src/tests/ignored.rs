@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use hooks::delivery::Delivery;
+use host_protocol::frame::Hello;
 use serde_json::value::RawValue;
-use terminal::host::frame::Hello;
 
 use super::*;
 

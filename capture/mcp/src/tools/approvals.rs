@@ -5,7 +5,7 @@ use api::{
     routes::{GetApproval, ListApprovals},
 };
 use events::{ApprovalId, ApprovalKind, ApprovalState, Provider, SessionId, Timestamp};
-use printing::request::extra_fields;
+use printing::asked::extra_fields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -12,10 +12,12 @@ use std::{
     time::Duration,
 };
 
+use home::config::OtlpSettings;
 use notifier::ChannelContext;
 
 use super::*;
-use crate::{Exporter, ExporterParts, OtlpExport, OtlpSettings};
+
+use crate::{Exporter, ExporterParts, OtlpExport};
 
 /// An exporter of what is behind the beginning of a log to this collector.
 fn exporter(log: &Log, collector: &TcpListener, panics: &Arc<AtomicBool>) -> (OtlpExport, Exporter) {

@@ -9,18 +9,16 @@ use api::{
     runs::Input,
 };
 use events::{Kind, Provider, SessionId};
+use live_view::{Frame, FrameKind, Interest, RunTarget, Subscription};
 use tokio::time::timeout;
 
 use super::runs::of_run;
 use crate::{
-    Frame, RunTarget,
     agentapi::{AgentApiStream, answered, messages, present, state_of},
     answer::HandlerResult,
     app::App,
     call::Call,
     error::ApiError,
-    frame::FrameKind,
-    live_view::{Interest, Subscription},
     sse,
     stream_format::StreamFormat,
     tail::Tail,

@@ -11,10 +11,10 @@ use api::{
 };
 use devices::SignedIn;
 use events::DeliveryId;
+use live_view::{ApprovalFilter, Decision, DecisionWait, Who};
 use tokio::time::timeout;
 
 use crate::{
-    ApprovalFilter, Decision, DecisionWait, Who,
     answer::HandlerResult,
     call::{Call, Transport, no_content},
     error::ApiError,

@@ -2,10 +2,11 @@
 
 use api::{findings::AttentionList, list::MAX_LIMIT, routes::ListAttention};
 use events::{Finding, FindingState};
+use live_view::SessionFilter;
 use projections::{Session, attention};
 use store::EntityFilter;
 
-use crate::{answer::HandlerResult, call::Call, error::ApiError, live_view::SessionFilter};
+use crate::{answer::HandlerResult, call::Call, error::ApiError};
 
 /// `GET /api/v1/attention`
 pub(crate) async fn list(call: Call<ListAttention>) -> HandlerResult {

@@ -5,12 +5,12 @@ use api::{
     routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
 };
 use events::Kind;
+use live_view::Interest;
 
 use crate::{
     answer::HandlerResult,
     call::Call,
     compat::CompatStream,
-    live_view::Interest,
     lookup::{id_of, target},
     sse,
     stream_format::StreamFormat,

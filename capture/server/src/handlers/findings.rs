@@ -7,10 +7,10 @@ use api::{
     routes::{AcknowledgeFinding, GetFinding, ListFindings},
 };
 use events::{Finding, FindingState};
+use live_view::Refusal;
 use store::{Entity, EntityFilter};
 
 use crate::{
-    Refusal,
     answer::HandlerResult,
     app::App,
     call::Call,

@@ -13,11 +13,11 @@ use api::{
     },
 };
 use events::{Event, FindingState, Kind, Payload, SessionId, Timestamp};
+use live_view::HandoffParts;
 use serde::Serialize;
 use store::EntityFilter;
 
 use crate::{
-    HandoffParts,
     answer::{self, HandlerResult},
     call::Call,
     conversation,

@@ -13,6 +13,7 @@ use async_compression::tokio::bufread::GzipDecoder;
 use axum::body::Body;
 use futures_util::TryStreamExt;
 use http::{HeaderMap, HeaderValue, header};
+use live_view::{Telemetry, TelemetryKind, TelemetryRefusal};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     time::timeout,
@@ -20,7 +21,6 @@ use tokio::{
 use tokio_util::io::StreamReader;
 
 use crate::{
-    Telemetry, TelemetryKind, TelemetryRefusal,
     answer::{self, HandlerResult},
     app::App,
     call::{self, Call, Coding, MediaType},

@@ -5,11 +5,11 @@ use api::{
     routes::{CancelPrompt, ListPrompts, QueuePrompt, TestChannel},
 };
 use events::QueuedState;
+use live_view::Refusal;
 use projections::Prompt;
 use store::EntityFilter;
 
 use crate::{
-    Refusal,
     answer::HandlerResult,
     call::Call,
     error::ApiError,

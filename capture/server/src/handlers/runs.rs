@@ -16,9 +16,9 @@ use events::Source;
 use http::{HeaderValue, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use live_view::{Delta, HostConnection, Refusal, RunTarget};
 
 use crate::{
-    Delta, HostConnection, Refusal, RunTarget,
     answer::HandlerResult,
     call::{Call, Transport},
     error::ApiError,

@@ -7,13 +7,12 @@ use api::{
     routes::{GetSession, ListSessions, UsageOfSession},
     sessions::{ActiveFilter, SessionSummary, SessionUsage, SessionsQuery},
 };
+use live_view::{Json, SessionFilter};
 
 use crate::{
-    Json,
     answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
-    live_view::SessionFilter,
     lookup::{in_path, relative},
     page::{self, Cursor},
 };

@@ -5,13 +5,12 @@ use api::{
     steering::{SessionInputKind, SessionInputRequest, SessionInputTaken},
 };
 use events::SessionId;
+use live_view::{RunTarget, SessionStart};
 
 use crate::{
-    RunTarget,
     answer::HandlerResult,
     app::App,
     call::Call,
-    control::SessionStart,
     error::ApiError,
     handlers::{approvals::who, runs::checked},
     lookup::target,

@@ -11,6 +11,7 @@ use axum::extract::{
     ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
 };
 use http::{HeaderValue, header};
+use live_view::Interest;
 
 use crate::{
     answer::HandlerResult,
@@ -18,7 +19,6 @@ use crate::{
     call::Call,
     error::ApiError,
     line_stream::LineStream,
-    live_view::Interest,
     lookup::ids_of,
     sse,
     stream_format::StreamFormat,

@@ -2,10 +2,10 @@
 
 use api::routes::RunTerminal;
 use axum::extract::{FromRequestParts, ws::WebSocketUpgrade};
+use live_view::RunTarget;
 
 use super::{runs::of_run, streams::not_a_websocket};
 use crate::{
-    RunTarget,
     answer::HandlerResult,
     call::Call,
     terminal_socket::{self, TerminalView},

@@ -9,16 +9,14 @@ use std::{collections::VecDeque, time::Duration};
 use api::{Operation, routes::WaitForState};
 use axum::response::Response;
 use events::{Event, Kind, Payload, Reason, SessionId, State, StatusChanged};
+use live_view::{FrameKind, Interest, Json};
 use projections::Session;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Json,
     answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
-    frame::FrameKind,
-    live_view::Interest,
     lookup::{moved, target},
 };
 

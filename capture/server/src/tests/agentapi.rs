@@ -2,12 +2,12 @@
 
 use api::runs::{Input, InputSent};
 use events::{AssistantDelta, AssistantMessage, Block, Reason, RunId, Stop};
+use live_view::RunTarget;
 
 use super::{
     commands::{Command, commands},
     *,
 };
-use crate::RunTarget;
 
 const BASE: &str = "/api/v1/runs/agent-1/agentapi";
 

@@ -1,13 +1,5 @@
 //! A program around the server that tests answer for: each request becomes a command in a channel.
 
-use futures_util::{FutureExt, future::BoxFuture};
-use tokio::sync::{mpsc, oneshot};
-
-use super::*;
-use crate::{
-    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, NoControl, Peer, Refusal, Reply, RunTarget,
-    SessionStart, Telemetry, TelemetryRefusal,
-};
 use api::{
     approvals::ApprovalView,
     hooks::HookAnswer,
@@ -16,6 +8,14 @@ use api::{
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
+use futures_util::{FutureExt, future::BoxFuture};
+use live_view::{
+    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, NoControl, Peer, Refusal, Reply, RunTarget,
+    SessionStart, Telemetry, TelemetryRefusal,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
 
 /// What the server asked for.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Control for Commands {
         unreachable!("no test here writes notes")
     }
 
-    fn hand_off(&self, parts: crate::HandoffParts) -> Reply<String> {
+    fn hand_off(&self, parts: live_view::HandoffParts) -> Reply<String> {
         NoControl.hand_off(parts)
     }
 
@@ -120,7 +120,7 @@ impl Control for Commands {
         NoControl.decide(id, decision)
     }
 
-    fn press_button(&self, token: String, _: crate::Who) -> Reply<Option<api::approvals::ButtonAnswer>> {
+    fn press_button(&self, token: String, _: live_view::Who) -> Reply<Option<api::approvals::ButtonAnswer>> {
         let answer = api::approvals::ButtonAnswer { approval_id: "A1".into(), state: events::ApprovalState::Denied };
         Box::pin(async move { Ok((token == "good").then_some(answer)) })
     }

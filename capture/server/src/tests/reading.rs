@@ -1,11 +1,11 @@
 //! Sessions and their history, as the contract has them.
 
 use events::{AssistantMessage, UsageReported};
+use live_view::Refusal;
 use projections::Turn;
 
 use super::commands::{Command, commands};
 use super::*;
-use crate::Refusal;
 
 fn ids_of(answer: &Value) -> Vec<SessionId> {
     let sessions = answer["sessions"].as_array().unwrap();

@@ -5,13 +5,13 @@ use api::{
     steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
 };
 use events::RunId;
+use live_view::{Refusal, RunTarget};
 use tokio::sync::mpsc;
 
 use super::{
     commands::{Command, commands},
     *,
 };
-use crate::{Refusal, RunTarget};
 
 fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
     request(Method::POST, path)

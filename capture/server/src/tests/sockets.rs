@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use futures_util::{SinkExt, StreamExt};
+use live_view::Peer;
 use tokio::net::UnixStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,
@@ -20,7 +21,7 @@ use tokio_tungstenite::{
 };
 
 use super::*;
-use crate::{Peer, ServeError, SocketError};
+use crate::{ServeError, SocketError};
 
 pub(super) async fn websocket(live: &Live, query: &str) -> WebSocketStream<TcpStream> {
     websocket_with(live, query, "read").await

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use events::{ApprovalRequested, ApprovalResolved, ApprovalState, Finding, FindingKind, FindingState};
+use live_view::OpenItem;
 use projections::Approval;
 
 use super::*;
-use crate::OpenItem;
 
 #[tokio::test]
 async fn snapshot_then_frames() {

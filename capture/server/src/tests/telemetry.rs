@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
+use live_view::{Telemetry, TelemetryKind, TelemetryRefusal};
 use tokio::sync::mpsc;
 
 use super::{
     commands::{Command, commands},
     *,
 };
-use crate::{Telemetry, TelemetryKind, TelemetryRefusal};
 
 fn logs(body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     let builder = request(Method::POST, "/v1/logs").header(header::CONTENT_TYPE, "application/json");

@@ -3,6 +3,7 @@
 use api::runs::{GridUpdate, InputSent, Run, Scrollback, Size};
 use events::RunId;
 use futures_util::{SinkExt, StreamExt};
+use live_view::Refusal;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_tungstenite::{
@@ -14,7 +15,6 @@ use super::{
     commands::{Command, commands},
     *,
 };
-use crate::Refusal;
 
 pub(super) fn run() -> Run {
     serde_json::from_value(json!({

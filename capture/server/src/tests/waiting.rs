@@ -1,9 +1,9 @@
 //! `GET /api/v1/sessions/{id}/wait`.
 
 use events::{TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger};
+use live_view::Interest;
 
 use super::*;
-use crate::live_view::Interest;
 
 /// Waits until somebody waits.
 async fn watched(live_view: &LiveView) {

@@ -5,7 +5,10 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
 };
 
-use terminal::host::frame::{Answered, DialogAnswer, HostEvent, HostMessage, HostRequest, ServerMessage};
+use host_protocol::{
+    claim::HostEvent,
+    frame::{Answered, DialogAnswer, HostMessage, HostRequest, ServerMessage},
+};
 use tests::PATIENCE;
 
 use super::TerminalMachine;

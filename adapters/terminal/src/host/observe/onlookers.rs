@@ -70,7 +70,8 @@ mod tests {
     use events::Provider;
 
     use super::*;
-    use crate::screen::{GridUpdate, ScreenRules, Size};
+    use crate::screen::ScreenRules;
+    use host_protocol::screen::{GridUpdate, Size};
 
     type Answers = Arc<Mutex<Vec<Result<GridUpdate, String>>>>;
 

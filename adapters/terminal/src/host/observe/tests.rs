@@ -1,6 +1,7 @@
-use super::*;
 use events::RunId;
 use processes::wake;
+
+use super::*;
 
 #[test]
 fn modes_are_those_the_program_turned_on() {
@@ -86,7 +87,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         .iter()
         .map(|mark| {
             let (reply, answer) = bounded(1);
-            let ask = HostRequest::Answer { mark: (*mark).into(), answer: crate::host::frame::DialogAnswer::Deny };
+            let ask = HostRequest::Answer { mark: (*mark).into(), answer: host_protocol::frame::DialogAnswer::Deny };
             server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
             answer
         })

@@ -9,12 +9,10 @@ use std::{collections::VecDeque, fmt::Write, sync::Arc};
 
 use crossbeam_channel::bounded;
 use events::{Provider, Timestamp};
+use host_protocol::{claim::HostEvent, screen::Size};
 
 use super::*;
-use crate::{
-    host::frame::HostEvent,
-    screen::{ScreenRules, Size},
-};
+use crate::screen::ScreenRules;
 
 /// Cases in the suite; `CAPTURE_SWAPS` overrides the number.
 const CASES: u64 = 500;

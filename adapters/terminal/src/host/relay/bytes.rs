@@ -5,9 +5,10 @@ use std::{
     time::Instant,
 };
 
+use host_protocol::frame::Presence;
+
 use super::{LOOK_EVERY, Relay, status_question::ANSWER};
 use crate::host::{
-    frame::Presence,
     guest::{Guest, Role, Typed},
     observe::{RequestReply, ToScreen},
     press_answer::{Press, Pressed, TerminalFacts, may_press},

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
+use host_protocol::{claim::HostEvent, runs};
+
 use super::{Relay, terminals::flush};
-use crate::{
-    claim::HostEvent,
-    host::{child::Exit, observe::ToScreen, runs, wire::FromHost},
-};
+use crate::host::{child::Exit, observe::ToScreen, wire::FromHost};
 
 /// How long queued output may take to reach the terminals.
 const FLUSH: Duration = Duration::from_secs(2);

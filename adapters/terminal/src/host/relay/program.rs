@@ -2,21 +2,19 @@
 
 use std::time::Instant;
 
+use host_protocol::screen::Size;
 use rustix::{
     process::{Signal, kill_process_group},
     termios::Winsize,
 };
 
 use super::{KILL_AFTER, Relay};
-use crate::{
-    host::{
-        child::ChildEvent,
-        guest::Role,
-        observe::{RequestReply, ToScreen},
-        pty::screen_size,
-        wire::FromHost,
-    },
-    screen::Size,
+use crate::host::{
+    child::ChildEvent,
+    guest::Role,
+    observe::{RequestReply, ToScreen},
+    pty::screen_size,
+    wire::FromHost,
 };
 
 impl Relay {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use host_protocol::runs;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, Signal, geteuid},
@@ -11,7 +12,6 @@ use super::{GUESTS, Relay};
 use crate::host::{
     guest::{Guest, Role},
     observe::ToScreen,
-    runs,
     wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 

@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use crossbeam_channel::bounded;
 use events::Provider;
+use host_protocol::screen::Size;
 
 use super::*;
-use crate::screen::{ScreenRules, Size};
+use crate::screen::ScreenRules;
 
 /// Claude Code's input line with this text in it, below what was said.
 fn prompt(said: &str, text: &str) -> String {

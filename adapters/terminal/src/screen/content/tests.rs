@@ -1,10 +1,11 @@
 use std::{fs, path::Path, sync::Arc};
 
 use events::Provider;
+use host_protocol::screen::Size;
 use serde_json::Value;
 
 use super::*;
-use crate::screen::{Observer, ScreenRules, Size};
+use crate::screen::{Observer, ScreenRules};
 
 fn typed(keys: &str) -> Vec<String> {
     TypedLine::default().type_bytes(keys.as_bytes())

@@ -1,9 +1,10 @@
 //! The rules engine, on rules made for it.
 
 use events::{Confidence, Provider};
+use host_protocol::claim::TypingGate;
 
 use super::*;
-use crate::{claim::TypingGate, screen::typing::SETTLED_MS};
+use crate::screen::typing::SETTLED_MS;
 
 const RULES: &str = r#"
 provider = "unknown"
@@ -297,7 +298,7 @@ fn regions_are_cut_as_said() {
 
 #[test]
 fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
-    use super::super::{Need, RuleMatch};
+    use host_protocol::screen::{Need, RuleMatch};
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     stage.pass(30);

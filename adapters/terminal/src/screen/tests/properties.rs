@@ -92,7 +92,7 @@ proptest! {
             if let (Some(told), Some(now)) = (claimed, &picture.claim) {
                 prop_assert_eq!((told.state, told.reason), (now.state, now.reason));
             }
-            let chosen = explained.rules.iter().filter(|r| r.outcome == crate::screen::RuleMatch::Chosen).count();
+            let chosen = explained.rules.iter().filter(|r| r.outcome == host_protocol::screen::RuleMatch::Chosen).count();
             prop_assert_eq!(chosen == 0, explained.kept || explained.claim.is_none());
             drop((stage.observer.repaint(), stage.observer.restore()));
         }

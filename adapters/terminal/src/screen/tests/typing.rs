@@ -1,9 +1,10 @@
 //! Which screens text may be typed into.
 
 use events::Provider;
+use host_protocol::claim::TypingGate;
 
 use super::{screens, *};
-use crate::{claim::TypingGate, screen::typing::SETTLED_MS};
+use crate::screen::typing::SETTLED_MS;
 
 /// `open`, `choice` or `busy`.
 fn gate(stage: &Stage) -> &'static str {

@@ -6,10 +6,8 @@ use projections::Approval;
 
 use crate::{
     commands::{Failed, flush_typed, typed},
-    terminal::{
-        request::{Question, QuestionOption, numbered, questions},
-        safe,
-    },
+    show::request::{Question, QuestionOption, questions},
+    terminal::{asked::numbered, safe},
 };
 
 /// Asks the person at the terminal; gives the answers as they are given on the command line.

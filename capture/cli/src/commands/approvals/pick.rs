@@ -7,15 +7,16 @@ use api::{
     list::Limit,
     routes::ListApprovals,
 };
+use client::Client;
 use events::ApprovalState;
+use home::clock;
 
 use super::one;
 use crate::{
     commands::{Context, Failed, flush_typed, style, typed},
-    terminal::{self, is_with_a_person, request::headline, safe},
+    show::request::headline,
+    terminal::{self, is_with_a_person, safe},
 };
-use client::Client;
-use daemon::clock;
 
 /// Maximum number of requests to choose among.
 const MOST: usize = 30;

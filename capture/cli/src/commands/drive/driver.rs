@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_link::{DecisionOutcome, DeltaSender, ServerReporter, SessionLink};
 use agents::AgentAnswer;
 use anyhow::Context as _;
 use api::approvals::{DecisionRequest, DecisionScope, Verdict};
+use client::{DeltaSender, ServerReporter, SessionLink, delivery::DecisionOutcome, failure::with_causes};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::{ApprovalId, Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
@@ -32,7 +32,6 @@ use super::{
     output::{DecisionSource, DriveOutput, OutputWriter, ask_for_word, ended, question, request_output},
 };
 use crate::terminal::{self, safe};
-use client::failure::with_causes;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;
@@ -355,7 +354,7 @@ impl Driver {
         let decision = if allow { Verdict::Allow } else { Verdict::Deny };
         let (scope, answers) = (DecisionScope::Once, None);
         let request = DecisionRequest { decision, message: None, scope, answers, revision: None, rule: false };
-        Ok(agent_link::decide(self.server.data(), approval, &request)?)
+        Ok(client::decide(self.server.data(), approval, &request)?)
     }
 
     fn report_working(&self) {
@@ -408,7 +407,7 @@ impl Driver {
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
-            let waited = agent_link::wait_for_decision(&data, &delivery, patience);
+            let waited = client::wait_for_decision(&data, &delivery, patience);
             // The conversation may be over.
             events.send(DriverEvent::Waited(id, waited)).ok();
         })?;

@@ -6,8 +6,10 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::host::{link::PendingRequest, signals::Signals};
+use ::terminal::host::signals::Signals;
+use client::delivery::DecisionOutcome;
 use crossbeam_channel::{Receiver, Sender};
+use host_protocol::link::PendingRequest;
 use protocols::{AgentLine, LineSplitter};
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -15,7 +17,6 @@ use rustix::{
 };
 
 use super::output::OutputWriter;
-use hook_command::DecisionOutcome;
 
 /// What is heard.
 pub(super) enum DriverEvent {

@@ -11,16 +11,15 @@ use std::{
     time::Duration,
 };
 
-use ::terminal::host::link::PendingRequest;
-use agent_link::{SessionDescription, SessionLink};
 use anyhow::Context as _;
+use client::{SessionDescription, SessionLink, failure::with_causes};
 use crossbeam_channel::Receiver;
-use daemon::session_starter::{HostAnswer, HostSpec};
 use events::{Provider, RunId};
+use home::hosted_session::{HostAnswer, HostSpec};
+use host_protocol::link::PendingRequest;
 use processes::start_ticks;
 
 use super::{Context, driver};
-use client::failure::with_causes;
 
 /// The commands that an agent takes over its protocol.
 const TAKES: &[&str] = &["prompt", "abort", "end"];
@@ -74,7 +73,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         rustix::stdio::dup2_stdout(&null).ok();
     };
     let ended = if spec.agent == Provider::Capture {
-        super::super::agent::place(context).and_then(|place| agent_command::host(place, spec, begun))
+        super::super::agent::place(context).and_then(|place| super::super::agent::arguments::host(place, spec, begun))
     } else {
         host_agent(&context, spec, &begun)
     };

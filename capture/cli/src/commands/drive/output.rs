@@ -12,7 +12,10 @@ use protocols::TurnEnd;
 use serde::Serialize;
 
 use super::super::{SCHEMA_VERSION, complain};
-use crate::terminal::{self, request, safe, safe_json};
+use crate::{
+    show::request,
+    terminal::{self, safe, safe_json},
+};
 
 /// One thing that happens.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::health::SourceHealth;
+use api::health::{HOOKS, SourceHealth};
 use events::{Provider, Timestamp};
 use hooks::{AppliedPlan, Error, EventState, Fit, HookStatus, InstallState, Plan, place};
 use serde::Serialize;
@@ -16,7 +16,6 @@ use crate::{
     commands::style,
     terminal::{self, print_error_line, prose, safe},
 };
-use daemon::health::HOOKS;
 
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]

@@ -7,8 +7,9 @@ use events::{
     Payload, PromptOrigin, Reason, SendOutcome, SessionId, Timestamp,
 };
 use export::conversation::duration;
-use printing::request::decided;
 use projections::Approval;
+
+use crate::show::request::decided;
 
 use super::super::events::{text_of, turn_words};
 

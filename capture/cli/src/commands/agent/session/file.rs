@@ -2,6 +2,7 @@
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
+use home::clock;
 use session_tree::{
     DocumentIssue, DocumentRefusal, Entry, EntryKey, SessionDocument, SessionError, SessionHeader, Stamp, Tree,
     TreeError,
@@ -9,7 +10,6 @@ use session_tree::{
 
 use super::Failed;
 use crate::terminal::{self, safe};
-use daemon::clock;
 
 /// Maximum number of issues printed without `--issues`.
 const ISSUES: usize = 20;

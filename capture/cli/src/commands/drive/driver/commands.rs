@@ -2,8 +2,9 @@
 
 use std::{net::Shutdown, time::Instant};
 
-use ::terminal::host::{
-    frame::{CommandOutcome, HostRequest, OutcomeKind, Presence, PromptTyping, SessionCommand, TypingGate},
+use host_protocol::{
+    claim::TypingGate,
+    frame::{CommandOutcome, HostRequest, OutcomeKind, Presence, PromptTyping, SessionCommand},
     link::PendingRequest,
 };
 use serde_json::Value;

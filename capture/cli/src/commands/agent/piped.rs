@@ -1,0 +1,33 @@
+//! What is piped into the program.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Read},
+    os::unix::fs::FileTypeExt,
+};
+
+use agent_run::RunError;
+
+/// Most bytes of a prompt with what is piped in.
+const PROMPT_BYTES: u64 = 1 << 20;
+
+/// The text on standard input when it is a file, a pipe or a socket; `None` for a terminal or a device, and when there
+/// is only white space.
+///
+/// # Errors
+/// When it cannot be read, is longer than 1 MiB, or is not UTF-8.
+pub(super) fn piped_text() -> Result<Option<String>, RunError> {
+    let stdin = io::stdin();
+    // The process's own table of open files says what it is.
+    let kind = fs::metadata("/proc/self/fd/0").map(|found| found.file_type());
+    if stdin.is_terminal() || !kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket()) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let read = stdin.lock().take(PROMPT_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| RunError::Other(format!("cannot read standard input: {error}")))?;
+    if text.len() as u64 > PROMPT_BYTES {
+        return Err(RunError::Usage("standard input is longer than 1 MiB".to_owned()));
+    }
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}

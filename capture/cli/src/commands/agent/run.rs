@@ -1,0 +1,215 @@
+//! Print mode: one prompt in a session, and what comes of it on standard output.
+
+use std::{
+    io::{IsTerminal, Write},
+    sync::Arc,
+};
+
+use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
+use agent_run::{PermissionAsker, RunError, SANDBOX, SessionOpener, SessionOptions, SessionPlace, WORKERS, rules_of};
+use engine::{EngineInput, MessageOrigin, UserMessage};
+use jiff::{Timestamp, tz::TimeZone};
+use session_tree::{Json, Object};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+};
+use tools::BackgroundState;
+
+use super::{
+    person::{Person, is_at_terminal},
+    warn,
+};
+
+/// Exit codes as a shell gives them.
+pub(super) const BY_INTERRUPT: u8 = 130;
+pub(super) const BY_TERMINATE: u8 = 143;
+
+/// What is run.
+pub(super) struct RunOptions {
+    /// The session.
+    pub(super) session: SessionOptions,
+    /// Whether lines of JSON are printed instead of text.
+    pub(super) json: bool,
+    /// What was piped in.
+    pub(super) context: Option<String>,
+    /// The prompt.
+    pub(super) prompt: String,
+}
+
+/// Runs one prompt and prints what comes of it; gives the exit code.
+///
+/// # Errors
+/// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened.
+pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
+    let at_terminal = is_at_terminal() && !options.json;
+    // Somebody may watch who cannot be asked: standard input may be a file or another program.
+    let is_watched = std::io::stderr().is_terminal() && !options.json;
+    let opener = SessionOpener::new(options.session, place(at_terminal))?;
+    let file = opener.first_file()?;
+    let (gate, pass) = PrintGate::new();
+    let person = if at_terminal { Some(Arc::new(Person::at_terminal(pass)?)) } else { None };
+    let person = person.map(|person| -> Arc<dyn PermissionAsker> { person });
+
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    let message = UserMessage {
+        id: format!("{:032x}", opener.clock.random()),
+        content: content_of(options.prompt, options.context),
+        origin: MessageOrigin::Person,
+    };
+    let format = if options.json { PrintFormat::JsonLines } else { PrintFormat::Text };
+    let (exit, message) = runtime.block_on(async {
+        let session = opener.open(file, &opener.model, opener.thinking, person).await?;
+        let (id, model, mode) = (&session.id, &opener.model, opener.mode);
+        let limits = opener.limits_in_words();
+        let address = opener.models.address_in_words(model)?;
+        let rules = rules_of(mode);
+        let header = format!(
+            "capture: session {id}, model {model} at {address}, mode {mode} ({rules}){limits}; sandbox {SANDBOX}"
+        );
+        printing::print_error_line(&printing::safe(&header));
+        let ended = print_until_signal(&session.handle, message, format, gate, is_watched).await;
+        let stopped = session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
+        if let Some(line) = stopped_in_words(&stopped) {
+            printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
+        }
+        ended.map_err(RunError::from)
+    })?;
+    if let Some(message) = message {
+        printing::print_error_line(&format!("capture: {}", printing::safe(&message)));
+    }
+    Ok(exit.code())
+}
+
+/// One prompt on the command line: nobody could go on after a pause.
+const fn place(at_terminal: bool) -> SessionPlace {
+    const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
+    SessionPlace {
+        command: &["capture", "agent", "run"],
+        name: None,
+        takes: TAKES,
+        end: None,
+        warn,
+        at_terminal,
+        no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
+                    one, without --json",
+    }
+}
+
+/// What ended the printing.
+#[derive(Debug, Clone, Copy)]
+enum EndedBy {
+    Turn(PrintExit),
+    Signal(u8),
+}
+
+impl EndedBy {
+    /// The exit code.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Turn(exit) => exit.code(),
+            Self::Signal(code) => code,
+        }
+    }
+}
+
+/// Prints until the turn ends. The first signal aborts the turn, the second one does not wait for it.
+async fn print_until_signal(
+    session: &SessionHandle,
+    message: UserMessage,
+    format: PrintFormat,
+    gate: PrintGate,
+    is_watched: bool,
+) -> std::io::Result<(EndedBy, Option<String>)> {
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut out = output();
+    let mut err = printing::Screen::escaping(std::io::stderr());
+    let detail = if is_watched { PrintDetail::All } else { PrintDetail::Trouble };
+    // With --json everything is a line on standard output.
+    let progress = (format == PrintFormat::Text).then_some((&mut err as &mut (dyn Write + Send), detail));
+    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, clock: clock_time, gate });
+    tokio::pin!(printing);
+    let mut by_signal = None;
+    loop {
+        let (code, end) = tokio::select! {
+            ended = &mut printing => {
+                let (exit, message) = ended?;
+                let how = "interrupted; `capture agent run --continue` goes on with this session";
+                // What could not be written is said too.
+                let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
+                let how = format!("{how}{}", why.unwrap_or_default());
+                let message = if by_signal.is_some() { Some(how) } else { message };
+                return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
+            }
+            _ = interrupted.recv() => (BY_INTERRUPT, EngineInput::Abort),
+            // The system ends the process, for instance.
+            _ = terminated.recv() => (BY_TERMINATE, EngineInput::Stop),
+        };
+        if by_signal.replace(code).is_some() {
+            return Ok((EndedBy::Signal(code), None));
+        }
+        // When it is closed, it is not running.
+        let _ = session.input(end).await;
+    }
+}
+
+/// A moment in milliseconds since 1970 as clock time where the person is; with the date if it is on another day.
+fn clock_time(at_ms: i64) -> String {
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or_default().to_zoned(TimeZone::system());
+    let is_today = at.date() == jiff::Zoned::now().date();
+    at.strftime(if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }).to_string()
+}
+
+/// What is said of background commands that ended with this process; nothing without one.
+fn stopped_in_words(stopped: &[BackgroundState]) -> Option<String> {
+    const LETTERS: usize = 60;
+    let one = |one: &BackgroundState| {
+        let line = one.command.lines().next().unwrap_or_default();
+        let cut = if line.len() < one.command.trim_end().len() || line.chars().count() > LETTERS { "…" } else { "" };
+        format!("{} ({}{cut})", one.id, line.chars().take(LETTERS).collect::<String>())
+    };
+    let all: Vec<String> = stopped.iter().map(one).collect();
+    let were = match stopped {
+        [] => return None,
+        [_] => "was",
+        [..] => "were",
+    };
+    Some(format!("{} {were} stopped; background commands end with each `capture agent run`", all.join(", ")))
+}
+
+/// Standard output, escaped where it is a terminal.
+fn output() -> Box<dyn Write + Send> {
+    let stdout = std::io::stdout();
+    if stdout.is_terminal() { Box::new(printing::Screen::escaping(stdout)) } else { Box::new(stdout) }
+}
+
+/// The message: what was piped in is a block of its own before the prompt.
+fn content_of(prompt: String, context: Option<String>) -> Json {
+    let block = |text: String| Json::from(Object::new().with("type", "text").with("text", text));
+    match context {
+        None => Json::from(prompt),
+        Some(context) => Json::from(vec![block(format!("Standard input of the command:\n{context}")), block(prompt)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn background_commands_that_end_with_the_process_are_named() {
+        let state = |id: &str, command: &str| BackgroundState {
+            id: id.to_owned(),
+            call: "1.0".to_owned(),
+            command: command.to_owned(),
+            exit: None,
+            printed_bytes: 0,
+        };
+        assert_eq!(stopped_in_words(&[]), None);
+        let one = stopped_in_words(&[state("p1", "npm run dev")]).unwrap();
+        assert_eq!(one, "p1 (npm run dev) was stopped; background commands end with each `capture agent run`");
+        let two = stopped_in_words(&[state("p1", "a\nb"), state("p2", &"x".repeat(70))]).unwrap();
+        assert!(two.starts_with(&format!("p1 (a…), p2 ({}…) were stopped; ", "x".repeat(60))), "{two}");
+    }
+}

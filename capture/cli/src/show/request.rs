@@ -1,0 +1,507 @@
+//! What a request asks for, as people read it: an edit as a diff, a plan as it was written, a question with numbered
+//! options, a command line by line. Nothing is cut or hidden, what is folded is counted, and what is not known is shown
+//! as it came.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use events::{ApprovalKind, ApprovalState, DecidedBy, Excerpt, Provider};
+use projections::Approval;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use crate::{
+    show::syntax::Painter,
+    terminal::{
+        asked::{self, block, extra_fields, fields},
+        display::show,
+        markdown, safe, style,
+    },
+};
+
+/// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Question {
+    /// Its words, by which it is answered.
+    pub(crate) question: String,
+    /// What it is about, in a word.
+    #[serde(default)]
+    pub(crate) header: String,
+    /// What can be chosen; empty for a free answer.
+    #[serde(default)]
+    pub(crate) options: Vec<QuestionOption>,
+    /// Whether several can be chosen.
+    #[serde(default, rename = "multiSelect")]
+    pub(crate) is_multiple: bool,
+    /// What else it says.
+    #[serde(flatten)]
+    pub(crate) more: Map<String, Value>,
+}
+
+/// One of the answers to choose from.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct QuestionOption {
+    /// What the answer is called.
+    pub(crate) label: String,
+    /// What it means; empty when the agent does not say.
+    #[serde(default)]
+    pub(crate) description: String,
+    /// What else it says.
+    #[serde(flatten)]
+    pub(crate) more: Map<String, Value>,
+}
+
+/// The questions of a request; empty when it asks for something else.
+pub(crate) fn questions(approval: &Approval) -> Vec<Question> {
+    #[derive(Deserialize)]
+    struct QuestionsInput {
+        questions: Vec<Question>,
+    }
+    // Any tool may have a field of this name.
+    let input = approval.input.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Question));
+    let input = input.and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
+    input.map(|input| input.questions).unwrap_or_default()
+}
+
+/// How a request was decided, and who or what decided it: `allowed by you on phone`, `denied by rule no-push`.
+pub(crate) fn decided(state: ApprovalState, by: Option<DecidedBy>, device: Option<&str>, rule: Option<&str>) -> String {
+    let ended = match state {
+        ApprovalState::Pending => "waiting for you",
+        ApprovalState::Allowed => "allowed",
+        ApprovalState::Denied => "denied",
+        ApprovalState::AnsweredElsewhere => "answered in the agent",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    };
+    let by = match (by, rule) {
+        (Some(DecidedBy::Policy), Some(rule)) => format!(" by rule {}", safe(rule)),
+        (Some(DecidedBy::Policy), None) => " by a rule".to_owned(),
+        (Some(DecidedBy::Person), _) => " by you".to_owned(),
+        (Some(DecidedBy::Grant), _) => " by your earlier decision for this session".to_owned(),
+        (None, _) => String::new(),
+    };
+    let device = device.map(|device| format!(" on {}", safe(device))).unwrap_or_default();
+    format!("{ended}{by}{device}")
+}
+
+/// The kind of request and its subject, safe for the terminal.
+pub(crate) fn headline(approval: &Approval) -> String {
+    let kind = approval.kind.map_or("request", ApprovalKind::as_str);
+    let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
+    let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
+    let shown = subject.map_or(0, |subject| subject.chars().count());
+    // The arguments are the model's words.
+    let tool = approval.tool.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Mcp));
+    let tool = tool.map(|tool| format!("{} ", safe(tool))).unwrap_or_default();
+    let more = match &approval.excerpt {
+        Some(excerpt) => format!(" … ({} bytes in all)", excerpt.bytes),
+        None if whole > shown => format!(" … ({} more characters)", whole - shown),
+        None => String::new(),
+    };
+    format!("{kind}: {tool}{}{more}{}", safe(subject.unwrap_or("?")), extras(approval))
+}
+
+fn extras(approval: &Approval) -> String {
+    let names = extra_fields(approval);
+    if names.is_empty() { String::new() } else { format!(" · with {}", names.join(", ")) }
+}
+
+/// Where and with what a request would be carried out, line by line: the tool, the directory, the address, the files, what
+/// confines it.
+pub(crate) fn surroundings(approval: &Approval) -> String {
+    let fields =
+        [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url), ("sandbox", &approval.sandbox)];
+    let paths = approval.paths.iter().map(|path| ("file", path.as_str()));
+    let fields = fields.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    fields.chain(paths).map(|(name, value)| format!("{name:>9}  {}\n", safe(value))).collect()
+}
+
+/// The exact request, or what is known of it, and what the agent says would come of it.
+pub(crate) fn exact(approval: &Approval) -> String {
+    let said = approval.question.as_deref().filter(|_| approval.provider == Provider::Capture);
+    requested(approval) + &said.map(|said| block("the agent says", said)).unwrap_or_default()
+}
+
+fn requested(approval: &Approval) -> String {
+    let name = if approval.exact { "exactly as requested" } else { "as the agent reported it" };
+    let input = approval.input.as_deref();
+    let fields = fields(approval);
+    if let Some(command) = approval.command.as_deref() {
+        return block(&format!("command, {name}"), command) + &others(&fields, &["command"]) + &risks(command);
+    }
+    let questions = questions(approval);
+    if !questions.is_empty() {
+        let asked: String = questions.iter().map(question).collect();
+        return asked + &others(&fields, &["questions"]);
+    }
+    if let Some(plan) = text(&fields, &["plan"]).filter(|_| approval.kind == Some(ApprovalKind::Plan)) {
+        return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
+    }
+    let changes = matches!(approval.kind, Some(ApprovalKind::Edit | ApprovalKind::Write));
+    if changes && let Some(edit) = edit(&fields, name, approval.cwd.as_deref()) {
+        return edit;
+    }
+    match (input, approval.excerpt.as_deref()) {
+        (Some(input), _) => block(name, input),
+        (None, Some(excerpt)) => not_whole(excerpt),
+        (None, None) => {
+            let seen = approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog");
+            block("as seen on the screen", seen)
+        }
+    }
+}
+
+/// The excerpt of a request that is too long, with how much of it is missing.
+fn not_whole(excerpt: &Excerpt) -> String {
+    let missing = excerpt.bytes.saturating_sub(excerpt.kept());
+    let warning = format!(
+        "\nNOT ALL OF IT: capture kept {} of the {} bytes of this request, so it cannot be allowed here. Read all of it in \
+         the agent and answer there, or deny it.\n",
+        excerpt.kept(),
+        excerpt.bytes
+    );
+    warning.clone()
+        + &block("its beginning", &excerpt.beginning)
+        + &format!("\n    … {missing} bytes are not shown …\n")
+        + &block("its end", &excerpt.end)
+        + &warning
+}
+
+/// How the questions of a request are answered.
+pub(crate) fn options_hint(approval: &Approval) -> String {
+    match questions(approval).as_slice() {
+        [] => String::new(),
+        [_] => "\nanswer it with: capture approve ID --answer NUMBER\n".to_owned(),
+        [first, ..] => {
+            format!("\nanswer each with: capture approve ID --answer \"{}=NUMBER\" …\n", safe(&first.question))
+        }
+    }
+}
+
+/// A question with its options.
+fn question(question: &Question) -> String {
+    let several = if question.is_multiple { " (several can be chosen)" } else { "" };
+    let header = if question.header.is_empty() { String::new() } else { format!(" about {}", safe(&question.header)) };
+    let mut text = format!("\nquestion{header}{several}:\n{}", markdown::painted(&indented(&question.question)));
+    for (index, option) in question.options.iter().enumerate() {
+        let label = style::painted(&safe(&option.label), style::CYAN);
+        let description =
+            if option.description.is_empty() { String::new() } else { format!("  {}", safe(&option.description)) };
+        text += &format!("    {:>2}  {label}{description}\n", index + 1);
+        text += &others(&option.more, &[]);
+    }
+    text + &others(&question.more, &[])
+}
+
+/// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write`, of
+/// Gemini CLI's `replace` and `write_file`, and of our own agent's `edit` and `write`.
+fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<String> {
+    const PATH: &[&str] = &["file_path", "path", "absolute_path"];
+    const OLD: &[&str] = &["old_string", "old"];
+    const NEW: &[&str] = &["new_string", "new"];
+    // What is not shown above the rest stands below it, whatever else the tool's fields look like.
+    let (path_field, path) = PATH.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))?;
+    let (diff, shown): (String, &[&str]) = if let Some(Value::Array(edits)) = fields.get("edits")
+        && !edits.is_empty()
+    {
+        let one = |edit: &Value| {
+            let edit = edit.as_object()?;
+            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+            // Whether it replaces every match, for instance.
+            Some(diff + &others(edit, &[OLD, NEW].concat()))
+        };
+        (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
+    } else if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
+        (diff(path, old, new), &["old_string", "new_string"])
+    } else {
+        // A path may be written relative to the directory the agent works in.
+        let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
+        (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
+    };
+    Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, &[&[path_field], shown].concat()))
+}
+
+/// Largest file that is read for a diff, bytes.
+const LARGEST: u64 = 1 << 20;
+/// Time after which a diff is no longer made as small as it could be.
+const DIFF_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a file holds at the moment; nothing when it is new, large or not text. The path is the agent's to choose: what is
+/// not a regular file could block or never end.
+fn present(path: &Path) -> String {
+    let is_read = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+}
+
+fn diff(path: &str, old: &str, new: &str) -> String {
+    let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
+    // A newline in a path would begin a line of the diff.
+    let path = safe(path);
+    // A piece of a file ends anywhere; only a line end that comes or goes is a change.
+    let changes_end = old.ends_with('\n') != new.ends_with('\n') && !old.is_empty() && !new.is_empty();
+    let mut unified = diff.unified_diff();
+    unified.context_radius(3).header(&path, &path).missing_newline_hint(changes_end).to_string()
+}
+
+/// A diff of a file in colours, escaped like every text of an agent.
+fn painted_diff(name: &str, diff: &str, path: &str) -> String {
+    let plain = block(name, diff);
+    if style::colours() { coloured_diff(&plain, path) } else { plain }
+}
+
+/// What was there stays red as a whole; what will be there has the colours of its language, on green where it is new.
+fn coloured_diff(plain: &str, path: &str) -> String {
+    let mut painter = Painter::of(path);
+    let lines = plain.lines().map(|line| {
+        let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
+        let painted = match text.split_at_checked(1) {
+            Some(("-", _)) => style::coloured(text, style::RED),
+            Some(("@", _)) => {
+                // Further down in the file: whether in a comment is not known.
+                painter = Painter::of(path);
+                style::coloured(text, style::CYAN)
+            }
+            Some(("+", rest)) if rest.starts_with("++ ") || !painter.knows() => style::coloured(text, style::GREEN),
+            Some(("+", rest)) => style::coloured("+", style::GREEN) + &painter.line(rest, style::GREEN),
+            Some((" ", rest)) => format!(" {}", painter.line(rest, anstyle::Style::new())),
+            Some(_) | None => text.to_owned(),
+        };
+        format!("    {painted}\n")
+    });
+    lines.collect()
+}
+
+/// What else the agent wants of the tool: to leave its sandbox, to replace every match, to go on in the background.
+fn others(fields: &Map<String, Value>, shown: &[&str]) -> String {
+    let more = fields.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
+    let more = more.map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        block(&format!("and {}", safe(name)), &value)
+    });
+    more.collect()
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| fields.get(*name)?.as_str())
+}
+
+fn indented(text: &str) -> String {
+    show(text).text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// The parts of a command that deserve a second look; to stand below everything else that is shown of it.
+fn risks(command: &str) -> String {
+    let risks = asked::risks(command);
+    if risks.is_empty() { risks } else { format!("\n{}", style::painted(&risks, style::ALARM)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn an_edit_is_a_diff_and_says_what_else_it_wants() {
+        let edit = edit(
+            &fields(
+                json!({"file_path": "/srv/calc.py", "old_string": "a = 1\nb = 2\n", "new_string": "a = 1\nb = 3\n",
+                "replace_all": true}),
+            ),
+            "exactly as requested",
+            None,
+        );
+        let edit = edit.unwrap();
+        assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
+        assert!(edit.contains("and replace_all") && edit.contains("true"), "{edit}");
+    }
+
+    #[test]
+    fn a_piece_of_a_file_has_no_end_and_a_line_end_that_goes_is_a_change() {
+        let note = "\\ No newline at end of file";
+        for (old, new, noted) in [
+            ("a = 1", "a = 2", false),
+            ("a = 1\n", "a = 2\n", false),
+            ("", "one\ntwo", false),
+            ("one", "", false),
+            ("a = 1\n", "a = 1", true),
+            ("a = 1", "a = 1\n", true),
+        ] {
+            let shown = diff("/srv/a.py", old, new);
+            assert_eq!(shown.contains(note), noted, "{old:?} {new:?}: {shown}");
+            let removed: String = shown.lines().skip(3).filter_map(|line| line.strip_prefix('-')).collect();
+            let added: String = shown.lines().skip(3).filter_map(|line| line.strip_prefix('+')).collect();
+            assert_eq!((removed, added), (old.replace('\n', ""), new.replace('\n', "")), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_decision_names_who_made_it() {
+        let of = |state, by, device, rule| decided(state, by, device, rule);
+        assert_eq!(of(ApprovalState::Allowed, Some(DecidedBy::Person), Some("phone"), None), "allowed by you on phone");
+        assert_eq!(of(ApprovalState::Denied, Some(DecidedBy::Policy), None, Some("no push")), "denied by rule no push");
+        assert_eq!(of(ApprovalState::Withdrawn, None, None, None), "withdrawn");
+    }
+
+    #[test]
+    fn a_request_that_looks_like_an_edit_shows_all_its_fields() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
+        let evil = "rm -rf /srv/prod";
+        let base = json!({"file_path": "a", "old_string": "teh\n", "new_string": "the\n"});
+        for (name, value) in [
+            ("content", json!(evil)),
+            ("path", json!(evil)),
+            ("absolute_path", json!(evil)),
+            ("edits", json!([{"old_string": evil, "new_string": ""}])),
+        ] {
+            let mut input = base.clone();
+            input[name] = value;
+            assert!(of(input).contains(evil), "{name} is hidden");
+        }
+        let listed = json!({"path": "a", "edits": [{"old": "x\n", "new": "y\n"}], "old_string": evil, "content": evil});
+        assert_eq!(of(listed).matches(evil).count(), 2);
+    }
+
+    fn asks(kind: ApprovalKind, tool: &str, input: &Value) -> Approval {
+        let asked = events::ApprovalRequested {
+            about: Some(kind),
+            tool: Some(tool.into()),
+            cwd: Some("/srv/prod".into()),
+            input: Some(input.to_string()),
+            ..events::ApprovalRequested::default()
+        };
+        let of = (events::SessionId::from_bits(1), Provider::Claude);
+        Approval::of(&asked, of, None, (events::Source::Hook, events::Confidence::High), events::Timestamp::MIN)
+    }
+
+    #[test]
+    fn a_tool_is_known_by_its_kind_and_not_by_the_names_of_its_fields() {
+        for input in [
+            json!({"questions": [{"question": "Show the time?", "options": [{"label": "Yes"}]}], "script": "rm -rf /srv"}),
+            json!({"plan": "read the README", "amount": 9_007_199_254_740_993_u64, "script": "rm -rf /srv"}),
+            json!({"file_path": "README.md", "old_string": "teh", "new_string": "the", "script": "rm -rf /srv"}),
+            json!({"path": ".env", "content": "rm -rf /srv"}),
+        ] {
+            let asked = asks(ApprovalKind::Mcp, "mcp__ops__exec", &input);
+            let shown = exact(&asked);
+            assert!(shown.contains("exactly as requested") && shown.contains(&input.to_string()), "{shown}");
+            assert!(questions(&asked).is_empty() && headline(&asked).starts_with("mcp: mcp__ops__exec"), "{shown}");
+            assert!(
+                surroundings(&asked).contains("tool  mcp__ops__exec\n")
+                    && surroundings(&asked).contains("in  /srv/prod\n")
+            );
+        }
+    }
+
+    #[test]
+    fn all_that_a_question_says_is_shown() {
+        let input = json!({"questions": [{"question": "Sure?", "header": "Wipe prod", "why": "no reason",
+            "options": [{"label": "Yes", "preview": "rm -rf /srv"}, {"label": "No"}]}]});
+        let shown = exact(&asks(ApprovalKind::Question, "AskUserQuestion", &input));
+        for said in ["Wipe prod", "no reason", "rm -rf /srv"] {
+            assert!(shown.contains(said), "{said} is not shown: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_compared_with_the_one_in_the_agents_directory() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("Cargo.toml"), "before\n").unwrap();
+        let input = fields(json!({"path": "Cargo.toml", "content": "after\n"}));
+        let shown = edit(&input, "exactly as requested", home.path().to_str()).unwrap();
+        assert!(shown.contains("-before") && shown.contains("+after"), "{shown}");
+    }
+
+    #[test]
+    fn a_path_is_one_line_of_its_diff() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
+        let shown = of(json!({"file_path": "a\n+harmless", "old_string": "x\n", "new_string": "y\n"}));
+        assert!(shown.contains(r"--- a\n+harmless") && !shown.contains("\n    +harmless"), "{shown}");
+    }
+
+    #[test]
+    fn a_line_about_a_command_names_what_else_it_wants() {
+        let asked = |input: Value| {
+            let input = serde_json::to_string(&input).unwrap();
+            let asked = events::ApprovalRequested {
+                about: Some(ApprovalKind::Command),
+                command: Some("ls".into()),
+                input: Some(input),
+                ..events::ApprovalRequested::default()
+            };
+            let of = (events::SessionId::from_bits(1), Provider::Claude);
+            let how = (events::Source::Hook, events::Confidence::High);
+            headline(&Approval::of(&asked, of, None, how, events::Timestamp::MIN))
+        };
+        let told = json!({"command": "ls", "description": "List", "timeout": 5, "run_in_background": false});
+        assert_eq!(asked(told), "command: ls");
+        let more = json!({"command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true});
+        assert_eq!(asked(more), "command: ls · with dangerouslyDisableSandbox, run_in_background");
+    }
+
+    #[test]
+    fn a_diff_has_the_colours_of_its_language() {
+        let plain = block("edit", &diff("/srv/a.rs", "let a = 1;\nfn b() {}\n", "let a = 2; // two\nfn b() {}\n"));
+        let shown = coloured_diff(&plain, "/srv/a.rs");
+        let paint = style::coloured;
+        let added = [
+            paint("+", style::GREEN),
+            paint("let", style::MAGENTA),
+            paint(" a = ", style::GREEN),
+            paint("2", style::CYAN),
+            paint("; ", style::GREEN),
+            paint("// two", style::DIM),
+        ];
+        assert!(shown.contains(&format!("    {}\n", added.concat())), "{shown:?}");
+        assert!(shown.contains(&format!("    {}\n", paint("-let a = 1;", style::RED))), "{shown:?}");
+        assert!(shown.contains(&format!("     {} b() {{}}\n", paint("fn", style::MAGENTA))), "{shown:?}");
+        let unknown = coloured_diff(&plain, "/srv/a");
+        assert!(unknown.contains(&paint("+let a = 2; // two", style::GREEN)), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_request_that_was_too_long_says_how_much_of_it_is_shown() {
+        let excerpt = Excerpt { beginning: "echo first\n".into(), end: "rm -rf ~".into(), bytes: 900_000 };
+        let shown = not_whole(&excerpt);
+        assert!(
+            shown.contains("kept 19 of the 900000 bytes") && shown.contains("899981 bytes are not shown"),
+            "{shown}"
+        );
+        assert!(shown.contains("    echo first\n") && shown.contains("    rm -rf ~\n"), "{shown}");
+        assert!(shown.starts_with("\nNOT ALL OF IT") && shown.ends_with("or deny it.\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_new_file_is_all_added() {
+        let edit =
+            edit(&fields(json!({"file_path": "/nonexistent/new.txt", "content": "one\ntwo\n"})), "exactly", None)
+                .unwrap();
+        assert!(edit.contains("    +one\n    +two\n"), "{edit}");
+    }
+
+    #[test]
+    fn what_hides_in_an_edit_is_shown() {
+        let edit = edit(
+            &fields(json!({"file_path": "/srv/a.py", "old_string": "x\n", "new_string": "x\u{202e}y\n"})),
+            "exactly",
+            None,
+        );
+        assert!(edit.unwrap().contains("hidden and shown as escapes"));
+    }
+
+    #[test]
+    fn what_is_no_edit_is_not_taken_for_one() {
+        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py"})), "exactly", None), None);
+        assert_eq!(
+            edit(&fields(json!({"file_path": "/srv/a.py", "edits": [{"old_string": "x"}]})), "exactly", None),
+            None
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! `[[actions]]`: what is done about findings.
+
+use std::collections::BTreeMap;
+
+use api::steering::SessionLimits;
+use events::FindingKind;
+use serde::Deserialize;
+
+/// A rule of the user: `[[actions]]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// The kinds of findings it is for; empty for none.
+    pub on: Vec<FindingKind>,
+    /// Only for sessions that have all these labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// What to do.
+    #[serde(rename = "do")]
+    pub kind: ActionKind,
+    /// The prompt to queue, the message, or the note.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// The limits to set; they take the place of the session's.
+    #[serde(default)]
+    pub limits: Option<SessionLimits>,
+}
+
+/// What can be done about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// Interrupt the agent, when it runs under `capture run` and works.
+    Interrupt,
+    /// Put a prompt in the session's queue.
+    Queue,
+    /// Add a note to the session.
+    Note,
+    /// Send a message into the running turn of capture's own agent.
+    Steer,
+    /// Pause the turn of capture's own agent at its next boundary.
+    Pause,
+    /// Set limits of a session of capture's own agent.
+    Limit,
+}
+
+impl Action {
+    /// Whether it can be done.
+    ///
+    /// # Errors
+    /// When a text is missing, or there is one that nothing needs.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        match self.kind {
+            ActionKind::Interrupt | ActionKind::Pause | ActionKind::Limit => {
+                anyhow::ensure!(self.text.is_none(), "actions: `interrupt`, `pause` and `limit` take no `text`");
+            }
+            ActionKind::Queue | ActionKind::Note | ActionKind::Steer => {
+                anyhow::ensure!(text, "actions: `queue`, `note` and `steer` need a `text`");
+            }
+        }
+        let has_limits = self.limits.is_some_and(|limits| limits != SessionLimits::default());
+        anyhow::ensure!(
+            has_limits == (self.kind == ActionKind::Limit) && (has_limits || self.limits.is_none()),
+            "actions: `limit` needs `limits` with at least one of `tokens`, `cost_usd`, `minutes` and `calls`, and \
+             nothing else takes them"
+        );
+        anyhow::ensure!(!self.on.is_empty(), "actions: `on` must name at least one kind of finding");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
