@@ -135,7 +135,7 @@ mod tests {
     use events::{Provider, SessionId};
 
     use super::*;
-    use crate::{UsageEntry, Writer, schema::migrate_to};
+    use crate::{UsageEntry, Writer};
 
     fn account(scope: AccountScope, input_tokens: u64, cost_nano_usd: Option<u64>) -> UsageReported {
         let sums = AccountedModel { model: "m".into(), input_tokens, cost_nano_usd, ..AccountedModel::default() };
@@ -175,21 +175,5 @@ mod tests {
         let mut calls = 0;
         reader.each_call(&crate::CallFilter::ALL, |_| calls += 1).unwrap();
         assert_eq!(calls, 0, "sums count as no call");
-    }
-
-    #[test]
-    fn a_database_of_the_version_before_gets_the_table() {
-        let dir = tempfile::tempdir().unwrap();
-        {
-            let mut old = Connection::open(dir.path().join("capture.db")).unwrap();
-            migrate_to(&mut old, 9).unwrap();
-            old.execute("INSERT INTO usage VALUES (1, 1, 10, 'm', 3, 4, 0, 0, 0, 0, NULL, 1)", []).unwrap();
-        }
-        let writer = Writer::open(dir.path()).unwrap();
-        assert_eq!(writer.reader().accounts().unwrap(), BTreeMap::new());
-        let mut inputs = Vec::new();
-        let filter = crate::CallFilter { session: Some(SessionRow::of(1)), ..crate::CallFilter::ALL };
-        writer.reader().each_call(&filter, |call| inputs.push(call.usage.input_tokens)).unwrap();
-        assert_eq!(inputs, [3]);
     }
 }

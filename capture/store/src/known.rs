@@ -5,16 +5,13 @@
 //! holds them too. [`RUN_ROWS`] of them become a run: rows of `known_blocks`, each a block of identities in order, which
 //! never change again. Each run has a filter in memory, so that a record that is new, as almost all are, is known to be
 //! new without a look into the database.
-//!
-//! Databases of before schema 11 have a row for each identity, in `known_recent` and `known_sorted`. The former join the
-//! next run, the latter stay.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::writer::SessionRow;
 
@@ -70,7 +67,7 @@ pub(crate) struct KnownRecords {
 #[derive(Debug)]
 struct Run {
     number: i64,
-    /// Number of its blocks; 0 for one in `known_sorted`.
+    /// Number of its blocks.
     blocks: u32,
     filter: Filter,
 }
@@ -84,12 +81,6 @@ impl Run {
     /// The session of a record, if the run has it.
     fn find(&self, connection: &Connection, identity: u128) -> rusqlite::Result<Option<SessionRow>> {
         let bytes = identity.to_be_bytes();
-        if self.blocks == 0 {
-            return connection
-                .prepare_cached("SELECT session FROM known_sorted WHERE run = ?1 AND identity = ?2")?
-                .query_row(params![self.number, bytes.as_slice()], |row| row.get(0).map(SessionRow::of))
-                .optional();
-        }
         let mut statement = connection.prepare_cached("SELECT entries FROM known_blocks WHERE key = ?1")?;
         let mut rows = statement.query([self.key_of(identity)])?;
         let Some(row) = rows.next()? else { return Ok(None) };
@@ -114,26 +105,18 @@ pub(crate) fn entries(bytes: &[u8]) -> impl Iterator<Item = (u128, SessionRow)> 
     bytes.as_chunks::<ENTRY>().0.iter().map(entry)
 }
 
-fn put_entry(entries: &mut Vec<u8>, identity: u128, session: SessionRow) {
+pub(crate) fn put_entry(entries: &mut Vec<u8>, identity: u128, session: SessionRow) {
     entries.extend_from_slice(&identity.to_be_bytes());
     entries.extend_from_slice(&session.number().to_be_bytes());
 }
 
 impl KnownRecords {
-    /// Reads what is recent, and the filters of the runs. The filter of a run that came from an older schema is made.
+    /// Reads what is recent, and the filters of the runs. A damaged filter is made again.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        // The table of before is emptied whole, so its last key is about its number of rows.
-        let older: Option<i64> = connection.query_row("SELECT max(key) FROM known_recent", [], |row| row.get(0))?;
         let bytes: Option<i64> =
             connection.query_row("SELECT sum(length(entries)) FROM known_batches", [], |row| row.get(0))?;
-        let rows = older.unwrap_or(0).saturating_add(bytes.unwrap_or(0) / ENTRY as i64);
-        let rows = usize::try_from(rows).unwrap_or(0).min(2 * RUN_ROWS);
+        let rows = usize::try_from(bytes.unwrap_or(0) / ENTRY as i64).unwrap_or(0).min(2 * RUN_ROWS);
         let mut recent = HashMap::with_capacity_and_hasher(rows, Default::default());
-        let mut statement = connection.prepare("SELECT identity, session FROM known_recent")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            recent.entry(bits(row.get_ref(0)?.as_blob()?)).or_insert(SessionRow::of(row.get(1)?));
-        }
         let mut statement = connection.prepare("SELECT entries FROM known_batches ORDER BY key")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -221,7 +204,6 @@ impl KnownRecords {
             insert.execute(params![key, entries])?;
         }
         connection.prepare_cached("DELETE FROM known_batches")?.execute([])?;
-        connection.prepare_cached("DELETE FROM known_recent")?.execute([])?;
         self.before = Some(std::mem::take(&mut self.recent));
         // The newest first: copies are made of what is recent.
         self.runs.insert(0, run);
@@ -261,19 +243,14 @@ impl Filter {
         Self(vec![0; (rows * FILTER_BITS).div_ceil(BLOCK_BITS).max(1) * BLOCK_BYTES])
     }
 
-    /// `None` when there are none yet.
+    /// `None` when they are damaged.
     fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         (!bytes.is_empty() && bytes.len().is_multiple_of(BLOCK_BYTES)).then_some(Self(bytes))
     }
 
-    /// Makes the filter of a run that has none, and stores it.
+    /// Makes the filter of a run again, and stores it.
     fn of_run(connection: &Connection, run: i64, rows: usize) -> rusqlite::Result<Self> {
         let mut filter = Self::for_rows(rows);
-        let mut statement = connection.prepare("SELECT identity FROM known_sorted WHERE run = ?1")?;
-        let mut identities = statement.query([run])?;
-        while let Some(row) = identities.next()? {
-            filter.insert(bits(row.get_ref(0)?.as_blob()?));
-        }
         let mut statement = connection.prepare("SELECT entries FROM known_blocks WHERE key >= ?1 AND key < ?2")?;
         let mut blocks = statement.query([block_key(run, 0), block_key(run + 1, 0)])?;
         while let Some(row) = blocks.next()? {

@@ -74,7 +74,7 @@ impl StoreOpenError {
             | Self::Migration {
                 source: MigrationError::Version(source) | MigrationError::Step { source, .. }, ..
             } => check::is_damage(source),
-            Self::Migration { source: MigrationError::Newer { .. }, .. }
+            Self::Migration { source: MigrationError::Newer { .. } | MigrationError::Unreleased { .. }, .. }
             | Self::Lock(_)
             | Self::Directory { .. }
             | Self::OldSqlite { .. }
@@ -93,7 +93,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     let mut connection = Connection::open(path).map_err(sqlite)?;
     connection.busy_timeout(BUSY).map_err(sqlite)?;
     // Small pages: what arrives live changes few rows of many pages, and each changed page is written whole. The size is
-    // that of the first start; databases of older versions keep their 16 KiB.
+    // that of the first start.
     connection
         .execute_batch(
             "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \

@@ -185,12 +185,12 @@ impl Salvage<'_> {
             let values = (0..6).map(|index| row.get::<_, Value>(index)).collect::<Result<Vec<_>, _>>()?;
             insert.execute(params_from_iter(values)).map(drop)
         });
-        // As the older schemas kept it, and as runs. What is known of removed sessions keeps copies from being read.
+        // What is known of removed sessions keeps copies from being read.
         let mut unread = unread;
         unread.extend(self.removed_sessions());
-        for table in ["known", "known_sorted", "known_recent"] {
-            self.copy_of_sessions(table, "known_recent", &unread)?;
-        }
+        let there: HashSet<i64> =
+            self.new.prepare("SELECT key FROM sessions")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        unread.retain(|session| *session <= 0 || there.contains(session));
         for table in ["known_blocks", "known_batches"] {
             self.copy_known(table, &unread)?;
         }
@@ -241,7 +241,7 @@ impl Salvage<'_> {
     /// What belongs to a session that is lost must not come to belong to the next one that gets its number.
     fn detach_strays(&mut self) -> Result<(), rusqlite::Error> {
         let strays = "session > 0 AND session NOT IN (SELECT key FROM sessions)";
-        for table in ["events", "turns", "usage", "accounts", "known_recent"] {
+        for table in ["events", "turns", "usage", "accounts"] {
             let gone = self.new.execute(&format!("DELETE FROM {table} WHERE {strays}"), [])?;
             self.rebuilt.lost += gone as u64;
         }
@@ -389,14 +389,18 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Copies what is known of these sessions, many records to a row, as rows of `known_recent`.
+    /// Copies what is known of these sessions.
     fn copy_known(&self, table: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
-        let mut insert = self.new.prepare("INSERT INTO known_recent (identity, session) VALUES (?1, ?2)")?;
+        let mut insert = self.new.prepare("INSERT INTO known_batches (entries) VALUES (?1)")?;
         self.each(&format!("SELECT entries FROM {table}"), |row| {
+            let mut kept = Vec::new();
             for (identity, session) in known::entries(row.get_ref(0)?.as_blob()?) {
                 if sessions.contains(&session.number()) {
-                    insert.execute((identity.to_be_bytes().as_slice(), session.number()))?;
+                    known::put_entry(&mut kept, identity, session);
                 }
+            }
+            if !kept.is_empty() {
+                insert.execute([kept])?;
             }
             Ok(())
         });

@@ -126,7 +126,7 @@ pub struct Compacted {
 
 /// Tables with a column `session` whose rows of a removed session are not deleted at once: the events are many, the known
 /// records keep copies from being read.
-const LATER: &[&str] = &["events", "known_recent", "known_sorted", "erasing"];
+const LATER: &[&str] = &["events", "erasing"];
 /// Pages that one step gives back.
 const STEP_PAGES: u32 = 1_024;
 

@@ -144,7 +144,7 @@ fn answered(id: &str, uuid: &str, at: &str, model: &str, output_tokens: u64) -> 
 fn a_report_says_its_period_and_what_it_does_not_know() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
-    let text = usage(&machine, &["--since", "2026-11-01", "--until", "2026-11-08"], 0);
+    let text = usage(&machine, &["--since", "2026-11-01", "--until", "2026-11-07"], 0);
     assert!(text.starts_with("no usage from 2026-11-01 00:00:00 until 2026-11-08 00:00:00"), "{text}");
     assert!(usage(&machine, &["--quality", "--since", "2026-11-01"], 0).starts_with("no turns ended since 2026-11-01"));
     let id = session(1);
@@ -153,7 +153,7 @@ fn a_report_says_its_period_and_what_it_does_not_know() {
     append(&path, &answered(&id, &uuid(1, 2), "2026-11-02T12:00:00.000Z", "claude-opus-5-5", 1_000_000));
     append(&path, &answered(&id, &uuid(1, 3), "2026-11-03T12:00:00.000Z", "house-model", 1_000_000));
     server.caught_up(&id, &path);
-    let text = lines(&usage(&machine, &["--since", "2026-11-01", "--until", "2026-11-08"], 0));
+    let text = lines(&usage(&machine, &["--since", "2026-11-01", "--until", "2026-11-07"], 0));
     assert_eq!(text[0], "from 2026-11-01 00:00:00 until 2026-11-08 00:00:00");
     assert_eq!(text[2], "DAY CALLS INPUT OUTPUT CACHE READ CACHE WRITE CACHED COST");
     assert_eq!(text[3], "2026-11-02 1 1.0M 1.0M 0 0 0 % $24.00");

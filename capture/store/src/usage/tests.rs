@@ -1,7 +1,4 @@
-use rusqlite::Connection;
-
 use super::*;
-use crate::schema::{SCHEMA_VERSION, migrate_to};
 
 /// What is stored of a call, without its session: time, model, tokens, cost, whether it is the first report.
 type Stored = (i64, String, Usage, Option<u64>, bool);
@@ -97,39 +94,29 @@ fn quotas_are_stored_apart_from_tokens() {
 }
 
 #[test]
-fn calls_of_an_older_database_are_taken_from_its_log() {
+fn calls_are_taken_from_the_log_when_a_database_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
-    drop(Writer::open(dir.path()).unwrap());
-    let path = dir.path().join("capture.db");
-    for suffix in ["", "-wal", "-shm"] {
-        std::fs::remove_file(dir.path().join(format!("capture.db{suffix}"))).ok();
-    }
-    {
-        let mut old = Connection::open(&path).unwrap();
-        migrate_to(&mut old, 6).unwrap();
-        old.execute(
-            "INSERT INTO sessions (id, provider, provider_session_id, last_event_at) VALUES (?1, 1, 's', 9)",
-            [SessionId::mint(Timestamp::MIN, Provider::Claude, "s").to_bytes().as_slice()],
-        )
-        .unwrap();
-        let events = [
-            (17, r#"{"message_id":"a","model":"m","input_tokens":3,"output_tokens":1,"cache_read_tokens":9}"#),
-            (17, r#"{"message_id":"a","model":"m","output_tokens":4}"#),
-            (17, r#"{"output_tokens":18446744073709551615,"cache_write_tokens":-1}"#),
-            (17, "damaged"),
-            (5, r#"{"origin":"human"}"#),
-        ];
-        for (position, (kind, data)) in events.into_iter().enumerate() {
-            let position = position as i64 + 1;
-            let sql = "INSERT INTO events (position, session, sequence, id, kind, source, marks, created_at, \
-                       observed_at, data) VALUES (?1, 1, ?1, x'00', ?2, 1, 0, ?1 * 10, 0, ?3)";
-            old.execute(sql, params![position, kind, data]).unwrap();
-        }
-        old.execute("INSERT INTO usage VALUES (1, 'm', 3, 5, 9, 0)", []).unwrap();
-    }
     let writer = Writer::open(dir.path()).unwrap();
-    let version: i64 = writer.connection().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    assert_eq!(version, SCHEMA_VERSION);
+    let log = writer.connection();
+    log.execute(
+        "INSERT INTO sessions (id, provider, provider_session_id, last_event_at) VALUES (?1, 1, 's', 9)",
+        [SessionId::mint(Timestamp::MIN, Provider::Claude, "s").to_bytes().as_slice()],
+    )
+    .unwrap();
+    let events = [
+        (17, r#"{"message_id":"a","model":"m","input_tokens":3,"output_tokens":1,"cache_read_tokens":9}"#),
+        (17, r#"{"message_id":"a","model":"m","output_tokens":4}"#),
+        (17, r#"{"output_tokens":18446744073709551615,"cache_write_tokens":-1}"#),
+        (17, "damaged"),
+        (5, r#"{"origin":"human"}"#),
+    ];
+    for (position, (kind, data)) in events.into_iter().enumerate() {
+        let position = position as i64 + 1;
+        let sql = "INSERT INTO events (position, session, sequence, id, kind, source, marks, created_at, \
+                   observed_at, data) VALUES (?1, 1, ?1, x'00', ?2, 1, 0, ?1 * 10, 0, ?3)";
+        log.execute(sql, params![position, kind, data]).unwrap();
+    }
+    log.execute_batch(include_str!("../usage_from_log.sql")).unwrap();
     let first = Usage { input_tokens: 3, output_tokens: 1, cache_read_tokens: 9, ..Usage::default() };
     let grown = Usage { output_tokens: 4, ..Usage::default() };
     let most = Usage { output_tokens: MOST_TOKENS, ..Usage::default() };

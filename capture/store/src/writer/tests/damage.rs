@@ -116,7 +116,7 @@ fn damage(store: Fresh, table: &str) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn a_database_beyond_repair_is_put_aside_and_what_only_we_hold_is_kept() {
-    for table in ["known_recent", "known_batches", "events_by_session", "turns", "files", "sessions"] {
+    for table in ["known_batches", "events_by_session", "turns", "files", "sessions"] {
         let mut store = with_prompts();
         let finding = finding(store.session.id);
         let label = Annotation { topic: Topic::Label, value: "team=web".into() };
