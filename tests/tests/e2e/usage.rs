@@ -173,7 +173,7 @@ fn a_report_says_its_period_and_what_it_does_not_know() {
         }
         assert!(text[3 + rows.len()].starts_with("total 2 "), "{text:#?}");
     }
-    let json = report(&machine, &["--by", "model", "--until", "2026-11-03"]);
+    let json = report(&machine, &["--by", "model", "--until", "2026-11-02"]);
     assert_eq!((json["total"]["calls"].as_u64(), json["unpriced_models"].as_array().unwrap().len()), (Some(1), 0));
     assert_eq!(json["until"].as_str().unwrap().get(..10), Some("2026-11-03"));
     assert_eq!(json["since"].as_str().unwrap().get(..10), Some("2000-01-01"));
