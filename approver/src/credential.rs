@@ -1,7 +1,7 @@
-//! Credentials in what git keeps: addresses and configurations.
+//! Credentials in data that git stores: addresses and configurations.
 
-/// Whether a text has an address with a credential in it: a user other than git, a query, or a part that says what it
-/// is.
+/// Whether a text contains an address with a credential: a user other than git, a query, or a part whose form is that
+/// of a credential.
 pub(crate) fn has_credential(text: &str) -> bool {
     text.match_indices("://").any(|(at, _)| {
         let rest = &text[at + 3..];
@@ -18,7 +18,8 @@ pub(crate) fn has_credential(text: &str) -> bool {
     })
 }
 
-/// Whether a configuration holds an address with a credential, a header with one, or a value under a telling name.
+/// Whether a configuration contains an address with a credential, a header with a credential, or a value whose name
+/// suggests a credential.
 pub(crate) fn holds_credential(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let mut section = String::new();

@@ -1,7 +1,8 @@
-//! Recognizes what no agent should do without a person, in any spelling: what sends secrets away, wipes, persists.
+//! Recognizes actions that an agent should never take without a person, in any spelling: sending secrets away, wiping
+//! data, persistence.
 //!
-//! Works on the commands that a line may run (`shell`), with what each gets from others. A sign is enough, so nothing
-//! here may ever allow.
+//! Works on the commands that a line may run (`shell`), together with the input each gets from others. One sign is
+//! enough, so nothing here may ever allow.
 
 mod effects;
 mod kinds;
@@ -22,7 +23,7 @@ use crate::{
 /// How many words of a text that is not understood are tried as the program.
 const MAX_STARTS: usize = 200;
 
-/// A line that is looked at.
+/// A line that is being examined.
 pub(crate) struct DangerScan<'a> {
     line: &'a PossibleCommands,
     facts: &'a dyn Facts,
@@ -47,7 +48,7 @@ impl<'a> DangerScan<'a> {
         scan
     }
 
-    /// Whether one of a command's possible commands is this danger.
+    /// Whether one of a command's possible commands has this danger.
     pub(crate) fn shows(&self, danger: Danger, possible: &Possible) -> bool {
         if danger == Danger::ForkBomb {
             return self.line.multiplies;
@@ -82,7 +83,7 @@ impl<'a> DangerScan<'a> {
         }
     }
 
-    /// Whether changing this file is this danger.
+    /// Whether changing this file has this danger.
     pub(crate) fn edits(&self, danger: Danger, path: &Path) -> bool {
         let all = self.resolved(&path.to_string_lossy());
         all.iter().any(|path| match danger {

@@ -14,7 +14,7 @@ use crate::{
     values::{self, LineContext},
 };
 
-/// What a command of everyday work does.
+/// The kind of an everyday command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// It runs the repository's code.
@@ -23,20 +23,20 @@ pub(crate) enum Work {
     Changes,
 }
 
-/// A command of everyday work.
+/// An everyday command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DevelopCommand {
     pub(crate) work: Work,
-    /// The paths it names, links resolved.
+    /// The paths it names, with links resolved.
     pub(crate) paths: Vec<PathBuf>,
-    /// The words that must run instead.
+    /// The words that must run instead of the original ones.
     pub(crate) rewrite: Option<Vec<String>>,
 }
 
-/// Whether a command is everyday work in the workspace.
+/// Checks that a command is everyday work in the workspace.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why it is not.
 pub(crate) fn judge(
     command: &SimpleCommand,
     known: &Result<ReadOnlyCommand, String>,
@@ -98,7 +98,7 @@ pub(crate) fn judge(
     Ok(DevelopCommand { work, paths, rewrite: None })
 }
 
-/// Whether a command may put files or links where others were, so that a path means something else behind it.
+/// Whether a command may move files or links, so that a path after it means another file.
 pub(crate) fn rearranges(command: &SimpleCommand) -> bool {
     const GIT: &[&str] = &[
         "switch",

@@ -100,11 +100,11 @@ pub enum SecretsBelow {
 /// Facts from memory instead of the disk, for tests.
 #[derive(Debug, Clone, Default)]
 pub struct StubFacts {
-    /// Command words and the files they mean.
+    /// Command words and the files they resolve to.
     pub programs: BTreeMap<String, PathBuf>,
-    /// Files and what they hold.
+    /// Files and their contents.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Links and where they lead, both absolute.
+    /// Links and their targets, both absolute.
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// Private directories.
     pub private: BTreeSet<PathBuf>,
@@ -120,14 +120,14 @@ impl StubFacts {
         Self { programs, home: Some("/home/dev".into()), ..Self::default() }
     }
 
-    /// The same with one more file.
+    /// The same facts with one more file.
     #[must_use]
     pub fn with_file(mut self, path: &str, content: &str) -> Self {
         self.files.insert(path.into(), content.into());
         self
     }
 
-    /// The same with one more link.
+    /// The same facts with one more link.
     #[must_use]
     pub fn with_link(mut self, path: &str, to: &str) -> Self {
         self.links.insert(path.into(), to.into());

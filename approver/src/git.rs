@@ -1,13 +1,13 @@
 //! Judges git: only read-only subcommands are allowed, and only as a rewritten command.
 //!
-//! A repository decides a good deal of what git runs: filters, drivers, hooks, pagers, programs that
-//! verify signatures. What the command line can switch off, the rewritten command does
-//! ([`rewrite`]); what it cannot, filters above all, is looked for in the repository's own
-//! configuration, of which every key must be on a list of harmless ones ([`config`]).
+//! A repository controls much of what git runs: filters, drivers, hooks, pagers, programs that verify signatures. The
+//! rewritten command turns off everything that the command line can turn off ([`rewrite`]). Everything else, filters
+//! above all, is looked for in the repository's own configuration, in which every key must be on a list of harmless
+//! keys ([`config`]).
 //!
-//! What git prints of the contents of files is bound from two sides: no tracked secret may be among what the command
-//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`crate::revision`]) and leaves out of a
-//! look into commits what has the name of a secret.
+//! Two checks limit which file contents git can print: no tracked secret may be among the files that the command
+//! reaches ([`contents`]); and the rewritten command names only commits ([`crate::revision`]), and excludes files with
+//! the name of a secret when it reads commits.
 
 mod config;
 mod contents;
@@ -21,10 +21,10 @@ use crate::{
     tools::{GitSubcommand, PrintsContents, ReadOnlyCommand, judge_git, outside},
 };
 
-/// Judges the words behind `git`.
+/// Judges the words after `git`.
 ///
 /// # Errors
-/// A sentence that says why it is not known to be safe.
+/// A sentence with the reason why the command is not known to be safe.
 pub(crate) fn judge(
     words: &[ShellWord],
     working_dir: &WorkingDir,

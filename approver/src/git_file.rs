@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use crate::credential::{has_credential, holds_credential};
 
-/// A file in a directory of git, by its path from there.
+/// A file in a git directory, by its path in that directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitFile {
     /// It names objects, references and files, or is compressed.
@@ -16,7 +16,7 @@ pub enum GitFile {
 }
 
 impl GitFile {
-    /// What sort of file it is.
+    /// Determines the kind of a file from its path.
     #[must_use]
     pub fn new(inside: &Path) -> Self {
         let mut parts = inside.components().filter_map(|part| match part {
@@ -38,7 +38,7 @@ impl GitFile {
         }
     }
 
-    /// Whether it holds a credential.
+    /// Whether the content contains a credential.
     #[must_use]
     pub fn holds_credential(self, bytes: &[u8]) -> bool {
         match self {

@@ -1,12 +1,12 @@
 //! Decides whether a permission request of an agent is allowed, denied or left to a person.
 //!
-//! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the user
-//! wrote, and what a repository adds, which can only be stricter. A command line is understood on its syntax tree
-//! (`shell`), each of its commands is held against tables of what is known to read only (`tools`), and git is rewritten
-//! so that no configuration of a repository runs anything (`git`). Whatever is not understood is left to a person.
+//! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] contains the rules: a preset, the user's
+//! rules, and rules of a repository, which can only be stricter. A command line is parsed to its syntax tree (`shell`),
+//! each of its commands is compared with tables of read-only commands (`tools`), and git is rewritten so that no
+//! configuration of a repository can run anything (`git`). Everything that is not understood is left to a person.
 //!
-//! No I/O, no clock, no environment: what has to be looked up in the world is asked of [`Facts`].
-//! `README.md` is the manual of the policy file and of the tables.
+//! The crate does no I/O and reads no clock or environment: it looks up facts about the machine through [`Facts`].
+//! `README.md` is the manual of the policy file and the tables.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,4 +1,4 @@
-//! Tells which files the commands of a pipe may name, for one behind them that takes the names.
+//! Determines which files the commands of a pipe may name, for a later command that uses the names.
 
 use crate::{
     facts::Facts,
@@ -8,10 +8,11 @@ use crate::{
     values::LineContext,
 };
 
-/// Where the commands `by` look for what they name; they are judged by themselves elsewhere.
+/// The directories in which the commands `by` search for the files they name. The commands themselves are judged
+/// elsewhere.
 ///
 /// # Errors
-/// A sentence, when they may print anything else than names of files below these directories.
+/// A sentence, if they may print anything but names of files below these directories.
 pub(crate) fn scopes(
     by: &[usize],
     context: LineContext<'_>,
@@ -157,7 +158,7 @@ fn named_by(words: &[&str], working_dir: &WorkingDir, split: bool, facts: &dyn F
     Some(all)
 }
 
-/// The same for what `find` hands to a command of its own.
+/// Like `scopes`, for the names that `find` passes to a command it runs.
 pub(crate) fn executed(
     words: &[&str],
     working_dir: &WorkingDir,

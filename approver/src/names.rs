@@ -106,7 +106,7 @@ fn folded(path: &Path) -> String {
     text
 }
 
-/// Whether a file of this name holds secrets, by the table; also a copy of one (`.env.bak`, `id_rsa~`).
+/// Whether the table lists a file of this name as a secret, also as a copy (`.env.bak`, `id_rsa~`).
 #[must_use]
 pub fn is_secret(path: &Path) -> bool {
     let folded = folded(path);
@@ -125,32 +125,33 @@ pub fn is_secret(path: &Path) -> bool {
     false
 }
 
-/// Whether everything below a directory of this name counts as secret.
+/// Whether every file below a directory of this name counts as a secret.
 #[must_use]
 pub fn is_secret_directory(path: &Path) -> bool {
     TABLES.secret.contains(&folded(&path.join("x")))
 }
 
-/// Whether a file of this name holds a secret often enough to be looked into, while its name alone says nothing.
+/// Whether a file of this name contains secrets so often that its content must be examined, although the name alone
+/// proves nothing.
 #[must_use]
 pub fn may_hold_secret(path: &Path) -> bool {
     TABLES.suspect.contains(&folded(path))
 }
 
-/// Whether a path is on the list of what is acted on without being asked for, or of secrets.
+/// Whether a path is a secret, or a file that programs act on without being asked to.
 #[must_use]
 pub fn is_protected(path: &Path) -> bool {
     TABLES.protected.contains(&folded(path)) || is_secret(path)
 }
 
-/// Whether a build, a test, a check or an installation runs what a file of this name says.
+/// Whether a build, a test, a check or an installation may run the content of a file with this name.
 #[must_use]
 pub fn runs_later(path: &Path) -> bool {
     TABLES.runs.contains(&folded(path)) || is_protected(path)
 }
 
-/// The patterns that leave out of a look into commits what has the name of a secret. Of a pattern that also means one
-/// of `kept` none is made: nothing may be missing that is not a secret.
+/// The patterns that exclude names of secrets when git reads commits. A pattern that also matches one of `kept` is left
+/// out, because only secrets may be excluded.
 pub(crate) fn left_out_of_history(kept: &[PathBuf]) -> Vec<String> {
     let kept: Vec<String> = kept.iter().map(|path| folded(path)).collect();
     let means_none = |set: &Patterns| !kept.iter().any(|path| set.is_match(path));
@@ -158,7 +159,7 @@ pub(crate) fn left_out_of_history(kept: &[PathBuf]) -> Vec<String> {
     names.map(|name| format!(":(top,exclude,icase,glob){name}")).collect()
 }
 
-/// Whether [`left_out_of_history`] leaves out a file of this name.
+/// Whether [`left_out_of_history`] excludes a file of this name.
 pub(crate) fn is_left_out_of_history(path: &Path) -> bool {
     let folded = folded(path);
     TABLES.history.iter().any(|(_, set)| set.is_match(&folded))

@@ -47,29 +47,29 @@ const BUILT: &[&str] = &[
     ".gradle",
 ];
 
-/// Whether a path is a directory that a build makes again.
+/// Whether a path is a directory that a build creates again.
 pub(crate) fn is_built(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BUILT.contains(&name))
 }
 
-/// Where a command runs, and what it may touch.
+/// The directory in which a command runs, and the workspace it may touch.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkingDir {
-    /// The session's workspace, links resolved.
+    /// The session's workspace, with links resolved.
     pub(crate) workspace: PathBuf,
-    /// Where relative paths count from: one directory, or those before and after a `cd`.
+    /// The directories to which relative paths may refer: one directory, or those before and after a `cd`.
     pub(crate) bases: Vec<PathBuf>,
-    /// Whether it is known that it runs there.
+    /// Whether it is known that the command runs there.
     pub(crate) certain: bool,
-    /// Whether it surely runs in the last of `bases`, and not in another of them.
+    /// Whether the command certainly runs in the last of `bases`.
     pub(crate) certain_place: bool,
 }
 
 impl WorkingDir {
-    /// The place of a request.
+    /// The working directory of a request.
     ///
     /// # Errors
-    /// A sentence, when the directories cannot be told or are too wide to be a workspace.
+    /// A sentence, if the directories cannot be determined or are too wide to be a workspace.
     pub(crate) fn new(request: &PermissionRequest, facts: &dyn Facts) -> Result<Self, String> {
         let told = |path: &Path| path.is_absolute().then(|| facts.canonical(path)).flatten();
         let workspace = told(&request.workspace).ok_or("Cannot resolve the path of the workspace.")?;
@@ -83,7 +83,7 @@ impl WorkingDir {
         Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain, certain_place: true })
     }
 
-    /// The place after `cd`, when that stays inside.
+    /// The working directory after `cd`, if that is inside the workspace.
     pub(crate) fn moved(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
         // Shells take `link/..` for where the link stands, the kernel for where it leads.
         if Path::new(dir).components().any(|part| part == Component::ParentDir) {
@@ -100,19 +100,19 @@ impl WorkingDir {
         Ok(Self { workspace: self.workspace.clone(), bases, certain: self.certain, certain_place: self.certain_place })
     }
 
-    /// The place of a program that goes to a directory by itself, when that stays inside.
+    /// The working directory of a program that changes its directory itself, if that is inside the workspace.
     pub(crate) fn within(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
         let moved = self.moved(dir, facts)?;
         let bases = moved.bases.get(self.bases.len()..).unwrap_or_default().to_vec();
         Ok(Self { bases, ..moved })
     }
 
-    /// The directory in which it runs, when that is known.
+    /// The directory in which the command runs, if it is known.
     pub(crate) fn runs_in(&self) -> Option<&Path> {
         self.bases.last().filter(|_| self.certain && self.certain_place).map(PathBuf::as_path)
     }
 
-    /// Whether what is written may be read, wherever it counts from; the resolved paths.
+    /// Checks that a path may be read, from each directory to which it may refer. Returns the resolved paths.
     pub(crate) fn readable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         if written == "/dev/null" {
             return Ok(Vec::new());
@@ -137,8 +137,8 @@ impl WorkingDir {
             .collect()
     }
 
-    /// Whether it may be told what is written there is called, how large it is and when it changed: it is inside the
-    /// workspace and not private. The resolved paths.
+    /// Checks that the names, sizes and times of a path may be printed: it is inside the workspace and not private.
+    /// Returns the resolved paths.
     pub(crate) fn nameable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         self.counts(written)?;
         let inside = |base: &PathBuf| match self.inside(&base.join(written), written, facts)? {
@@ -148,10 +148,10 @@ impl WorkingDir {
         if written == "/dev/null" { Ok(Vec::new()) } else { self.bases.iter().map(inside).collect() }
     }
 
-    /// Whether a file may be printed: nothing in it looks like a secret. Not for directories.
+    /// Checks that a file may be printed: nothing in it looks like a secret. Not for directories.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason why it may not.
     pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
         match facts.inspect(path) {
             FileInspection::NoFile | FileInspection::Plain => Ok(()),
@@ -160,7 +160,7 @@ impl WorkingDir {
         }
     }
 
-    /// Whether what is written may be changed.
+    /// Checks that a path may be changed.
     pub(crate) fn editable(&self, written: &str, facts: &dyn Facts) -> Result<(), String> {
         if written == "/dev/null" {
             return Err("`/dev/null` is not a file of the workspace.".into());
@@ -190,11 +190,11 @@ impl WorkingDir {
         Ok(())
     }
 
-    /// Whether a directory may be made there, or a build put there: inside the workspace, no secret, and nothing of the
-    /// kind that programs read by themselves.
+    /// Checks that a directory or a build may be created at a path: it is inside the workspace, not a secret, and not a
+    /// file that programs read by default.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason why it may not.
     pub(crate) fn makeable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         let paths = self.readable(written, facts)?;
         for path in &paths {
@@ -206,10 +206,10 @@ impl WorkingDir {
         Ok(paths)
     }
 
-    /// Whether something may be removed: a file that may be edited, or a directory of what a build made.
+    /// Checks that a path may be removed: a file that may be edited, or a directory of build output.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason why it may not.
     pub(crate) fn removable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         // A trailing slash would lead through a link.
         let plain = written.trim_end_matches('/');
@@ -231,10 +231,10 @@ impl WorkingDir {
         top.and_then(|top| written.strip_prefix(top).ok()) == Some(inside)
     }
 
-    /// Whether no secret is among what a program reaches that reads below directories.
+    /// Checks that a program which reads below directories reaches no secret.
     ///
     /// # Errors
-    /// A sentence that names the secret, or says that it cannot be told.
+    /// A sentence that names the secret, or says that this cannot be determined.
     pub(crate) fn reaches_no_secret(&self, search: &SearchScope, facts: &dyn Facts) -> Result<(), String> {
         match facts.reached(search) {
             SecretsBelow::Nothing => Ok(()),
@@ -248,10 +248,10 @@ impl WorkingDir {
         }
     }
 
-    /// Whether it is known from where a path counts.
+    /// Checks that the directory to which a path refers is known.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason why it is not.
     pub(crate) fn counts(&self, written: &str) -> Result<(), String> {
         // Some tools expand it by themselves.
         if written.starts_with('~') {
@@ -269,7 +269,7 @@ impl WorkingDir {
     }
 }
 
-/// The path without `.` and `..`, links not followed.
+/// The path without `.` and `..`. Links are not followed.
 pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut done = PathBuf::new();
     for part in path.components() {

@@ -27,7 +27,7 @@ use crate::{
 };
 
 impl Policy {
-    /// The policy of a preset alone.
+    /// The policy that consists only of a preset.
     ///
     /// # Panics
     /// Never: the presets are part of the program, and a test reads them.
@@ -40,7 +40,7 @@ impl Policy {
     /// Reads the user's policy.
     ///
     /// # Errors
-    /// When it is not TOML, has an unknown key, or a rule that means nothing; with file, line and column.
+    /// If it is not TOML, has an unknown key, or has a rule without a meaning; with file, line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, PolicyError> {
         file::user(text, path)
     }
@@ -54,13 +54,13 @@ impl Policy {
         Ok(self)
     }
 
-    /// Decides.
+    /// Decides a request.
     #[must_use]
     pub fn decide(&self, request: &PermissionRequest, facts: &dyn Facts) -> Decision {
         self.explain(request, facts).decision
     }
 
-    /// Decides, and tells how.
+    /// Decides a request and explains the decision.
     #[must_use]
     pub fn explain(&self, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
         decide::explain(self, request, facts)

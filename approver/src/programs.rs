@@ -1,7 +1,8 @@
-//! How well-known programs take their arguments, for rules that deny or ask. The table is data (`programs.toml`).
+//! The argument syntax of well-known programs, for rules that deny or ask. The table is data (`programs.toml`).
 //!
-//! Such a rule means a command and not its spelling: options are sets in which short, long, bundled and abbreviated forms
-//! are one, and the subcommand is compared where the program has it. Where the table says nothing, more matches.
+//! Such a rule matches a command however it is spelled: options are sets in which short, long, bundled and abbreviated
+//! forms are equal, and the subcommand is compared at the position where the program expects it. If the table has no
+//! entry, more commands match.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +27,7 @@ struct Program {
     subcommand: Vec<Program>,
 }
 
-/// A program that runs the command behind its own options.
+/// A program that runs the command after its own options.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Wrapper {
@@ -35,13 +36,13 @@ pub(crate) struct Wrapper {
     pub(crate) values: Vec<String>,
     /// Options whose value is a command line.
     pub(crate) text: Vec<String>,
-    /// Operands before the command.
+    /// Number of operands before the command.
     pub(crate) skip: usize,
-    /// `NAME=value` may stand before the command.
+    /// Whether `NAME=value` may precede the command.
     pub(crate) assignments: bool,
-    /// Its operands together are a command line.
+    /// Whether its operands together form a command line.
     pub(crate) joined: bool,
-    /// Its operands are scripts, and so is its input.
+    /// Whether its operands and its input are scripts.
     pub(crate) shell: bool,
 }
 
@@ -57,7 +58,7 @@ static TABLE: LazyLock<ProgramTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../programs.toml")).unwrap_or_else(|error| panic!("programs.toml: {error}"))
 });
 
-/// The wrapper of this name.
+/// The wrapper with this name.
 pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     TABLE.wrapper.iter().find(|wrapper| wrapper.names.iter().any(|known| known == name))
 }
@@ -66,35 +67,35 @@ fn program(name: &str) -> Option<&'static Program> {
     TABLE.program.iter().find(|program| program.names.iter().any(|known| known == name))
 }
 
-/// Whether a program is known, so that what it is given is not another command that it runs.
+/// Whether a program is known, so that its arguments are not another command that it runs.
 pub(crate) fn is_known(name: &str) -> bool {
     program(name).is_some() || wrapper(name).is_some()
 }
 
-/// The name of a program, without its directory, as file systems have it that know no case.
+/// The name of a program without its directory, in lower case as on case-insensitive file systems.
 pub(crate) fn base_name(word: &str) -> String {
     let name = word.rsplit('/').next().unwrap_or(word);
     // `=ls` of zsh.
     name.strip_prefix('=').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// A command taken apart: what it does, whatever its spelling.
+/// A parsed command, independent of its spelling.
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
-    /// What the first operand selects, of a program that has subcommands.
+    /// The first operand, for a program that has subcommands.
     pub(crate) subcommand: Option<String>,
-    /// Options; those that mean the same by one name. Letters of bundles by themselves.
+    /// The options. Synonyms have one name, and the letters of a bundle are separate options.
     pub(crate) options: BTreeSet<String>,
     /// Options with their values.
     pub(crate) values: Vec<(String, String)>,
-    /// What is left, without the subcommand.
+    /// The remaining operands, without the subcommand.
     pub(crate) operands: Vec<String>,
     /// Words as they were, of a program that is not known, beside the letters they may be a bundle of.
     bundles: Vec<(String, Vec<String>)>,
 }
 
 impl Invocation {
-    /// Takes the words behind a program's name apart.
+    /// Parses the words after a program's name.
     pub(crate) fn parse(name: &str, words: &[&str]) -> Self {
         let known = program(name);
         let unknown = Program::default();
@@ -200,13 +201,13 @@ impl Invocation {
         }
     }
 
-    /// Whether what it does may stand in the user's configuration.
+    /// Whether the subcommand may be an alias in the user's configuration.
     pub(crate) fn may_be_alias(&self, name: &str) -> bool {
         let own = program(name).map(|program| program.own.as_slice()).unwrap_or_default();
         !own.is_empty() && self.subcommand.as_ref().is_some_and(|word| !own.contains(word))
     }
 
-    /// Whether this does what the other names, and perhaps more.
+    /// Whether this command does what `named` does, and perhaps more.
     pub(crate) fn includes(&self, named: &Self) -> bool {
         let has = |option: &String| {
             self.options.contains(option)

@@ -1,5 +1,5 @@
-//! Judges one simple command: what it sets for itself, the commands that it runs, git by rules of its own, every other
-//! program by the tables.
+//! Judges one simple command: its assignments and the commands that it runs. git has its own rules; every other program
+//! is judged by the tables.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::{
 /// How deep commands that run commands are followed.
 const MAX_DEPTH: usize = 4;
 
-/// Whether the command is known to read only, and nothing it should not.
+/// Checks that the command only reads, and reads nothing that it must not.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why this is not known.
 pub(crate) fn judge(
     command: &SimpleCommand,
     context: LineContext<'_>,
@@ -128,7 +128,8 @@ fn one(
     }
 }
 
-/// How many words stand before the command that a program runs. `None` when it is not such a program, or used in another way.
+/// The number of words before the command that a wrapper runs. `None` if it is not a wrapper, or is used in another
+/// way.
 pub(crate) fn wrapped(name: &str, words: &[ShellWord]) -> Option<usize> {
     let texts: Vec<&str> = words.iter().map(|word| if word.is_exact() { word.text.as_str() } else { "" }).collect();
     let number = |text: &str| !text.is_empty() && text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());

@@ -16,20 +16,22 @@ pub struct PermissionRequest {
     pub tool: Option<String>,
     /// The command line, exactly as the shell would get it.
     pub command: Option<String>,
-    /// The directory in which it would happen. Absolute.
+    /// The directory in which the action would happen. Absolute.
     pub cwd: PathBuf,
-    /// Whether the agent reported the directory. Otherwise `cwd` is only where its session began, and what
-    /// counts from it is not known.
+    /// Whether the agent reported the directory. If not, `cwd` is only the directory in which the session began, and
+    /// relative paths cannot be resolved.
     pub cwd_is_certain: bool,
-    /// What the session works on: the top of its repository. Absolute.
+    /// The directory on which the session works: the top of its repository. Absolute.
     pub workspace: PathBuf,
-    /// The files a tool would read or write. Relative ones count from `cwd`.
+    /// The files a tool would read or write. Relative paths refer to `cwd`.
     pub paths: Vec<PathBuf>,
     /// The address a tool would fetch.
     pub url: Option<String>,
-    /// What the user's run or session is labelled with.
+    /// The pattern of file names for a tool that searches a directory, if it has one.
+    pub glob: Option<String>,
+    /// The labels of the user's run or session.
     pub labels: BTreeMap<String, String>,
-    /// Whether the agent runs a rewritten command instead of its own.
+    /// Whether the agent accepts a rewritten command instead of its own.
     pub takes_rewrite: bool,
     /// The shell that would run the command.
     pub shell: Shell,
@@ -96,16 +98,16 @@ pub enum Shell {
 pub struct Decision {
     /// Allow, deny or ask.
     pub verdict: Verdict,
-    /// What must run instead of the command, when it is allowed.
+    /// The command that must run instead of the original one, if it is allowed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rewrite: Option<String>,
-    /// The rule that decided: its name, or that of a preset's rule (`read-only/tools`), or `default`.
+    /// The rule that decided: its name, the name of a preset's rule (`read-only/tools`), or `default`.
     pub rule: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
-/// The outcome. The order is that of strictness.
+/// The outcome. Values are ordered by strictness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -118,7 +120,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The one spelling used everywhere.
+    /// The name used everywhere.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,24 +1,24 @@
-//! What stands for a commit, a range of commits, or a file in a commit, and how it is written so that git takes it for
-//! nothing else.
+//! Words that name a commit, a range of commits or a file in a commit, and their form in which git cannot interpret
+//! them in another way.
 //!
-//! git prints any object that is named: a blob whole, whatever the options and paths say. The hash of a file tells
-//! nothing of its name. So every revision is peeled (`X^{commit}`), which git refuses for anything but a commit; what
-//! a file in a commit is, its path says.
+//! git prints any object that is named: it prints a blob completely, regardless of options and paths, and the hash of a
+//! file says nothing about its name. So every revision is peeled (`X^{commit}`), which git refuses for anything but a
+//! commit. A file in a commit is identified by its path.
 
 use std::path::{Path, PathBuf};
 
 use crate::{facts::Facts, names::is_secret, paths::WorkingDir};
 
-/// A word for git that names commits.
+/// A word that names commits for git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Revision<'a> {
-    /// The same, peeled to commits.
+    /// The same word, peeled to commits.
     pub(crate) peeled: String,
-    /// The file or directory in the commit, as it is written behind the colon.
+    /// The file or directory in the commit, as written after the colon.
     pub(crate) path: Option<&'a str>,
 }
 
-/// Understands a word that names commits. `None` when it is not one of the forms that are known.
+/// Parses a word that names commits. `None` if it does not have one of the known forms.
 pub(crate) fn parse(text: &str) -> Option<Revision<'_>> {
     let (commits, path) = match colon(text) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -113,10 +113,10 @@ fn one(text: &str) -> Option<String> {
     Some(format!("{text}^{{commit}}"))
 }
 
-/// Judges the lines of `-L`: `1,5`, `1,5:FILE`, `:FUNCTION:FILE`.
+/// Judges the value of `-L`: `1,5`, `1,5:FILE`, `:FUNCTION:FILE`.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why it is not allowed.
 pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
     // Any of them may be the one behind which the file stands.
@@ -131,7 +131,7 @@ pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) 
 /// Judges a commit, a range, a path, a pattern of paths, or `COMMIT:PATH`.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why it is not allowed.
 pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let odd = || format!("`{written}` is not a plain revision or path.");
     let path = match parse(written) {

@@ -1,4 +1,5 @@
-//! Which files a program reads that searches a directory, by its options, as [`Facts::reached`] takes them.
+//! The files that a program reads when it searches a directory, determined by its options, as an argument of
+//! [`Facts::reached`].
 //!
 //! [`Facts::reached`]: crate::Facts::reached
 
@@ -7,28 +8,29 @@ use std::path::PathBuf;
 /// A program that reads files below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchScope {
-    /// The directory below which it reads. Absolute, links resolved.
+    /// The directory below which it reads. Absolute, with links resolved.
     pub dir: PathBuf,
-    /// The directory in which it runs, from which the globs of ripgrep count.
+    /// The directory in which it runs; ripgrep's globs are relative to it.
     pub cwd: PathBuf,
-    /// What it passes over.
+    /// The files that it skips.
     pub reader: SearchReader,
-    /// Set when the program does not read the files but prints their names, and another reads what is named.
+    /// Set if the program prints the names of files and another program uses these names.
     pub named: Option<NamedFiles>,
 }
 
-/// What happens to the names of files that a program prints.
+/// What happens to the file names that a program prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NamedFiles {
-    /// A name with a blank, a quote or a sign of the shell's would be taken for another: such a file counts as a secret.
+    /// Whether names are split into words. A file whose name contains a blank, a quote or a special character of the
+    /// shell then counts as a secret.
     pub split: bool,
-    /// Links are named too, and what they lead to would be read: such a link counts as a secret.
+    /// Whether links are named too and their targets would be read. Such a link then counts as a secret.
     pub links: bool,
-    /// The files are read. Otherwise only their names count.
+    /// Whether the files are read. Otherwise only their names are used.
     pub read: bool,
 }
 
-/// What a program passes over by itself.
+/// The files that a program skips by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchReader {
     /// Nothing but what its options say, as `grep -r` has them.
@@ -37,40 +39,40 @@ pub enum SearchReader {
     Ripgrep(RipgrepOptions),
 }
 
-/// The files that `grep -r` leaves out. Empty: none.
+/// The files that `grep -r` skips. Empty: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrepFilter {
-    /// Only files of these names, `--include`. Globs, matched without regard to case.
+    /// Read only files with these names (`--include`). Globs, matched case-insensitively.
     pub include: Vec<String>,
-    /// No files of these names, `--exclude`. Globs.
+    /// Skip files with these names (`--exclude`). Globs.
     pub exclude: Vec<String>,
-    /// Nothing below directories of these names, `--exclude-dir`. Globs.
+    /// Skip directories with these names (`--exclude-dir`). Globs.
     pub exclude_dir: Vec<String>,
 }
 
-/// The options of ripgrep that decide what it reads.
+/// The options of ripgrep that determine which files it reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RipgrepOptions {
-    /// Hidden files too.
+    /// Whether it reads hidden files.
     pub hidden: bool,
-    /// Files that an ignore file names, too.
+    /// Whether it reads files that an ignore file names.
     pub ignored: bool,
-    /// Files that an ignore file of git names, too.
+    /// Whether it reads files that an ignore file of git names.
     pub ignored_by_git: bool,
-    /// Files that an ignore file above the directory names, too.
+    /// Whether it reads files that an ignore file above the directory names.
     pub ignored_above: bool,
-    /// Binary files too.
+    /// Whether it reads binary files.
     pub binary: bool,
-    /// Globs in order, and whether each is matched without regard to case.
+    /// Globs in order, and whether each is matched case-insensitively.
     pub globs: Vec<(String, bool)>,
     /// Types of files to read.
     pub types: Vec<String>,
-    /// Types of files to leave out.
+    /// Types of files to skip.
     pub types_not: Vec<String>,
 }
 
 impl NamedFiles {
-    /// Whether the name of a file would be taken for something else: an option, or several words.
+    /// Whether the name of a file could be mistaken for an option or for several words.
     #[must_use]
     pub fn is_odd(self, path: &std::path::Path) -> bool {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };

@@ -1,10 +1,10 @@
-//! Parses a command line, or says why it cannot be analysed.
+//! Parses a command line, or states why it cannot be analysed.
 //!
-//! The text must pass [`raw`], a white list of characters outside quotes; then it is parsed as bash
-//! would ([`line`]), and every word is unquoted ([`words`]). What is left is the part of the
-//! language in which bash, zsh and POSIX shells agree: plain and quoted words, pipes, lists, loops, conditions and groups,
-//! and variables that the line itself gives a value. For rules that deny or ask, [`possible`] finds what any line may run.
-//! Owns the analysis of syntax; knows no rule.
+//! First, the text must pass [`raw`], a list of characters that are allowed outside quotes. Then it is parsed as bash
+//! would ([`line`]), and every word is unquoted ([`words`]). Only the part of the language in which bash, zsh and POSIX
+//! shells agree is accepted: plain and quoted words, pipes, lists, loops, conditions and groups, and variables to which
+//! the line itself assigns a value. For rules that deny or ask, [`possible`] finds the commands that any line may run.
+//! The module owns the analysis of syntax and does not depend on rules.
 
 mod command;
 mod environment;

@@ -1,4 +1,4 @@
-//! What is wrong with a TOML file that a person wrote, in plain words: where, and what was expected.
+//! Errors in TOML files written by people, in plain words: the place, and what was expected.
 
 use events::fault::{Notation, in_words};
 
@@ -9,12 +9,12 @@ pub struct TomlFault {
     pub line: usize,
     /// Counted from 1, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
 }
 
 impl TomlFault {
-    /// Explains an error of reading this text.
+    /// Explains an error that occurred while this text was read.
     #[must_use]
     pub fn of(text: &str, error: &toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start);
@@ -23,7 +23,7 @@ impl TomlFault {
         Self::at(text, at, message)
     }
 
-    /// A fault at a position in the text, in bytes.
+    /// A fault at a byte offset in the text.
     #[must_use]
     pub fn at(text: &str, at: usize, message: String) -> Self {
         let before = text.get(..at).unwrap_or(text);

@@ -1,6 +1,5 @@
-//! The tables of programs: which are read-only, and with which options. The tables are data (`tools/*.toml`;
-//! `README.md` is their manual). An option that is not in a table, an abbreviation, or a letter in a bundle that is
-//! not, is not known.
+//! The tables of programs: which programs only read, and with which options. The tables are data (`tools/*.toml`;
+//! `README.md` is their manual). An option, an abbreviation or a letter of a bundle that is not in a table is unknown.
 
 mod arguments;
 mod grammar;

@@ -1,4 +1,4 @@
-//! Puts the values of variables in their places: a command with variables is judged once for each of its forms.
+//! Substitutes the values of variables: a command with variables is judged once for each of its forms.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
 /// How many forms of a command are judged.
 const MAX_FORMS: usize = 256;
 
-/// What a word for names that other commands print holds instead of a text. No command line can hold it.
+/// The text of a word that stands for names printed by other commands. No command line can contain it.
 pub(crate) const LISTED: &str = "\u{1}";
 
-/// A line, and where each of its commands runs.
+/// A line, and the directory in which each of its commands runs.
 #[derive(Clone, Copy)]
 pub(crate) struct LineContext<'a> {
     pub(crate) line: &'a CommandLine,
@@ -26,7 +26,7 @@ pub(crate) struct LineContext<'a> {
 /// The forms of a command: one for each combination of the values of its variables.
 ///
 /// # Errors
-/// A sentence that names the value that is not known.
+/// A sentence that names the unknown value.
 pub(crate) fn forms(
     command: &SimpleCommand,
     context: LineContext<'_>,
@@ -52,7 +52,7 @@ pub(crate) fn forms(
     Ok(all.into_iter().map(|words| SimpleCommand { words, ..command.clone() }).collect())
 }
 
-/// What a word may be.
+/// The possible values of a word.
 ///
 /// # Errors
 /// As for [`forms`].

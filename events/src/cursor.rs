@@ -1,9 +1,10 @@
-//! Cursors: how far a file was read. A cursor is written in the same transaction as the events it covers.
+//! Cursors: the position up to which a file was read. A cursor is written in the same transaction as the events it
+//! covers.
 
 use serde::{Deserialize, Serialize};
 
-/// Tells a file from another one at the same path, by device and inode. Reuse is detected by hashes
-/// of its content (inode numbers are given out again at once on ext4).
+/// Identifies a file among others at the same path, by device and inode. Reuse of an inode number, which ext4 does
+/// immediately, is detected by hashes of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct FileKey {
     /// Device number.
@@ -19,9 +20,9 @@ pub struct Cursor {
     pub path: String,
     /// The file that had this path.
     pub key: FileKey,
-    /// Counts the files that had this path: truncated, rewritten or replaced means one more.
+    /// Number of the generation at this path; it increases when the file is truncated, rewritten or replaced.
     pub generation: u32,
-    /// Bytes of whole lines read; the next line starts here.
+    /// Number of bytes of complete lines that were read; the next line starts here.
     pub offset: u64,
     /// Bytes covered by `head_hash`: at most 4096, and never more than `offset`.
     pub head_length: u32,
@@ -29,33 +30,33 @@ pub struct Cursor {
     pub head_hash: u64,
     /// Hash of the (up to) 64 bytes before `offset`.
     pub tail_hash: u64,
-    /// Size when last looked at, bytes.
+    /// Size at the last check, bytes.
     pub size: u64,
-    /// Last change of content or inode when last looked at, nanoseconds since 1970 (ctime).
+    /// Time of the last change of content or inode at the last check, nanoseconds since 1970 (ctime).
     pub changed_ns: i64,
-    /// Whether this generation was read to its end once. Until then its records may be copies of
-    /// ones read before, and a restart reads it again.
+    /// Whether this generation was read to its end once. Before that, its records may be copies of earlier ones, and a
+    /// restart reads it again.
     pub caught_up: bool,
-    /// Lines that could not be understood.
+    /// Number of lines that could not be decoded.
     pub issues: u64,
     /// The session its lines belong to (the provider's id), once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_session_id: Option<String>,
-    /// What the decoder needs to go on from `offset`, as JSON.
+    /// The state that the decoder needs to continue from `offset`, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoder_state: Option<String>,
 }
 
-/// What of a cursor says whether its file has changed, and where the next read begins.
+/// The part of a cursor that shows whether its file has changed, and where the next read begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct CursorSummary {
     /// The file that had the path.
     pub key: FileKey,
-    /// Bytes of whole lines read.
+    /// Number of bytes of complete lines that were read.
     pub offset: u64,
-    /// Size when last looked at, bytes.
+    /// Size at the last check, bytes.
     pub size: u64,
-    /// Last change of content or inode when last looked at, nanoseconds since 1970 (ctime).
+    /// Time of the last change of content or inode at the last check, nanoseconds since 1970 (ctime).
     pub changed_ns: i64,
     /// Whether this generation was read to its end once.
     pub caught_up: bool,

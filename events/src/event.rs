@@ -1,4 +1,5 @@
-//! Events: what a source reports ([`NewEvent`]), and what is committed and leaves the program ([`Event`]).
+//! Events: the form in which a source reports them ([`NewEvent`]), and the form that is committed and leaves the
+//! program ([`Event`]).
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,7 +16,7 @@ use crate::{
 
 pub use crate::level::{Confidence, Severity};
 
-/// Which bytes, or which delivery, an event was made from.
+/// The bytes, or the delivery, from which an event was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -23,7 +24,7 @@ pub enum Origin {
     File {
         /// Absolute path.
         path: Arc<str>,
-        /// Which of the files that had this path, from 1.
+        /// The generation of the file at this path, from 1.
         generation: u32,
         /// Start of the record, bytes.
         offset: u64,
@@ -39,37 +40,37 @@ pub enum Origin {
     Derived,
 }
 
-/// Whether a record can rightly occur more than once.
+/// Whether a record may occur more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repeat {
-    /// It carries an id of its own: a second one is a copy.
+    /// The record has its own id: a second one is a copy.
     #[default]
     Unique,
-    /// It has none: the identity is that of its content, and this is its next occurrence.
+    /// The record has no id. Its identity is that of its content, and this is the next occurrence of it.
     Next,
 }
 
-/// An event as a source hands it in: it has no position, no sequence and no session id of ours
-/// yet, and may turn out to be known already.
+/// An event as reported by a source: it has no position, sequence or session id of capture yet, and may turn out to be
+/// already known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
     /// The agent.
     pub provider: Provider,
     /// The provider's id of the session it belongs to.
     pub provider_session_id: Arc<str>,
-    /// What makes it the same event when it is read again.
+    /// The identity by which it is recognized when it is read again.
     pub identity: Identity,
     /// Whether that identity may occur again.
     pub repeat: Repeat,
     /// Where it came from.
     pub source: Source,
-    /// The provider's clock, when the record has a time.
+    /// The time by the provider's clock, if the record has a time.
     pub created_at: Option<Timestamp>,
     /// Capture's clock.
     pub observed_at: Timestamp,
     /// The event it answers: the call of a result.
     pub parent: Option<Identity>,
-    /// The provider's id of the sub-agent it came from, when it is not a session of its own.
+    /// The provider's id of its sub-agent, if that is not a separate session.
     pub agent_id: Option<Arc<str>>,
     /// How sure the source is.
     pub confidence: Confidence,
@@ -83,14 +84,14 @@ pub struct NewEvent {
     pub origin: Origin,
 }
 
-/// A text that is longer than what an event carries, and where the whole of it is.
+/// A reference to a whole text that is longer than the text in an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextRef {
     /// BLAKE3 of the text, first 16 bytes, hexadecimal.
     pub hash: String,
     /// Length, bytes.
     pub length: u64,
-    /// Whether the text itself is kept; false above the cap, where only `origin` leads to it.
+    /// Whether the text itself is stored. False above the size limit: only `origin` then leads to it.
     pub stored: bool,
 }
 
@@ -111,7 +112,7 @@ pub struct Event {
     pub provider_session_id: Arc<str>,
     /// Where it came from.
     pub source: Source,
-    /// The provider's clock; capture's where the record has no time.
+    /// The time by the provider's clock, or by capture's clock if the record has no time.
     pub created_at: Timestamp,
     /// Capture's clock.
     pub observed_at: Timestamp,
@@ -125,9 +126,9 @@ pub struct Event {
     pub confidence: Confidence,
     /// How severe it is.
     pub severity: Option<Severity>,
-    /// The text, cut to what an event carries.
+    /// The text, cut to the maximum length in an event.
     pub text: Option<String>,
-    /// Where the whole text is, when it was cut.
+    /// The reference to the whole text, if `text` was cut.
     pub text_ref: Option<TextRef>,
     /// What happened.
     pub payload: Payload,
@@ -135,12 +136,12 @@ pub struct Event {
     pub origin: Origin,
     /// Concluded by a reducer; ignored when the log is folded.
     pub derived: bool,
-    /// Written before capture looked: `created_at` says when it happened, `observed_at` only when
-    /// it was read.
+    /// Whether it was written before capture observed it: `created_at` is then when it happened, and `observed_at` only
+    /// when it was read.
     pub history: bool,
 }
 
-/// The wire form, and the one place that names its fields.
+/// The wire form, and the only place that names its fields.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EventWire<'a> {
     position: u64,
@@ -208,10 +209,10 @@ impl Serialize for Event {
 pub struct WireError(#[source] serde_json::Error);
 
 impl Event {
-    /// Reads the wire form.
+    /// Parses the wire form.
     ///
     /// # Errors
-    /// When the text is not JSON, a field is missing, or the data does not fit the kind.
+    /// If the text is not JSON, a field is missing, or the data does not fit the kind.
     pub fn from_json(json: &str) -> Result<Self, WireError> {
         #[derive(Deserialize)]
         struct Read<'a> {

@@ -1,7 +1,7 @@
-//! What is wrong with a value that a person or a program wrote, in plain words: serde names types of ours, which no
-//! reader knows.
+//! Errors in values that a person or a program wrote, in plain words. serde's messages name types of this program,
+//! which no reader knows.
 
-/// How the value is written.
+/// The notation of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
     /// As JSON, by a program.
@@ -33,7 +33,7 @@ impl Notation {
     }
 }
 
-/// Says what serde's message says.
+/// Translates a message of serde.
 #[must_use]
 pub fn in_words(message: &str, notation: Notation) -> String {
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));

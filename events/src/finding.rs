@@ -1,5 +1,5 @@
-//! Findings: what a person should know of a session, concluded from its events. And what was done
-//! about them: messages that were sent, prompts that wait to be delivered.
+//! Findings: things that a person should know about a session, derived from its events. Also the actions that followed:
+//! sent messages, and prompts that wait for delivery.
 
 use std::{fmt, str::FromStr};
 
@@ -75,11 +75,11 @@ names! {
     }
 }
 
-/// Something a person should know of a session. Also the data of an event `finding`, one for each
-/// change of it: the newest is how it stands.
+/// Something that a person should know about a session. Also the data of an event `finding`, one for each change of it;
+/// the newest has the current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Names it: made from `session_id`, `key` and `first_at`.
+    /// Identifies the finding; derived from `session_id`, `key` and `first_at`.
     pub id: FindingId,
     /// The kind.
     pub kind: FindingKind,
@@ -89,20 +89,19 @@ pub struct Finding {
     pub state: FindingState,
     /// The session it belongs to.
     pub session_id: SessionId,
-    /// One cause, one key: while a finding of the session with this key is not resolved, there is
-    /// no other.
+    /// Identifies the cause. A session has at most one unresolved finding with a key.
     pub key: String,
-    /// What, in a few words: `cargo test failed 4 times`.
+    /// The finding in a few words: `cargo test failed 4 times`.
     pub what: String,
-    /// Why we say so, in one sentence.
+    /// The reason for the finding, in one sentence.
     pub why: String,
-    /// What it is about, as far as one thing can be named: the tool and the command.
+    /// The subject, if there is a single one: the tool and the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The approval it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<ApprovalId>,
-    /// The events it was concluded from, oldest first.
+    /// The events on which it is based, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EventId>,
     /// When it began.
@@ -111,7 +110,7 @@ pub struct Finding {
     pub last_at: Timestamp,
     /// How often it was seen.
     pub count: u32,
-    /// When it is expected to end by itself: the reset of a limit.
+    /// When it is expected to end by itself, such as the reset of a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// When a person acknowledged it.
@@ -161,7 +160,7 @@ names! {
 /// The outcome of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Notification {
-    /// Names the message; one that is grouped tells of several findings.
+    /// Identifies the message; a combined message is about several findings.
     pub message_id: MessageId,
     /// The channel, as the configuration names it.
     pub channel: String,
@@ -202,7 +201,7 @@ names! {
     }
 }
 
-/// A change of a queued prompt. Its text is the event's text.
+/// A change of a queued prompt. The prompt is the event's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedPrompt {
     /// Its id.
@@ -212,7 +211,7 @@ pub struct QueuedPrompt {
     pub state: QueuedState,
     /// Who queued it.
     pub by: QueuedBy,
-    /// The reason of its state, where it is not obvious.
+    /// The reason of its state, if it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! Ids, a type for each kind. Most are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
-//! alphabet); the others are short texts. They are derived from what they name, so that a store that is
-//! built again from the same transcripts has the same ids, or minted from a time and random bits.
+//! Ids, with one type for each kind. Most are 128 bits, shown as 26 characters of Crockford's base 32 (the ULID
+//! alphabet); the others are short texts. Some are derived from the object they name, so that a store that is rebuilt
+//! from the same transcripts has the same ids; others are made of a time and random bits.
 
 use std::{
     borrow::{Borrow, Cow},
@@ -249,7 +249,7 @@ id! {
     SessionId
 }
 id! {
-    /// Names an event. Equal to the [`Identity`] of the record it was made from.
+    /// Identifies an event. Equal to the [`Identity`] of the record from which it was made.
     EventId
 }
 id! {

@@ -1,4 +1,4 @@
-//! How far something can be trusted, and how much it should worry a person.
+//! Confidence of a claim, and severity of a finding.
 
 use std::{fmt, str::FromStr};
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::provider::names;
 
 names! {
-    /// How far something can be trusted.
+    /// The confidence of a claim.
     Confidence {
-        /// A guess with a reason.
+        /// A guess that has a reason.
         Low = "low" / 1,
         /// Likely.
         Medium = "medium" / 2,
-        /// Said by the one who knows.
+        /// Reported by a source that knows.
         High = "high" / 3,
     }
 }
 
 names! {
-    /// How much an event should worry a person.
+    /// The severity of an event for a person.
     Severity {
-        /// Worth knowing.
+        /// For information.
         Info = "info" / 1,
-        /// Worth a look.
+        /// Should be checked.
         Warning = "warning" / 2,
         /// Something failed.
         Error = "error" / 3,

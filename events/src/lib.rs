@@ -1,8 +1,8 @@
 //! The vocabulary shared by all parts of capture: ids, time, events and their wire form.
 //!
-//! Owns the closed set of things that can be known about a session ([`Payload`]), how an event is
-//! told apart from every other ([`Identity`]) and the JSON form that leaves the program
-//! ([`Event`]). Does no I/O, reads no clock, knows no provider's format. Start at [`event`].
+//! Owns the closed set of facts about a session ([`Payload`]), the identity of events ([`Identity`]), and the JSON form
+//! that leaves the program ([`Event`]). The crate does no I/O, reads no clock, and does not depend on the format of a
+//! provider. Start at [`event`].
 
 pub mod cursor;
 pub mod event;

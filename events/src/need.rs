@@ -1,29 +1,29 @@
-//! What a session needs of a person. What its status needs is decided by [`Reason::need`], what a finding needs by
-//! [`FindingKind::facts`](crate::FindingKind::facts).
+//! What a session needs from a person. [`Reason::need`] decides this for its status, and
+//! [`FindingKind::facts`](crate::FindingKind::facts) for its findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::status::{Reason, State};
 
-/// What a session needs of a person. What is listed first is looked at first.
+/// What a session needs from a person, in the order of urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
-    /// A decision on a permission request: the agent cannot go on.
+    /// A decision on a permission request; the agent cannot continue without it.
     Approval,
-    /// An answer to a question: the agent cannot go on.
+    /// An answer to a question; the agent cannot continue without it.
     Question,
-    /// Something outside of the work failed: sign-in, quota, network, the process.
+    /// Help with a failure outside the work: sign-in, quota, network, the process.
     Failure,
-    /// A look: the agent makes no progress, repeats itself, or edits what another one edits.
+    /// A check: the agent makes no progress, repeats itself, or edits a file that another session edits.
     Stuck,
     /// The next prompt: the turn is over.
     Prompt,
 }
 
 impl Need {
-    /// All of them, in the order in which they are looked at.
+    /// All needs, in the order of urgency.
     pub const ALL: [Self; 5] = [Self::Approval, Self::Question, Self::Failure, Self::Stuck, Self::Prompt];
 
     /// Its name on every interface.

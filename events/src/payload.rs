@@ -1,7 +1,7 @@
 //! The closed set of things that can happen in a session, each with its data.
 //!
-//! The text a person would read (prompt, answer, command output, error message) is not here but
-//! in the event's `text`.
+//! Text for people (prompt, answer, command output, error message) is not part of the payload, but in the event's
+//! `text`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -233,30 +233,30 @@ data! {
         /// The error ended the turn.
         #[serde(default, skip_serializing_if = "skip::is_false")]
         ends_turn: bool,
-        /// The agent tries again by itself.
+        /// Whether the agent retries by itself.
         #[serde(default, skip_serializing_if = "skip::is_false")]
         retrying: bool,
     }
 }
 
 data! {
-    /// The session is alive; nothing else is said.
+    /// The session is alive; the event has no other meaning.
     Heartbeat {}
 }
 
 data! {
-    /// A record that is not understood, or damaged. Nothing is dropped: `origin` says where
-    /// its bytes are, the event's text holds them as far as they are readable.
+    /// A record that is unknown or damaged. Nothing is lost: `origin` states where its bytes are, and the event's text
+    /// contains their readable part.
     Unrecognized {
         /// The record's own kind: `type` (`system/foo`), or `damaged`, `oversized`.
         raw_kind: String,
-        /// What was wrong with it, for damaged ones.
+        /// What is wrong with the record, if it is damaged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issue: Option<String>,
         /// Its length, bytes.
         #[serde(default)]
         length: u64,
-        /// Hash of its bytes (BLAKE3, hexadecimal), where they are not kept.
+        /// Hash of its bytes (BLAKE3, hexadecimal), if they are not stored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
     }

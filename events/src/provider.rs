@@ -88,11 +88,11 @@ names! {
 }
 
 names! {
-    /// Where a piece of knowledge came from.
+    /// The source of an event or a claim.
     Source {
         /// A transcript file.
         Transcript = "transcript" / 1,
-        /// A live registry file the agent keeps about itself.
+        /// A live registry file that the agent writes about itself.
         Registry = "registry" / 2,
         /// A hook the agent ran.
         Hook = "hook" / 3,

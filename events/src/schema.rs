@@ -1,12 +1,12 @@
-//! The JSON Schema of the wire form, made from the types. The committed copy is `schema.json`
-//! beside this crate's manifest; a test holds the two together.
+//! The JSON Schema of the wire form, generated from the types. The committed copy is `schema.json` beside this crate's
+//! manifest; a test checks that both are equal.
 
 use crate::{
     event::EventWire,
     payload::{Kind, Payload},
 };
 
-/// Makes the schema of one event: the common fields, and for each kind the shape of its `data`.
+/// Creates the schema of one event: the common fields, and the form of `data` for each kind.
 #[must_use]
 pub fn event_schema() -> serde_json::Value {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();

@@ -36,7 +36,7 @@ names! {
         Retrying = "retrying" / 4,
         /// running: the context is being compacted.
         Compacting = "compacting" / 5,
-        /// running: sub-agents work while the main turn rests.
+        /// running: sub-agents work while the main turn waits.
         Subagents = "subagents" / 6,
         /// waiting: no prompt has been given yet.
         NewSession = "new_session" / 10,
@@ -76,7 +76,7 @@ names! {
         Killed = "killed" / 52,
         /// unknown: there was never any evidence.
         NoEvidence = "no_evidence" / 60,
-        /// unknown: the source of the last evidence is gone.
+        /// unknown: the source of the last evidence no longer exists.
         Lost = "lost" / 61,
     }
 }

@@ -1,8 +1,8 @@
-//! What a person sees of a text: agents write it, and may hide something in it.
+//! Which characters of a text are visible: agents write texts, and may hide something in them.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Whether a character shows as what it is, by itself; a newline and a tab do not.
+/// Whether a character is displayed as itself; a newline and a tab are not.
 #[must_use]
 pub fn shows(c: char) -> bool {
     if c.is_ascii() {

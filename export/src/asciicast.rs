@@ -1,14 +1,13 @@
 //! asciicast, the recordings of asciinema, versions 2 and 3.
 //!
-//! A file is lines of JSON: a header, then events `[time, code, data]`. Version 2 counts the time
-//! from the start of the recording, version 3 from the event before; version 3 keeps size and type
-//! of the terminal in `term`. The formats are described at
-//! <https://docs.asciinema.org/manual/asciicast/v2/> and `/v3/`; readers are asked to pass over
-//! codes they do not know, so an `x` (exit) is written in both.
+//! A file consists of lines of JSON: a header, then events `[time, code, data]`. In version 2 the time is relative to
+//! the start of the recording, in version 3 to the previous event; version 3 stores size and type of the terminal in
+//! `term`. The formats are described at <https://docs.asciinema.org/manual/asciicast/v2/> and `/v3/`. Readers must
+//! ignore unknown codes, so an `x` (exit) is written in both versions.
 //!
-//! [`Recorder`] writes a terminal's output to files as it comes, [`CastReader`] reads one file,
-//! [`JoinedReader`] the parts of one recording, [`Encoder`] writes either version. What somebody types is
-//! never recorded; `i` events of others' recordings are passed on by a conversion.
+//! [`Recorder`] writes a terminal's output to files while it arrives, [`CastReader`] reads one file, [`JoinedReader`]
+//! reads the parts of one recording, and [`Encoder`] writes either version. The user's input is never recorded; a
+//! conversion passes on `i` events of foreign recordings.
 
 mod encode;
 mod event;

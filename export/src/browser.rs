@@ -1,4 +1,4 @@
-//! Pages in a real browser, and somebody who notices what they ask for. Needs `chromium` on the PATH.
+//! Runs pages in a real browser, with a server that counts their requests. Needs `chromium` on the PATH.
 
 use std::{
     io::Read,
@@ -8,7 +8,7 @@ use std::{
     thread::JoinHandle,
 };
 
-/// The page's document after its script has run, opened with `address` behind its path.
+/// The page's document after its script has run, opened with `address` appended to its path.
 pub(crate) fn document(dir: &Path, page: &str, address: &str) -> String {
     let file = dir.join("page.html");
     std::fs::write(&file, page).unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn document(dir: &Path, page: &str, address: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// How wide the document of a page is in a window of this width, CSS pixels.
+/// The width of a page's document in a window of this width, CSS pixels.
 pub(crate) fn width_within(dir: &Path, page: &str, width: u32) -> u32 {
     std::fs::write(dir.join("inner.html"), page).unwrap();
     // A window of its own is not as narrow as a telephone's.
@@ -36,8 +36,7 @@ pub(crate) fn width_within(dir: &Path, page: &str, width: u32) -> u32 {
     title.split('<').next().unwrap().parse().unwrap()
 }
 
-/// Listens, and counts who asks it for anything. Who does is answered with the end of the connection, so that
-/// the browser goes on.
+/// Listens, and counts connections. Each is closed immediately, so that the browser continues.
 pub(crate) fn canary() -> (String, JoinHandle<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -56,7 +55,7 @@ pub(crate) fn canary() -> (String, JoinHandle<u32>) {
     (address, std::thread::spawn(count))
 }
 
-/// How often a canary was asked.
+/// The number of requests that a canary counted.
 pub(crate) fn told(address: &str, asked: JoinHandle<u32>) -> u32 {
     drop(TcpStream::connect(address).unwrap());
     asked.join().unwrap()

@@ -1,7 +1,7 @@
-//! Conversations as Markdown: to be read in a terminal, kept in a file, or pasted elsewhere.
+//! Conversations as Markdown: to be read in a terminal, stored in a file, or pasted elsewhere.
 //!
-//! The texts are an agent's, and the caller redacts them. What an agent wrote is Markdown already and stays as it is;
-//! prompts are quoted, inputs and outputs of tools are code.
+//! The texts are an agent's, and the caller redacts them. Text written by an agent is already Markdown and is not
+//! changed; prompts are quoted, inputs and outputs of tools are code blocks.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -10,21 +10,22 @@ use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, Sub
 
 use crate::{edits::FileEdits, report::quoted};
 
-/// How a conversation is written.
+/// How a conversation is formatted.
 #[derive(Clone, Copy)]
 pub struct ConversationFormat<'a> {
-    /// Most lines of an input or output; of a longer one the first and the last are shown. `None` shows all.
+    /// Maximum number of lines of an input or output; of a longer one the first and the last are shown. `None` shows
+    /// all.
     pub lines: Option<usize>,
     /// Whether the model's thinking is shown.
     pub thinking: bool,
-    /// Writes a time.
+    /// Formats a time.
     pub time: &'a dyn Fn(Timestamp) -> String,
 }
 
 /// Longest line about a call, characters.
 const TITLE_CHARS: usize = 160;
 
-/// The head of a conversation: what it is about, which agent, where, and when.
+/// The head of a conversation: its title, agent, place and time.
 #[must_use]
 pub fn heading(session: &Session, format: ConversationFormat<'_>) -> String {
     let title = session.title.as_deref().unwrap_or("Untitled session");
@@ -34,7 +35,7 @@ pub fn heading(session: &Session, format: ConversationFormat<'_>) -> String {
     out
 }
 
-/// What a conversation begins with, in two lines: which agent, model, directory and branch; and when.
+/// The first two lines of a conversation: agent, model, directory and branch; and the time.
 pub(crate) fn head_of(session: &Session, time: &dyn Fn(Timestamp) -> String) -> [String; 2] {
     let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or_default());
     let about = [Some(agent.trim().to_owned()), session.model.clone(), session.cwd.clone(), session.git_branch.clone()];
@@ -43,7 +44,7 @@ pub(crate) fn head_of(session: &Session, time: &dyn Fn(Timestamp) -> String) -> 
     [about.join(" · "), format!("{from} to {to} · session {}", session.id)]
 }
 
-/// Who asked.
+/// The origin of a prompt as text.
 pub(crate) const fn prompt_words(origin: PromptOrigin) -> &'static str {
     match origin {
         PromptOrigin::Human => "Prompt",
@@ -54,7 +55,7 @@ pub(crate) const fn prompt_words(origin: PromptOrigin) -> &'static str {
     }
 }
 
-/// How a permission request ended, and who decided it.
+/// The outcome of a permission request, and the decider.
 pub(crate) fn approval_words(state: ApprovalState, by: Option<DecidedBy>) -> String {
     let ended = match state {
         ApprovalState::Pending => "waits for an answer",
@@ -73,27 +74,27 @@ pub(crate) fn approval_words(state: ApprovalState, by: Option<DecidedBy>) -> Str
     format!("{ended}{by}")
 }
 
-/// What came with a prompt: `1 attachment`.
+/// The attachments of a prompt as text: `1 attachment`.
 pub(crate) fn attachment_words(attachments: u32) -> String {
     format!("{attachments} attachment{}", if attachments == 1 { "" } else { "s" })
 }
 
-/// A sub-agent in one line, with an empty line behind it: what kind it is, what it is about, and how far it is.
+/// A sub-agent in one line, followed by an empty line: its kind, its subject, and its progress.
 #[must_use]
 pub fn subagent_heading(subagent: &Subagent) -> String {
     format!("**Sub-agent** {}\n\n", subagent_facts(subagent).join(" · "))
 }
 
-/// A line that stands for what a sub-agent did, if it was forgotten while it was read.
+/// A line that replaces a sub-agent's work if it was forgotten during the export.
 #[must_use]
 pub fn subagent_forgotten() -> String {
     format!("*{FORGOTTEN}*\n\n")
 }
 
-/// What stands for a sub-agent that was forgotten.
+/// The text that replaces a forgotten sub-agent.
 pub(crate) const FORGOTTEN: &str = "(forgotten meanwhile)";
 
-/// What kind of sub-agent it is, what it is about, and how far it is.
+/// The kind of a sub-agent, its subject, and its progress.
 pub(crate) fn subagent_facts(subagent: &Subagent) -> Vec<String> {
     let turns = format!("{} turn{}", subagent.turns, if subagent.turns == 1 { "" } else { "s" });
     let about = [&subagent.agent_type, &subagent.title].into_iter().flatten();
@@ -101,7 +102,7 @@ pub(crate) fn subagent_facts(subagent: &Subagent) -> Vec<String> {
     about.chain([subagent.state.to_string(), turns, format!("session {}", subagent.session_id)]).collect()
 }
 
-/// An output without the codes that colour it on a terminal, which would stand in it as characters.
+/// An output without colour codes, which would appear as characters.
 pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
     if !text.contains("\u{1b}[") {
         return Cow::Borrowed(text);
@@ -123,7 +124,7 @@ pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// One item, with an empty line behind it; empty if there is nothing to read.
+/// One item, followed by an empty line; empty if there is nothing to read.
 #[must_use]
 pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
     let mut out = String::new();
@@ -217,7 +218,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
     out
 }
 
-/// How a turn ended, in a sentence without its full stop.
+/// The end of a turn as a sentence without a full stop.
 pub(crate) fn turn_end(number: u32, outcome: TurnOutcome, duration_ms: u64) -> String {
     let after = |how| format!("Turn {number} {how} after {}", duration(duration_ms));
     match outcome {
@@ -250,7 +251,7 @@ pub(crate) fn ended(result: &CallResult) -> String {
     words
 }
 
-/// A length of time in words: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
+/// A duration as text: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
 #[must_use]
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1_000;

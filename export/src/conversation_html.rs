@@ -1,13 +1,13 @@
 //! Writes a conversation as one self-contained HTML page, piece by piece.
 //!
-//! Tool calls and sub-agents are folded, edits are shown as differences, every item has an address (`#e12`, by its
-//! sequence; of a sub-agent `#sID-e12`), and a box searches. The page asks nobody for anything: style and script are in it, and a policy in its head lets the browser run
-//! just these, by their hashes.
+//! Tool calls and sub-agents are folded, edits are shown as diffs, every item has an anchor (`#e12`, by its sequence;
+//! in a sub-agent `#sID-e12`), and there is a search box. The page makes no requests: style and script are part of it,
+//! and a policy in its head lets the browser run only these, by their hashes.
 //!
-//! What the session says is untrusted. It stands in the page as text only: every text goes through the caller's
-//! function ([`HtmlOptions::redact`]) and then through `Html::text`, which leaves no character that means something
-//! in HTML. What a model wrote is shown by its Markdown (`markdown`), whose elements are ours. The script never makes HTML of a text. The page of a session tree ([`crate::tree_html`]) has the same
-//! policy.
+//! The content of the session is untrusted and appears in the page only as text. Every text passes the caller's
+//! function ([`HtmlOptions::redact`]) and then `Html::text`, which escapes every character with a meaning in HTML. Text
+//! of a model is formatted from its Markdown (`markdown`), with elements created here. The script never creates HTML
+//! from a text. The page of a session tree ([`crate::tree_html`]) has the same policy.
 
 mod markdown;
 
@@ -31,18 +31,18 @@ const SCRIPT: &str = include_str!("conversation_html/script.js");
 /// Longest title of a call, characters.
 const TITLE_CHARS: usize = 300;
 
-/// How a page is written.
+/// How a page is formatted.
 #[derive(Clone, Copy)]
 pub struct HtmlOptions<'a> {
     /// Makes a text fit to leave the machine.
     pub redact: &'a dyn Fn(&str) -> String,
-    /// Writes a time.
+    /// Formats a time.
     pub time: &'a dyn Fn(Timestamp) -> String,
-    /// The sub-agent whose items are written; none for the session itself.
+    /// The sub-agent whose items are written; `None` for the session itself.
     pub subagent: Option<SessionId>,
 }
 
-/// The beginning of the page: what the session is about, and the search.
+/// The beginning of the page: the description of the session, and the search box.
 #[must_use]
 pub fn begin(session: &Session, options: HtmlOptions<'_>) -> String {
     let title = verbatim_line(session.title.as_deref().unwrap_or("Untitled session"), TITLE_CHARS);
@@ -145,7 +145,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
     html.out
 }
 
-/// The beginning of a sub-agent: what follows is folded until [`end_subagent`].
+/// The beginning of a sub-agent: the following items are folded until [`end_subagent`].
 #[must_use]
 pub fn begin_subagent(subagent: &Subagent, options: HtmlOptions<'_>) -> String {
     let mut html = Html::new(options);
@@ -155,7 +155,7 @@ pub fn begin_subagent(subagent: &Subagent, options: HtmlOptions<'_>) -> String {
     html.out
 }
 
-/// A line that stands for what a sub-agent did, if it was forgotten while it was read.
+/// A line that replaces a sub-agent's work if it was forgotten during the export.
 #[must_use]
 pub fn subagent_forgotten() -> String {
     format!("<p class=\"note\">{FORGOTTEN}</p>\n")

@@ -1,28 +1,28 @@
-//! What was asked, done and answered, as records for evaluation and training: a turn a line, in JSON.
+//! Turns as records for evaluation and training: one turn per line, in JSON.
 //!
-//! The shape has a version ([`VERSION`]): fields may be added to it, and a change of those there are is a new version.
-//! Texts pass the caller's function before they are written, which takes out secrets and the path of the home directory.
-//! Of a call that the caller's other function names, neither input nor output is written ([`WITHHELD`]).
+//! The format has a version ([`VERSION`]): fields may be added, and a change of existing fields is a new version. Texts
+//! pass the caller's function before they are written, which removes secrets and the path of the home directory. For
+//! calls that the caller's other function selects, neither input nor output is written ([`WITHHELD`]).
 
 use events::{ApprovalState, DecidedBy, PromptOrigin, Provider, SessionId, Timestamp, ToolKind, ToolOutcome, TurnId};
 use projections::{ConversationItem, ItemBody, ItemText, Session};
 use serde::Serialize;
 
-/// The version of the shape.
+/// The version of the format.
 pub const VERSION: u32 = 1;
-/// Stands for the input and the output of a call that is withheld.
+/// Replaces the input and the output of a withheld call.
 pub const WITHHELD: &str = "[withheld: the call names a file of secrets]";
 /// Longest text, characters.
 const TEXT_CHARS: usize = 64 << 10;
 
-/// A turn: what was asked and everything up to the answer.
+/// A turn: the prompt and everything up to the answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnRecord {
-    /// The version of the shape.
+    /// The version of the format.
     pub version: u32,
     /// The session.
     pub session: SessionId,
-    /// The turn; absent for what happened outside of one.
+    /// The turn; absent for steps outside a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     /// The agent.
@@ -35,13 +35,13 @@ pub struct TurnRecord {
     pub model: Option<String>,
     /// When the first step began.
     pub started_at: Timestamp,
-    /// How it ended; absent if that was not seen.
+    /// The outcome; absent if the end was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// How long it took, milliseconds.
+    /// The duration, milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -113,7 +113,7 @@ pub enum Step {
     },
 }
 
-/// Makes records of the items of a conversation, which come in order.
+/// Builds records from the items of a conversation, which must be passed in order.
 pub struct DatasetTurns<'a> {
     session: &'a Session,
     sanitize: &'a dyn Fn(&str) -> String,
@@ -122,14 +122,14 @@ pub struct DatasetTurns<'a> {
 }
 
 impl<'a> DatasetTurns<'a> {
-    /// The turns of a session, with texts as `sanitize` leaves them, without those of calls whose input `withhold` is
-    /// true of.
+    /// The turns of a session. `sanitize` is applied to each text, and calls for whose input `withhold` returns true
+    /// are withheld.
     #[must_use]
     pub fn new(session: &'a Session, sanitize: &'a dyn Fn(&str) -> String, withhold: &'a dyn Fn(&str) -> bool) -> Self {
         Self { session, sanitize, withhold, open: None }
     }
 
-    /// Takes in the next item; gives the record it ends, if it belongs to another turn.
+    /// Applies the next item; returns the finished record if the item belongs to another turn.
     #[must_use]
     pub fn apply(&mut self, item: &ConversationItem) -> Option<TurnRecord> {
         let ended = self.open.take_if(|open| open.turn != item.turn_id);

@@ -1,7 +1,7 @@
-//! Changes of files as differences: the input of an edit as agents write it, and its lines that went and came.
+//! Changes of files as diffs, made from the input of an edit as agents write it: removed and added lines.
 //!
-//! An input that is not understood as a whole has no difference, and the caller shows it as it is. Characters that do
-//! not print are shown by their numbers (`\u{1b}`).
+//! If an input is not completely understood, there is no diff, and the caller shows it unchanged. Characters that
+//! cannot be printed are shown by their numbers (`\u{1b}`).
 
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
@@ -24,7 +24,7 @@ const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
 /// The program that applies one.
 const PATCH_TOOL: &str = "apply_patch";
 
-/// What an edit does.
+/// The changes of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileEdits {
     /// Texts of a file are replaced by others; of a file that is written, the text before is empty.
@@ -39,7 +39,7 @@ pub(crate) enum FileEdits {
 }
 
 impl FileEdits {
-    /// The edits in a tool's input; `None` if they are not understood, or too long to compare.
+    /// The edits in a tool's input; `None` if the input is not understood, or too long to compare.
     pub(crate) fn of(input: &str) -> Option<Self> {
         let fields = match serde_json::from_str(input) {
             Ok(Value::Object(fields)) => fields,
@@ -64,7 +64,7 @@ impl FileEdits {
         is_short.then(|| Self::Replaced { path: text(&fields, PATH), texts })
     }
 
-    /// The lines of the difference, each with its sign; unchanged lines far from a change are left out.
+    /// The lines of the diff, each with its sign; unchanged lines far from a change are left out.
     pub(crate) fn lines(&self) -> Vec<String> {
         match self {
             Self::Patch(patch) => patch.split('\n').map(escaped).collect(),

@@ -1,14 +1,15 @@
-//! Sessions as OpenTelemetry traces, in the forms of OTLP: lines of JSON for files, protobuf for collectors.
-//! [`metrics`] has how sessions are and how long requests waited.
+//! Sessions as OpenTelemetry traces, in the formats of OTLP: lines of JSON for files, protobuf for collectors.
+//! [`metrics`] contains states of sessions and waiting times of requests.
 //!
-//! A session is a trace. Its root span is the session, each turn a span `invoke_agent`, each tool call a span
-//! `execute_tool` below its turn, each permission request a span `permission_request` beside the call it is about, from
-//! the request to its end. Attributes are those of [`SCHEMA_URL`] and, where there is none, ours under `capture.`.
-//! All ids are made from ids of the session, so exporting it again gives the same spans.
+//! A session is a trace. Its root span is the session, each turn is a span `invoke_agent`, each tool call is a span
+//! `execute_tool` below its turn, and each permission request is a span `permission_request` at the call it is about,
+//! from the request to its end. Attributes are those of [`SCHEMA_URL`], or under `capture.` if it does not define one.
+//! All ids are derived from ids of the session, so exporting it again results in the same spans.
 //!
-//! Where the agent has traces of its own, the span of a turn is linked to the agent's ([`AgentTrace`]).
+//! If the agent has its own traces, the span of a turn is linked to the agent's ([`AgentTrace`]).
 //!
-//! What people, agents and tools wrote is left out unless [`OtlpOptions::texts`] is set; it is redacted, as the rest is.
+//! Texts written by people, agents and tools are left out unless [`OtlpOptions::texts`] is set; they are redacted, like
+//! all other texts.
 
 pub mod metrics;
 
@@ -33,7 +34,7 @@ use prost::Message;
 
 pub use opentelemetry_proto::tonic::trace::v1::Span;
 
-/// The version of the semantic conventions: the last one with those for generative AI among the general ones.
+/// The version of the semantic conventions: the last version that contains those for generative AI.
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
 /// Longest text of an attribute, characters.
 const TEXT_CHARS: usize = 32 << 10;
@@ -44,23 +45,24 @@ const LINKS: usize = 16;
 /// How long before a turn, as its beginning is recorded, the agent may have said which trace it is, ms.
 const TRACE_BEFORE_MS: i64 = 2_000;
 
-/// Makes a text fit to leave the machine.
+/// Makes a text safe to leave the machine.
 pub type RedactText<'a> = &'a dyn Fn(&str) -> String;
 
-/// What is exported, and by whom.
+/// What is exported, and the exporter's description.
 #[derive(Clone, Copy)]
 pub struct OtlpOptions<'a> {
-    /// Takes secrets out of every text that is exported.
+    /// Removes secrets from every text that is exported.
     pub redact: RedactText<'a>,
-    /// Whether what people, agents and tools wrote is exported.
+    /// Whether texts written by people, agents and tools are exported.
     pub texts: bool,
-    /// `gen_ai.provider.name`, where the agent has one provider.
+    /// `gen_ai.provider.name`, if the agent has one provider.
     pub provider: Option<&'a str>,
-    /// Our version.
+    /// capture's version.
     pub version: &'a str,
 }
 
-/// Makes spans of the parts of a session, which come in the order of the conversation: items first, then turns.
+/// Creates the spans of a session's parts, which must be passed in the order of the conversation: items first, then
+/// turns.
 pub struct SessionTrace<'a> {
     session: &'a Session,
     options: OtlpOptions<'a>,
@@ -81,7 +83,7 @@ pub struct AgentTrace {
 }
 
 impl AgentTrace {
-    /// What an event says of the agent's trace, if that is what it is about.
+    /// The agent's trace that an event reports, if it reports one.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let Payload::Annotation(note) = &event.payload else { return None };
@@ -119,7 +121,7 @@ impl<'a> SessionTrace<'a> {
         Self { session, options, calls: HashSet::new(), messages: HashMap::new(), traces: Vec::new() }
     }
 
-    /// Links the turn in which it was reported to a trace of the agent's own.
+    /// Links the turn in which it was reported to the agent's own trace.
     pub fn join(&mut self, trace: AgentTrace) {
         self.traces.push(trace);
     }
@@ -292,10 +294,10 @@ impl<'a> SessionTrace<'a> {
         span
     }
 
-    /// A line of a file: spans with what they have in common, as JSON.
+    /// A line of a file: spans with their common data, as JSON.
     ///
     /// # Errors
-    /// When they cannot be written as JSON.
+    /// If they cannot be written as JSON.
     pub fn encode(&self, spans: Vec<Span>) -> Result<String, serde_json::Error> {
         serde_json::to_string(&traces_data(self.options, spans))
     }
@@ -384,7 +386,7 @@ pub fn encoded_bytes(span: &Span) -> usize {
     span.encoded_len()
 }
 
-/// How many spans a collector did not take, by its answer as protobuf, and why.
+/// The number of spans that a collector rejected, from its protobuf answer, and the reason.
 #[must_use]
 pub fn rejected_spans(answer: &[u8]) -> Option<(u64, String)> {
     let partial = ExportTraceServiceResponse::decode(answer).ok()?.partial_success?;

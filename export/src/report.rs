@@ -1,7 +1,7 @@
-//! Reports, in Markdown or as text for a terminal: what all sessions did since a time (standup), and a handoff note.
+//! Reports, in Markdown or as text for a terminal: the work of all sessions since a time (standup), and a handoff note.
 //!
-//! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
-//! caller redacts the whole report before anybody gets it.
+//! No model is involved: a report contains only what was said or done. The texts are an agent's; the caller redacts the
+//! whole report before it is output.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,19 +12,19 @@ use events::{Finding, State, Timestamp, ToolOutcome, TurnOutcome};
 use projections::{CommandRun, OpenTurn, Session, Turn, WorkLog, shorten::one_line};
 use serde::Serialize;
 
-/// A session and what it did within the time of a report.
+/// A session and its work within the time of a report.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionWork {
     /// The session.
     pub session: Session,
-    /// Its turns that ended, or were begun, within the time.
+    /// Its turns that began or ended within the time.
     pub turns: Vec<Turn>,
-    /// What a person should know of it.
+    /// Its findings.
     pub findings: Vec<Finding>,
 }
 
 impl SessionWork {
-    /// The directory it belongs to: where it began.
+    /// The directory in which it began.
     #[must_use]
     pub fn project(&self) -> &str {
         self.session.began_in.as_deref().or(self.session.cwd.as_deref()).unwrap_or("(no directory)")
@@ -35,7 +35,7 @@ impl SessionWork {
         self.session.turn.as_ref().filter(|open| self.turns.iter().all(|turn| turn.id != open.id))
     }
 
-    /// The number of its turns within the time, the open one included.
+    /// The number of its turns within the time, including the open one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.turns.len() + usize::from(self.open_turn().is_some())
@@ -65,14 +65,14 @@ pub enum Markup {
     Terminal,
 }
 
-/// How a report is written.
+/// How a report is formatted.
 #[derive(Clone, Copy)]
 pub struct ReportFormat<'a> {
     /// Where it is read.
     pub markup: Markup,
     /// Shortens a path.
     pub path: &'a dyn Fn(&str) -> String,
-    /// Writes a time.
+    /// Formats a time.
     pub time: &'a dyn Fn(Timestamp) -> String,
 }
 
@@ -83,7 +83,7 @@ const PROMPT_CHARS: usize = 110;
 /// Longest last answer in a standup report, characters.
 const ANSWER_CHARS: usize = 240;
 
-/// What every session did since a time, grouped by project: those that need somebody first.
+/// The work of every session since a time, grouped by project; sessions that need a person are first.
 #[must_use]
 pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, format: ReportFormat<'_>) -> String {
     let mut projects: BTreeMap<&str, Vec<&SessionWork>> = BTreeMap::new();
@@ -166,22 +166,22 @@ fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, format: Repo
     out.push('\n');
 }
 
-/// What a note to go on from is made of.
+/// The content of a handoff note.
 #[derive(Debug, Clone, Serialize)]
 pub struct Handoff {
     /// The session.
     pub session: Session,
     /// Its turns, oldest first.
     pub turns: Vec<Turn>,
-    /// What a person should know of it.
+    /// Its findings.
     pub findings: Vec<Finding>,
     /// The files it changed, and how often.
     pub files: BTreeMap<String, u32>,
     /// The commands it ran, oldest first.
     pub commands: Vec<CommandRun>,
-    /// The whole of its last answer.
+    /// The whole text of its last answer.
     pub last_text: Option<String>,
-    /// The command line that takes it up again.
+    /// The command line that resumes it.
     pub resume: Option<String>,
 }
 
@@ -193,7 +193,7 @@ const FILES: usize = 40;
 const COMMANDS: usize = 12;
 
 impl Handoff {
-    /// A note of a session, from its turns, oldest first, and what it did.
+    /// A note about a session, made of its turns, oldest first, and its work.
     #[must_use]
     pub fn new(session: Session, turns: Vec<Turn>, work: WorkLog, findings: Vec<Finding>) -> Self {
         let WorkLog { files, commands, last_text, .. } = work;

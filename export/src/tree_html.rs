@@ -1,15 +1,15 @@
 //! Writes a session tree as one self-contained HTML file.
 //!
-//! The page shows the tree, searches and filters it, and shows the path to a leaf; an address says which
-//! (`#leaf=ID&entry=ID`). It asks nobody for anything: style and script are in it, and a policy in its head lets the browser
-//! run just these (by their hashes) and load nothing but pictures that are in the page.
+//! The page shows the tree, searches and filters it, and shows the path to a leaf, which the address names
+//! (`#leaf=ID&entry=ID`). It makes no requests: style and script are part of it, and a policy in its head lets the
+//! browser run only these (by their hashes) and load only images that are in the page.
 //!
-//! What the session says is untrusted. It is in the page once, as JSON in a block that is not run, with every
-//! character escaped that could end that block (`escaped`); the script puts it into the page as the text of nodes
-//! only. What must not leave is the caller's to say: every text goes through his closure first ([`PageOptions::redact`]).
+//! The content of the session is untrusted. It is in the page once, as JSON in a block that is not run, and every
+//! character that could end that block is escaped (`escaped`). The script inserts it into the page only as the text of
+//! nodes. The caller decides which texts may leave: every text passes its closure first ([`PageOptions::redact`]).
 //!
-//! Owns the page and its data. The script is `tree_html/page/`; it finds no parents, that is done here, since files may be
-//! damaged. Must not read a clock or write a file.
+//! Owns the page and its data. The script is `tree_html/page/`. Parents are found here and not in the script, because
+//! files may be damaged. Must not read a clock or write a file.
 
 mod data;
 mod options;
@@ -34,7 +34,7 @@ const SCRIPT: &str = concat!(
 /// Writes a tree as a page.
 ///
 /// # Errors
-/// `out` fails.
+/// If `out` fails.
 pub fn write(tree: &Tree, options: &PageOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let data = data::of(tree, options)?;
     let mut rest = PAGE;
@@ -58,7 +58,7 @@ fn policy() -> String {
     policy_of(SCRIPT, STYLE)
 }
 
-/// A policy for a page with this script and this style: they run, nothing else does, and nothing is loaded.
+/// A policy for a page with this script and this style: only they run, and nothing is loaded.
 pub(crate) fn policy_of(script: &str, style: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Hash::hash(text.as_bytes()));
     format!(

@@ -1,7 +1,7 @@
 //! Raises findings for pending approvals and questions.
 //!
-//! An approval is opened by its request. It is over when the reducer or capture itself says so, or when the
-//! session is known to be gone: nothing that stands in a transcript ends it.
+//! An approval is opened by its request. It is closed only by the reducer, by capture itself, or by the end of the
+//! session; the content of a transcript never closes it.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl WatchedApproval {
     }
 }
 
-/// The approvals of a session that wait.
+/// The pending approvals of a session.
 #[derive(Debug, Default)]
 pub(crate) struct ApprovalWatch {
     pending: BTreeMap<ApprovalId, WatchedApproval>,
@@ -67,7 +67,7 @@ impl ApprovalWatch {
         self.pending.len()
     }
 
-    /// When the last one was over: what was called before waited until then.
+    /// When the last approval was closed: calls that were made before that time had to wait for it.
     pub(crate) fn over_at(&self) -> Option<Timestamp> {
         self.over_at
     }
@@ -119,7 +119,7 @@ impl ApprovalWatch {
         self.pending.insert(asked.approval_id.clone(), pending);
     }
 
-    /// Somebody who may say so says that it is over.
+    /// Closes an approval, on the report of a source that may close it.
     pub(crate) fn resolved(
         &mut self,
         event: &Event,
@@ -164,7 +164,7 @@ impl ApprovalWatch {
         self.count(at, rules, findings);
     }
 
-    /// The process is gone: nobody asks any more.
+    /// Closes all approvals, because the process has ended.
     pub(crate) fn gone(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.pending.clear();
         findings.resolve_kinds(
@@ -174,7 +174,7 @@ impl ApprovalWatch {
         );
     }
 
-    /// Brings what is known in line with the reducer's word, after a restart above all.
+    /// Compares the approvals with the reducer's state, mainly after a restart.
     pub(crate) fn check(
         &mut self,
         session: &Session,
@@ -209,7 +209,7 @@ impl ApprovalWatch {
         }
     }
 
-    /// `waits`: whether the session waits for somebody, as far as anybody can tell.
+    /// The next deadline. `waits`: whether the session is known to wait for a person.
     pub(crate) fn due(&self, waits: bool, rules: &DetectorLimits) -> Option<Timestamp> {
         let after_ms = raised_after_ms(waits, rules);
         let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));

@@ -11,7 +11,7 @@ use crate::{
 /// The key of these findings.
 pub(crate) const KEY: &str = "merge_conflict";
 
-/// Takes a step.
+/// Applies a step.
 pub(crate) fn apply(step: &ToolStep, at: Timestamp, findings: &mut SessionFindings) {
     let Some(title) = step.title.as_deref().filter(|_| step.tool == ToolKind::Execute) else { return };
     if step.failed == Some(FailureKind::MergeConflict) {

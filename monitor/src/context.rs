@@ -25,7 +25,7 @@ const LARGE: u64 = 1_000_000;
 /// The key of these findings.
 pub(crate) const KEY: &str = "context_full";
 
-/// What is known of the context.
+/// The known use of the context.
 #[derive(Debug, Default)]
 pub(crate) struct ContextUse {
     model: Option<String>,
@@ -89,7 +89,7 @@ impl ContextUse {
         used
     }
 
-    /// The agent says that it is nearly full.
+    /// Handles the agent's message that the context is nearly full.
     pub(crate) fn remark(
         &mut self,
         event: &Event,
@@ -114,7 +114,7 @@ impl ContextUse {
         }
     }
 
-    /// A request was refused since it was too long.
+    /// Handles a request that was refused because it was too long.
     pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, findings: &mut SessionFindings) {
         let raise = NewFinding::new(
             FindingKind::ContextFull,

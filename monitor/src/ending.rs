@@ -1,7 +1,7 @@
-//! Raises findings at the end of a turn, a long command or a session, and on idleness after it.
+//! Raises findings at the end of a turn, a long command or a session, and when a session is idle after it.
 //!
-//! A session without its own process (a sub-agent) ends with its parent's, and its turn is its parent's
-//! business: nothing of this is said of it.
+//! A session without its own process (a sub-agent) ends with its parent's process, and only the parent reports its
+//! turns, so it gets none of these findings.
 
 use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind, TurnOutcome};
 use projections::{failure::runs_tests, shorten::one_line};
@@ -16,7 +16,7 @@ use crate::{
 /// Length of a prompt in a finding, characters.
 const PROMPT: usize = 100;
 
-/// What the agent was busy with, and how it ended.
+/// The agent's activity, and how it ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndingDetector {
     prompt: Option<String>,
@@ -47,8 +47,8 @@ impl EndingDetector {
         self.turn.is_some()
     }
 
-    /// A turn is known to be open, from another than its event. A stored row may be older than
-    /// the end of its turn.
+    /// Records that a turn is open, from another source than its event. A stored row may be older than the end of its
+    /// turn.
     pub(crate) fn is_known_open(&mut self, since: Timestamp) {
         if self.last.is_none_or(|(_, ended)| ended < since) {
             self.turn.get_or_insert(since);
@@ -97,24 +97,24 @@ impl EndingDetector {
         findings.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
 
-    /// Whether the moment lies in the last turn, which is over.
+    /// Whether a time is before the end of the last turn, and the turn has ended.
     pub(crate) fn ended_after(&self, moment: Timestamp) -> bool {
         self.turn.is_none() && self.last.is_some_and(|(from, to)| from <= moment && moment <= to)
     }
 
-    /// Drops the end of a turn before this moment: it is old news.
+    /// Forgets the end of a turn before this time, because it is too old to report.
     pub(crate) fn forget_before(&mut self, moment: Timestamp) {
         if self.done.take_if(|done| done.at < moment).is_some() {
             self.completion_due = None;
         }
     }
 
-    /// Drops idleness that would have been reported by now.
+    /// Forgets idle time that should already have been reported.
     pub(crate) fn forget_idleness(&mut self, now: Timestamp) {
         self.idle_due.take_if(|due| *due <= now);
     }
 
-    /// The turn ended in an error, whatever was said of its end.
+    /// Records that the turn ended in an error, regardless of earlier reports of its end.
     pub(crate) fn failed(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.has_failed = true;
         self.done = None;
@@ -122,7 +122,7 @@ impl EndingDetector {
         findings.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
     }
 
-    /// A call returned.
+    /// Handles the result of a call.
     pub(crate) fn stepped(
         &mut self,
         call: &PendingCall,
@@ -154,7 +154,7 @@ impl EndingDetector {
         findings.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
     }
 
-    /// The status changed.
+    /// Handles a change of the status.
     pub(crate) fn status(
         &mut self,
         state: State,
@@ -170,7 +170,7 @@ impl EndingDetector {
         }
     }
 
-    /// After each event: whether the end of the turn stands.
+    /// Called after each event: decides whether the end of the turn is final.
     pub(crate) fn settle(
         &mut self,
         state: Option<(State, Option<Reason>)>,
@@ -229,7 +229,7 @@ impl EndingDetector {
         findings.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
 
-    /// The process is gone.
+    /// Handles the end of the process.
     pub(crate) fn exited(
         &mut self,
         event: EventId,

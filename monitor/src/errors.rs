@@ -1,7 +1,7 @@
 //! Detects errors of the agent's own requests: not signed in, rate limits, quotas, the network, the provider.
 //!
-//! An error that ended a turn is told at once. One after which the agent tries again is told when it comes
-//! often within one request, of those sorts only that no attempt will mend. It is over when the model answers.
+//! An error that ended a turn is reported immediately. An error after which the agent retries is reported if it occurs
+//! often within one request, and only if it is of a kind that no retry can fix. It is over when the model answers.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
 /// Length of an error text in a finding, characters.
 const WORDS: usize = 160;
 
-/// What the detector may raise.
+/// The kinds of findings that the detector may raise.
 pub(crate) const KINDS: &[FindingKind] =
     &[FindingKind::Auth, FindingKind::RateLimit, FindingKind::Quota, FindingKind::Network, FindingKind::Provider];
 
@@ -28,7 +28,7 @@ struct ErrorTally {
     evidence: Vec<EventId>,
 }
 
-/// Errors since the model answered last.
+/// Errors since the last answer of the model.
 #[derive(Debug, Default)]
 pub(crate) struct RequestErrors {
     tallies: BTreeMap<FindingKind, ErrorTally>,
@@ -90,7 +90,7 @@ impl RequestErrors {
         findings.raise(raise, at);
     }
 
-    /// The session has been waiting because of an error since a moment that nobody saw.
+    /// Handles a session that has been waiting because of an error since a time that was not observed.
     pub(crate) fn stands(
         &mut self,
         kind: FindingKind,
@@ -110,7 +110,7 @@ impl RequestErrors {
         }
     }
 
-    /// The session waits for this reason, whoever says so.
+    /// Handles a report of any source that the session waits for this reason.
     pub(crate) fn waits(
         &mut self,
         event: EventId,
@@ -129,7 +129,7 @@ impl RequestErrors {
         findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }
 
-    /// The model answered.
+    /// Handles an answer of the model.
     pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.ended_turn = None;
         if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| findings.is_open(kind.as_str()))
@@ -142,7 +142,8 @@ impl RequestErrors {
         findings.resolve_kinds(KINDS, at, "the model answered");
     }
 
-    /// A turn is over: an error nothing came after ended it. Whether there is one.
+    /// Handles the end of a turn: an error after which nothing followed has ended it. Returns whether there was such an
+    /// error.
     pub(crate) fn turn_ended(&mut self, at: Timestamp, findings: &mut SessionFindings) -> bool {
         self.tallies.clear();
         let raise = self.unanswered.take();
@@ -153,7 +154,7 @@ impl RequestErrors {
         failed
     }
 
-    /// It was said before that this lasts until then.
+    /// Records the end of an error that was stated earlier.
     pub(crate) fn lasts(&mut self, kind: FindingKind, until: Timestamp) {
         self.until.insert(kind, until);
     }

@@ -123,7 +123,7 @@ impl FailureDetector {
     }
 }
 
-/// A failure in words.
+/// A failure kind as text.
 pub(crate) fn words(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Auth => "authentication fails",

@@ -1,8 +1,8 @@
 //! The findings of one session: each cause has at most one open finding.
 //!
-//! Owns how a finding is opened, updated, acknowledged and resolved, and what of that is told. A cause that
-//! was over at a moment is not raised again for that moment or one before it, so that events that are read
-//! again after a restart raise nothing twice.
+//! Owns how a finding is opened, updated, acknowledged and resolved, and which of these changes are reported. A cause
+//! that was over at a time is not raised again for that time or an earlier one, so events that are read again after a
+//! restart raise nothing twice.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,7 @@ pub(crate) struct NewFinding {
 }
 
 impl NewFinding {
-    /// Something seen once, whose key is its kind.
+    /// A new finding that occurs once, with its kind as the key.
     pub(crate) fn new(kind: FindingKind, severity: Severity, what: String, why: String, at: Timestamp) -> Self {
         Self {
             kind,
@@ -81,12 +81,12 @@ impl SessionFindings {
         }
     }
 
-    /// Raises none of these kinds from now on.
+    /// Raises no findings of these kinds from now on.
     pub(crate) fn turn_off(&mut self, kinds: &[FindingKind]) {
         self.off = kinds.to_vec();
     }
 
-    /// Takes over what was found before a restart.
+    /// Restores a finding from before a restart.
     pub(crate) fn restore(&mut self, finding: Finding) {
         if finding.is_open() {
             let told = finding.count;
@@ -97,7 +97,7 @@ impl SessionFindings {
         }
     }
 
-    /// What changed since this was asked last.
+    /// Returns the findings that changed since the last call.
     pub(crate) fn drain(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.changed)
     }
@@ -114,7 +114,7 @@ impl SessionFindings {
         self.open().any(|finding| finding.kind == kind)
     }
 
-    /// Whether a cause that began at a moment was neither raised nor over since.
+    /// Whether a cause that began at a time was neither raised nor over since that time.
     pub(crate) fn is_news(&self, key: &str, since: Timestamp) -> bool {
         !self.is_open(key) && self.over_at(key).is_none_or(|over| over < since)
     }
@@ -136,7 +136,7 @@ impl SessionFindings {
         self.over.push_back((key, before.map_or(at, |before| before.max(at))));
     }
 
-    /// Opens a finding, or brings the open one of the same key up to date.
+    /// Opens a finding, or updates the open finding with the same key.
     pub(crate) fn raise(&mut self, raise: NewFinding, at: Timestamp) {
         if !self.audible || self.off.contains(&raise.kind) {
             return;
@@ -178,7 +178,7 @@ impl SessionFindings {
         self.open.insert(raise.key, OpenFinding { finding, told });
     }
 
-    /// Ends the finding of this key, if there is one.
+    /// Resolves the finding with this key, if there is one.
     pub(crate) fn resolve(&mut self, key: &str, at: Timestamp, resolution: &str) {
         // What was said before it was seen last does not end it: that is told again, or told late.
         let Some(entry) = self.open.get(key).filter(|entry| entry.finding.last_at <= at) else { return };
@@ -191,7 +191,7 @@ impl SessionFindings {
         self.changed.push(finding);
     }
 
-    /// Ends the findings of these kinds.
+    /// Resolves the findings of these kinds.
     pub(crate) fn resolve_kinds(&mut self, kinds: &[FindingKind], at: Timestamp, resolution: &str) {
         if self.open.is_empty() {
             return;
@@ -202,7 +202,7 @@ impl SessionFindings {
         }
     }
 
-    /// Somebody knows.
+    /// Records that a person has seen a finding.
     pub(crate) fn acknowledge(&mut self, id: &FindingId, at: Timestamp) -> bool {
         let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == *id) else { return false };
         if entry.finding.state == FindingState::Open {

@@ -1,17 +1,17 @@
 //! Finds what a person should know about agents' sessions: a loop, a hang, a pending approval, a rejected API key,
 //! finished work.
 //!
-//! [`Monitor`] takes the committed events of all sessions, in order, and the time; out come
-//! [`events::Finding`]s, one for each change of one. [`DetectorLimits`] are its limits. What each kind means, when it
-//! is raised and when it is over is in `README.md`.
+//! [`Monitor`] gets the committed events of all sessions, in order, and the time. It returns [`events::Finding`]s, one
+//! for each change of a finding. [`DetectorLimits`] are its limits. `README.md` describes each kind, when it is raised
+//! and when it is over.
 //!
-//! Owns the detectors and what they remember of each session, which is bounded. No I/O, no clock (`now` is an
-//! argument), no provider's format; decides nothing and answers nobody. What it reads was written by agents
-//! and by whoever wrote to them: it can bring about a wrong finding at worst, and never ends one about an
+//! Owns the detectors and their memory of each session, which is bounded. The crate does no I/O, reads no clock (`now`
+//! is an argument), and does not depend on the format of a provider; it decides and answers nothing. Its input was
+//! written by agents and by other people: it can cause a wrong finding at worst, and never ends a finding about an
 //! approval.
 //!
-//! Start at [`Monitor`]; `watch` is one session, `findings` its findings, `together` what several sessions show, and each
-//! other module one sort of trouble.
+//! Start at [`Monitor`]. `watch` is one session, `findings` its findings, `together` the findings about several
+//! sessions, and each other module handles one kind of trouble.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,8 +1,8 @@
-//! Detects loops: the same steps with the same results, attempts of one kind that all fail alike,
-//! edits that take each other back.
+//! Detects loops: the same steps with the same results, attempts of one kind that all fail in the same way, edits that
+//! revert each other.
 //!
-//! Looks at a window of the last steps. What a person asks again begins again. Waiting for something is
-//! [`crate::polling`]'s.
+//! Examines a window of the last steps. A new prompt of a person starts a new window. [`crate::polling`] handles
+//! waiting.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -36,7 +36,7 @@ struct WindowStep {
     event: EventId,
 }
 
-/// What is remembered to find circles.
+/// The memory needed to find loops.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
     window: VecDeque<WindowStep>,

@@ -1,4 +1,4 @@
-//! The monitor of all sessions: which are monitored, and which has the next deadline.
+//! The monitor of all sessions: the list of watched sessions, and the session with the next deadline.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,11 +11,11 @@ use crate::{
     watch::{SessionWatch, is_past},
 };
 
-/// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
-/// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
+/// Watches sessions. Every method with an input returns the findings that it changed, for the caller to store: opened,
+/// substantially changed, acknowledged or resolved. The same log results in the same findings.
 ///
-/// An event costs a look at the last steps of its session: some microseconds for a result of a tool, less for
-/// anything else. What is remembered of a session is bounded, and so is the number of sessions.
+/// An event costs a comparison with the last steps of its session: some microseconds for the result of a tool, less for
+/// other events. The memory of each session is bounded, and so is the number of sessions.
 #[derive(Debug)]
 pub struct Monitor {
     rules: DetectorLimits,
@@ -33,17 +33,17 @@ struct WatchedSession {
 }
 
 impl Monitor {
-    /// A monitor that knows of nothing yet.
+    /// Creates a monitor without sessions.
     #[must_use]
     pub fn new(rules: DetectorLimits) -> Self {
         Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), together: Together::default(), taken: 0 }
     }
 
-    /// Takes over what was known before a restart: the findings that are open, and the position of the last
-    /// event that was taken. Call it first; then take the last events of each active session again, which only
-    /// inform up to that position, and look at the sessions. Where the position is not known, 0: then give the
-    /// newest state of resolved findings too, as far back as the first of these events, and no finding is
-    /// raised for a time at which its cause is known to have been over.
+    /// Restores the state from before a restart: the open findings, and the position of the last event that was
+    /// applied. Call it first. Then apply the last events of each active session again, which raise no findings up to
+    /// that position, and check the sessions. If the position is unknown, pass 0, and also pass the newest state of
+    /// resolved findings, as far back as the first of these events. Then no finding is raised for a time at which its
+    /// cause is known to have been over.
     pub fn restore(&mut self, findings: impl IntoIterator<Item = Finding>, taken: u64) {
         self.taken = self.taken.max(taken);
         for finding in findings {
@@ -56,7 +56,7 @@ impl Monitor {
         }
     }
 
-    /// Puts other limits in force. Findings that are open stay until their cause is over.
+    /// Applies other limits. Open findings remain until their cause is over.
     pub fn configure(&mut self, rules: DetectorLimits) {
         self.rules = rules;
         let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
@@ -67,7 +67,7 @@ impl Monitor {
         }
     }
 
-    /// Takes a committed event; those of a session in their order. History informs and raises nothing.
+    /// Applies a committed event; the events of a session must be in order. History raises no findings.
     pub fn apply(&mut self, event: &Event) -> Vec<Finding> {
         let id = event.session_id;
         let mut changed = self.make_room(id);
@@ -82,8 +82,9 @@ impl Monitor {
         changed
     }
 
-    /// Takes the reducer's word on a session, after its events. It adds what events of before a restart said,
-    /// and ends what is over by the reducer's account; of a session nothing was heard of it raises nothing.
+    /// Compares a session with the reducer's state, after its events were applied. This adds the information of events
+    /// from before a restart, and ends findings that are over according to the reducer. For a session without any event
+    /// it raises nothing.
     pub fn check(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
         let id = session.id;
         let mut changed = self.make_room(id);
@@ -95,7 +96,7 @@ impl Monitor {
         changed
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&mut self, now: Timestamp) -> Vec<Finding> {
         let mut changed = Vec::new();
         // What is due first is done first; of the same moment, what is of one session.
@@ -118,13 +119,14 @@ impl Monitor {
         changed
     }
 
-    /// When [`advance`](Self::advance) would next change something; nothing when only an event can.
+    /// The next time at which [`advance`](Self::advance) would change something; `None` if only an event can.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.due.first().map(|(due, _)| *due).into_iter().chain(self.together.due(&self.rules)).min()
     }
 
-    /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
+    /// Records that a person has seen a finding. Returns `None` if there is no open finding with this id, or if it was
+    /// already acknowledged.
     pub fn acknowledge(&mut self, id: &FindingId, now: Timestamp) -> Vec<Finding> {
         let found =
             self.sessions.values_mut().find(|watched| watched.watch.findings.open().any(|finding| finding.id == *id));
@@ -133,12 +135,12 @@ impl Monitor {
         watched.watch.findings.drain()
     }
 
-    /// The findings that are open, of all sessions.
+    /// The open findings of all sessions.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
         self.sessions.values().flat_map(|watched| watched.watch.findings.open())
     }
 
-    /// How many sessions are watched.
+    /// The number of watched sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         self.sessions.len()

@@ -29,7 +29,7 @@ struct PolledStep {
     evidence: VecDeque<EventId>,
 }
 
-/// What is waited for.
+/// The condition for which the agent waits.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
     watched: VecDeque<PolledStep>,
@@ -48,13 +48,13 @@ impl Polling {
         *self = Self::default();
     }
 
-    /// The agent was woken, as it wished: what it does next is looking, and no look too many.
+    /// Records that the agent was woken as requested: its next step is an expected check, not a repeated poll.
     pub(crate) fn woken(&mut self) {
         self.watched.clear();
         self.waited = true;
     }
 
-    /// Takes a step of one who waits; false when it is not one.
+    /// Applies a step of an agent that waits; returns false if the step is something else.
     pub(crate) fn apply(
         &mut self,
         step: &ToolStep,

@@ -1,7 +1,7 @@
 //! Names the risk of a permission request, by a heuristic over its words.
 //!
-//! It says what a person should look at, and decides nothing: what it does not know is not harmless. A text is taken
-//! apart into commands first ([`shell`]), so that nothing before or around a command hides it.
+//! The result shows a person what to check, and decides nothing: an unknown request is not necessarily harmless. A text
+//! is first split into commands ([`shell`]), so that nothing before or around a command hides it.
 
 mod shell;
 
@@ -10,18 +10,18 @@ use shell::{Command, Script, base};
 /// Bytes of a command that are examined.
 const LOOKED_AT: usize = 64 << 10;
 
-/// What an agent requests permission for.
+/// The content of a permission request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RiskRequest<'a> {
     /// The command line.
     pub command: Option<&'a str>,
-    /// The files it wants to change, or to read.
+    /// The files it wants to change or read.
     pub paths: &'a [String],
-    /// What is to be fetched.
+    /// The address to fetch.
     pub url: Option<&'a str>,
 }
 
-/// Why a request deserves a second look; nothing when no sign of danger is known.
+/// The reason why a request deserves a second look; `None` if it has no known sign of danger.
 #[must_use]
 pub fn risk(asked: &RiskRequest<'_>) -> Option<&'static str> {
     if let Some(command) = asked.command {

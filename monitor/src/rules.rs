@@ -29,7 +29,7 @@ pub struct DetectorLimits {
     pub loop_reverts: u32,
     /// Polls without any change before `loop` is raised.
     pub poll_repeats: u32,
-    /// Minimum time those polls span before `loop` is raised; polls that all fail need the number only.
+    /// Minimum time that these polls span before `loop` is raised; for polls that all fail, only their number counts.
     pub poll_ms: i64,
     /// Identical failures of one command that raise `repeated_failure`.
     pub failures: u32,
@@ -45,8 +45,8 @@ pub struct DetectorLimits {
     pub backlog_ms: i64,
     /// Used share of the context that raises `context_full`, percent.
     pub context_percent: u32,
-    /// The context of models, tokens, by the beginning of their names; the longest that fits counts, and
-    /// these before those that are known.
+    /// Context sizes in tokens, by the beginning of the model's name. The longest match counts, and these override the
+    /// built-in sizes.
     pub context_tokens: BTreeMap<String, u64>,
     /// Duration of a finished command that raises `long_job`.
     pub long_job_ms: i64,

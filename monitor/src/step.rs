@@ -1,7 +1,7 @@
-//! Steps: a tool call and its result, as the detectors compare them.
+//! Steps: a tool call and its result, in the form in which the detectors compare them.
 //!
-//! Owns the calls that are open, and what two steps have in common: the same call, the same result, the same
-//! command, the same kind of attempt. Texts are kept as hashes only.
+//! Owns the open calls, and the comparison of two steps: the same call, the same result, the same command, the same
+//! kind of attempt. Texts are stored only as hashes.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub(crate) struct PendingCall {
     pub(crate) name: String,
     pub(crate) tool: ToolKind,
     pub(crate) title: Option<String>,
-    /// The files an edit is about, as the agent names them, as far as their paths are whole.
+    /// The files of an edit, as the agent names them, if their paths are complete.
     pub(crate) paths: Vec<String>,
     pub(crate) background: bool,
     pub(crate) at: Timestamp,
@@ -46,11 +46,11 @@ pub(crate) struct PendingCall {
     input: String,
 }
 
-/// What an edit takes away and what it puts there, in a file.
+/// The text that an edit removes from a file, and the text it inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) file: u64,
-    /// Absent when the file is written as a whole.
+    /// The removed text; `None` if the whole file is written.
     pub(crate) old: Option<u64>,
     pub(crate) new: u64,
 }
@@ -64,22 +64,22 @@ pub(crate) struct ToolStep {
     pub(crate) same: u64,
     pub(crate) kin: u64,
     pub(crate) command: Option<u64>,
-    /// The result, without what changes by itself.
+    /// The result without the parts that change by themselves.
     pub(crate) result: u64,
-    /// The result as it is.
+    /// The unchanged result.
     pub(crate) exact: u64,
     /// The result without numbers and without the words of the call.
     pub(crate) shape: u64,
     pub(crate) failed: Option<FailureKind>,
-    /// The tests that failed, where the result names them.
+    /// The tests that failed, if the result names them.
     pub(crate) tests: Option<u64>,
-    /// A person, a rule or an interruption stood in the way.
+    /// Whether a person, a rule or an interruption prevented the call.
     pub(crate) refused: bool,
-    /// Its outcome is not recorded: pages and searches that the model's provider serves.
+    /// Whether the outcome is not recorded: pages and searches that the model's provider serves.
     pub(crate) unrecorded: bool,
-    /// A search found nothing.
+    /// Whether a search found nothing.
     pub(crate) barren: bool,
-    /// It waits and looks.
+    /// Whether it waits and checks.
     pub(crate) poll: bool,
     pub(crate) edit: Option<Edit>,
     pub(crate) began_at: Timestamp,
@@ -87,7 +87,7 @@ pub(crate) struct ToolStep {
 }
 
 impl ToolStep {
-    /// What it did, for a sentence: the command, or the tool and what it was about.
+    /// The step as text: the command, or the tool and its subject.
     pub(crate) fn words(&self) -> String {
         match (&self.title, self.tool) {
             (Some(title), ToolKind::Execute) => format!("`{title}`"),
@@ -160,7 +160,7 @@ impl PendingCall {
         }
     }
 
-    /// Whether it may take as long as it likes.
+    /// Whether the call may take any time.
     pub(crate) fn takes_its_time(&self) -> bool {
         match self.tool {
             ToolKind::Execute | ToolKind::Subagent | ToolKind::Question | ToolKind::Plan => true,
@@ -217,7 +217,7 @@ impl ToolStep {
         }
     }
 
-    /// The events it was made of are named by its result's.
+    /// The event of its result, which identifies the events of the step.
     pub(crate) fn evidence(&self) -> EventId {
         self.event
     }

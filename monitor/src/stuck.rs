@@ -1,7 +1,7 @@
 //! Detects turns without progress, and requests to the model that are retried without success.
 //!
-//! Silence counts only while a turn is open, the session is said to run, and nothing is at work that may take
-//! its time: a command, a sub-agent, a question.
+//! Silence counts only while a turn is open, the session is reported as running, and nothing is in progress that may
+//! take any time: a command, a sub-agent or a question.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use crate::{
     rules::DetectorLimits,
 };
 
-/// The key of a silent turn.
+/// The key of a finding about a silent turn.
 pub(crate) const SILENT: &str = "stuck";
-/// The key of endless attempts.
+/// The key of a finding about endless retries.
 pub(crate) const RETRYING: &str = "stuck:retrying";
 
-/// What may be going on.
+/// Work that may be in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingWork {
     /// Nothing is expected.
@@ -30,7 +30,7 @@ pub(crate) enum PendingWork {
     Patient,
 }
 
-/// What is remembered to find what hangs.
+/// The memory needed to find turns without progress.
 #[derive(Debug)]
 pub(crate) struct StuckDetector {
     progress_at: Timestamp,
@@ -65,7 +65,7 @@ impl StuckDetector {
         self.since = self.since.map(|since| since.plus_ms(ms));
     }
 
-    /// The model answered, or a tool did: whatever was tried again worked.
+    /// Handles an answer of the model or of a tool: the retries were successful.
     pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         if self.since.is_some() {
             self.retries = 0;
@@ -75,7 +75,7 @@ impl StuckDetector {
         }
     }
 
-    /// The turn is over.
+    /// Handles the end of the turn.
     pub(crate) fn ended(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.retries = 0;
         self.since = None;
@@ -84,7 +84,7 @@ impl StuckDetector {
         findings.resolve(RETRYING, at, "the turn is over");
     }
 
-    /// An attempt failed (`counts`), or somebody sees that it is tried again.
+    /// Records a failed attempt (`counts`), or a report that a request is being retried.
     pub(crate) fn retries(
         &mut self,
         event: EventId,
@@ -117,7 +117,7 @@ impl StuckDetector {
         findings.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
     }
 
-    /// When silence has lasted too long.
+    /// The time at which silence becomes too long.
     pub(crate) fn due(
         &self,
         work: PendingWork,
@@ -132,7 +132,7 @@ impl StuckDetector {
         (!findings.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
     }
 
-    /// Silence has lasted too long.
+    /// Raises a finding if silence has lasted too long.
     pub(crate) fn ring(
         &mut self,
         work: PendingWork,

@@ -1,6 +1,6 @@
 //! Compares texts without the parts that change by themselves.
 //!
-//! Bounded: no more than [`LOOKED_AT`] bytes of a text are looked at.
+//! At most [`LOOKED_AT`] bytes of a text are examined.
 
 use std::hash::{Hash, Hasher};
 
@@ -63,8 +63,8 @@ const ABOVE: &[&str] = &[
 /// of a call that it repeats; to the monitor the results with and without it are the same.
 const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:", "[This call was made "];
 
-/// The output of a command without what the agent's own tool wrote around it: names of chunks and of processes,
-/// which are new in every answer.
+/// The output of a command without the text added by the agent's own tool: names of chunks and processes, which are
+/// different in every answer.
 pub(crate) fn output(text: &str) -> &str {
     let mut rest = text;
     let mut inside = text;
@@ -87,8 +87,8 @@ pub(crate) fn output(text: &str) -> &str {
     if BELOW.iter().any(|label| inside.starts_with(label)) { "" } else { inside.trim() }
 }
 
-/// The text without what changes from one run to the next: durations, times of day, dates, addresses and
-/// hashes, the numbers of lines, long numbers in brackets. Other numbers stay: they may be the progress.
+/// The text without the parts that change from one run to the next: durations, times of day, dates, addresses, hashes,
+/// line numbers, and long numbers in brackets. Other numbers remain, because they may show progress.
 pub(crate) fn settled(text: &str) -> String {
     let text = head(text, LOOKED_AT);
     let mut out = String::with_capacity(text.len());
@@ -210,8 +210,8 @@ fn is_hex(piece: &str) -> bool {
             || digits.bytes().any(|b| b.is_ascii_digit()) && digits.bytes().any(|b| !b.is_ascii_digit()))
 }
 
-/// The text without any number, and without the words of the call that brought it about: what is left of
-/// the answers to one question asked of many things.
+/// A hash of the text without numbers and without the words of the call that produced it: the common part of the
+/// answers to one question about many things.
 pub(crate) fn shape(text: &str, call: &str) -> u64 {
     let mut asked: Vec<&str> = words(head(call, LOOKED_AT)).collect();
     asked.sort_unstable();

@@ -1,9 +1,10 @@
-//! Detects what only several sessions together show: two of them edit the same file at the same time, a quota stops
-//! several of an agent, several wait for a person.
+//! Detects what only several sessions together show: two sessions edit the same file at the same time, a quota stops
+//! several sessions of an agent, several sessions wait for a person.
 //!
-//! Owns what is compared between sessions: which files each edited last, which have a turn open, which are stopped by a
-//! quota, which wait for a person. A session and its sub-agents count as one. Says what is to be raised and resolved in
-//! which session; events of the past inform and raise nothing. All of it is bounded by the sessions that are watched.
+//! Owns the data that is compared between sessions: the last edited files of each session, and which sessions have an
+//! open turn, are stopped by a quota, or wait for a person. A session and its sub-agents count as one. Returns what to
+//! raise and resolve in which session; past events raise nothing. The memory is bounded by the number of watched
+//! sessions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -28,22 +29,22 @@ const SHORT_ID: usize = 8;
 pub(crate) struct EditedFile {
     /// The path, as the agent names it.
     pub(crate) path: String,
-    /// The event that says so.
+    /// The event that reports the edit.
     pub(crate) event: EventId,
 }
 
-/// When something happens, and by which limits it is judged.
+/// The time of an event, and the limits by which it is judged.
 #[derive(Clone, Copy)]
 pub(crate) struct EventContext<'a> {
     /// The time.
     pub(crate) at: Timestamp,
-    /// It was over when it was seen: it informs and raises nothing.
+    /// Whether the event was over when it was seen; it then raises nothing.
     pub(crate) past: bool,
     /// The limits.
     pub(crate) rules: &'a DetectorLimits,
 }
 
-/// What is to be done in a session.
+/// The change to make in a session.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// A finding is raised, or brought up to date.
@@ -52,7 +53,7 @@ pub(crate) enum Effect {
     Resolve(SessionId, FindingKind, &'static str),
 }
 
-/// What sessions do at the same time.
+/// The state of sessions that work at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
     members: HashMap<SessionId, Member>,
@@ -95,7 +96,7 @@ struct SharedFile {
 }
 
 impl Together {
-    /// Takes over a finding of before a restart.
+    /// Restores a finding from before a restart.
     pub(crate) fn restore(&mut self, session: SessionId, kind: FindingKind, last_at: Timestamp, count: u32) {
         if kind == FindingKind::SharedFiles {
             self.shared.insert(session, SharedFile { other: None, last_at, count });
@@ -104,7 +105,7 @@ impl Together {
         }
     }
 
-    /// A session is not watched any more.
+    /// Forgets a session that is no longer watched.
     pub(crate) fn forget(&mut self, session: SessionId) {
         self.members.remove(&session);
         self.stopped.remove(&session);
@@ -119,7 +120,7 @@ impl Together {
         self.members.len() + self.files.len() + self.shared.len() + self.stopped.len() + self.waits.len()
     }
 
-    /// Takes an event, and the files it says were changed.
+    /// Applies an event, and the files that it reports as changed.
     pub(crate) fn apply(&mut self, event: &Event, edited: Vec<EditedFile>, now: EventContext<'_>) -> Vec<Effect> {
         let id = event.session_id;
         let mut effects = Vec::new();
@@ -157,8 +158,8 @@ impl Together {
         effects
     }
 
-    /// Takes the reducer's word on a session, which raises nothing. Whether it works, its events say, once there are
-    /// some: they may be ahead.
+    /// Compares a session with the reducer's state; raises nothing. Once the session has events, these decide whether
+    /// it works, because they may be newer.
     pub(crate) fn check(&mut self, session: &Session, has_quota_finding: bool) {
         let is_new = !self.members.contains_key(&session.id);
         let member = self.member(session.id, session.provider);
@@ -170,7 +171,7 @@ impl Together {
         }
     }
 
-    /// When time alone would change something.
+    /// The next time at which time alone would change something.
     pub(crate) fn due(&self, rules: &DetectorLimits) -> Option<Timestamp> {
         let parts = self.shared.values().map(|shared| shared.last_at.plus_ms(rules.shared_files_ms));
         let waits = self.blocked.is_none().then(|| self.waiting()).and_then(|waiting| {
@@ -180,7 +181,7 @@ impl Together {
         parts.chain(waits).min()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn pass(&mut self, at: Timestamp, rules: &DetectorLimits) -> Vec<Effect> {
         let mut effects = Vec::new();
         let over: Vec<SessionId> = self

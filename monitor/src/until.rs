@@ -1,5 +1,6 @@
-//! Parses when a limit ends from an error's text: `try again in 3m 20s`, `retryDelay: "34s"`, `resets at
-//! 2026-11-20T14:00:00Z`. A time of day counts only when it is said to be UTC: the user's time zone is unknown here.
+//! Parses the end of a limit from an error's text: `try again in 3m 20s`, `retryDelay: "34s"`,
+//! `resets at 2026-11-20T14:00:00Z`. A time of day counts only if the text says that it is UTC, because the user's time
+//! zone is unknown here.
 
 use events::Timestamp;
 
@@ -8,7 +9,7 @@ const LONGEST_MS: i64 = 40 * 24 * 3_600_000;
 /// Bytes of a text that are examined.
 const LOOKED_AT: usize = 4 << 10;
 
-/// The moment a text names.
+/// The time that a text names.
 pub(crate) fn until(text: &str, now: Timestamp) -> Option<Timestamp> {
     let text = crate::text::head(text, LOOKED_AT).to_ascii_lowercase();
     let found =

@@ -1,7 +1,7 @@
 //! The monitor of one session: applies its events in order, and the time.
 //!
-//! Owns what all detectors share: the clock of the session, its state, the calls that are open, and whether it
-//! is heard live. History informs and raises nothing.
+//! Owns the data that all detectors share: the clock of the session, its state, the open calls, and whether its events
+//! arrive live. History raises nothing.
 
 use events::{
     Annotation, Claim, ErrorClass, Event, EventId, Finding, FindingKind, Payload, PromptOrigin, Reason, SessionId,
@@ -32,7 +32,7 @@ const LAST_WORDS_MS: i64 = 60_000;
 /// Age from which the end of a turn that was read as history is not reported any more, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 
-/// A session that is watched.
+/// A watched session.
 #[derive(Debug)]
 pub(crate) struct SessionWatch {
     pub(crate) findings: SessionFindings,
@@ -83,7 +83,7 @@ fn moment(event: &Event) -> Timestamp {
     }
 }
 
-/// Whether an event tells of something that was over when it was seen.
+/// Whether an event reports something that was over when it was seen.
 pub(crate) fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }
@@ -118,12 +118,12 @@ impl SessionWatch {
         }
     }
 
-    /// The files that the last event says were changed, once.
+    /// Returns the files that the last event reports as changed, once.
     pub(crate) fn take_edited(&mut self) -> Vec<EditedFile> {
         std::mem::take(&mut self.edited)
     }
 
-    /// Raises what several sessions show, if this one is followed.
+    /// Raises a finding about several sessions, if this session is followed.
     pub(crate) fn raise_shared(&mut self, raise: NewFinding, at: Timestamp) {
         if self.live && !self.merged && self.over_at.is_none() {
             self.findings.audible = true;
@@ -175,7 +175,7 @@ impl SessionWatch {
         }
     }
 
-    /// Applies an event; one that was applied before a restart (`again`) raises nothing.
+    /// Applies an event. An event that was already applied before a restart (`again`) raises nothing.
     pub(crate) fn apply(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
         // One that is given again, since its session was over and something came late, says nothing new.
         if self.merged || event.position <= self.position {
@@ -203,7 +203,7 @@ impl SessionWatch {
         self.ending.settle(self.state, pending, at, rules);
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn pass(&mut self, now: Timestamp, rules: &DetectorLimits) {
         // Each step ends at the moment something is due; the bound holds off a clock gone mad.
         for _ in 0..1_024 {
@@ -213,7 +213,7 @@ impl SessionWatch {
         self.clock = self.clock.max(now);
     }
 
-    /// When time alone would change something.
+    /// The next time at which time alone would change something.
     pub(crate) fn due(&self, rules: &DetectorLimits) -> Option<Timestamp> {
         if !self.live || self.merged {
             return None;
@@ -538,7 +538,7 @@ impl SessionWatch {
         }
     }
 
-    /// Checks the reduced session for what its events did not show, or showed too long ago.
+    /// Compares the session with the reducer's state, for facts that its events did not show or showed too long ago.
     pub(crate) fn check(&mut self, session: &Session, now: Timestamp, rules: &DetectorLimits) {
         if self.merged {
             return;

@@ -1,4 +1,4 @@
-//! One attempt of a channel to send a message, and how it ends.
+//! One attempt of a channel to send a message, and its result.
 
 use std::{fmt, time::Duration};
 
@@ -6,16 +6,16 @@ use events::Timestamp;
 
 use crate::message::OutgoingMessage;
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptFailure {
-    /// For people and logs; holds no secret and no address with one.
+    /// The reason, for people and logs; contains no secret and no address with a secret.
     pub error: String,
-    /// Whether, and when, another attempt may succeed.
+    /// Whether another attempt may succeed, and when.
     pub again: RetryHint,
 }
 
-/// Whether, and when, another attempt may succeed.
+/// Whether another attempt may succeed, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
 pub enum RetryHint {
@@ -38,7 +38,7 @@ impl AttemptFailure {
     }
 }
 
-/// Ends what a channel waits for; from another thread.
+/// Ends the operation for which a channel waits; may be called from another thread.
 pub type Stopper = Box<dyn FnOnce() + Send + Sync>;
 
 /// One channel.

@@ -1,8 +1,8 @@
-//! The notification channels: one type for each, built from the settings and the environment of the program.
+//! The notification channels: one type for each kind, built from the settings and the environment of the program.
 //!
-//! A channel makes one attempt at a time and says whether another may help; [`crate::delivery`]
-//! decides about attempts. Text it is given is safe to show ([`crate::text`]); what its own format
-//! gives a meaning to, it escapes.
+//! A channel makes one attempt at a time and returns whether another attempt may help; [`crate::delivery`] decides
+//! about attempts. The text passed to a channel is safe to display ([`crate::text`]); the channel escapes characters
+//! with a meaning in its own format.
 
 #[cfg(feature = "http")]
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Channel for BrokenChannel {
     }
 }
 
-/// Why a channel cannot work.
+/// The reason why a channel cannot work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
     /// Its secret cannot be read.
@@ -51,12 +51,12 @@ pub(crate) enum ChannelError {
     Other(String),
 }
 
-/// Builds a channel. One that cannot work tells so with each message.
+/// Builds a channel. If it cannot work, the receipt of each message states the reason.
 pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Box<dyn Channel> {
     try_build(settings, allow_hosts, context).unwrap_or_else(|trouble| Box::new(BrokenChannel(trouble.to_string())))
 }
 
-/// Says why a channel cannot work, as far as that shows without sending anything.
+/// The reason why a channel cannot work, as far as it can be determined without sending anything.
 pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Option<String> {
     try_build(settings, allow_hosts, context).err().map(|trouble| trouble.to_string())
 }

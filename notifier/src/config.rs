@@ -1,7 +1,7 @@
-//! The settings: `[notify]` of the configuration file. Strict: an unknown key is an error that
-//! names it. No secret stands in it, only where one is kept.
+//! The settings: `[notify]` in the configuration file. An unknown key is an error that names it. The settings contain
+//! no secrets, only the places where they are stored.
 //!
-//! With the default settings nothing leaves the machine: the only channel is the desktop's.
+//! With the default settings nothing leaves the machine: the only channel is the desktop.
 
 use std::collections::BTreeSet;
 
@@ -30,25 +30,25 @@ const RULES: usize = 256;
 pub struct NotifySettings {
     /// Whether notifications are sent at all.
     pub enabled: bool,
-    /// Where to. Without an entry: the desktop.
+    /// The channels. Empty: the desktop.
     pub channels: Vec<ChannelSettings>,
-    /// How notices are sent. The first matching rule counts; what it leaves out has the default of the kind.
+    /// How notices are sent. The first matching rule applies; a setting that it leaves out has the default of the kind.
     pub rules: Vec<NotifyRule>,
-    /// When to be quiet.
+    /// Quiet hours.
     pub quiet: Quiet,
-    /// `host` or `host:port` that may be reached by plain `http`, and at addresses of this machine
-    /// or a private network. Without a port: the usual one of the scheme.
+    /// `host` or `host:port` that may be reached over plain `http`, and at addresses of this machine or a private
+    /// network. Without a port: the default port of the scheme.
     pub allow_hosts: Vec<String>,
     /// Number of notices within the window from which they are sent as one list.
     pub group_at: u32,
     /// The window, milliseconds.
     pub group_window_ms: u32,
-    /// How long notices are gathered into a list, milliseconds.
+    /// How long notices are collected for a list, milliseconds.
     pub gather_ms: u32,
     /// Maximum number of messages per minute and channel; the rest is sent as one list.
     pub per_minute: u32,
-    /// The address at which the page is reached by whoever gets a message, such as `https://box.tailnet.ts.net`. Messages
-    /// link to it. Without it, they link to the page on this machine.
+    /// The address of the page for people who get messages, such as `https://box.tailnet.ts.net`. Messages link to it.
+    /// Without it, they link to the page on this machine.
     pub page_url: Option<String>,
 }
 
@@ -70,10 +70,10 @@ impl Default for NotifySettings {
 }
 
 impl NotifySettings {
-    /// Says what cannot be used as it is.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// A number out of range, a name that is double or not there, a channel that lacks something.
+    /// A number out of range, a duplicate or missing name, or an incomplete channel.
     pub fn check(&self) -> Result<(), ConfigError> {
         range("group_at", self.group_at, 2, 1_000)?;
         range("group_window_ms", self.group_window_ms, 0, 600_000)?;

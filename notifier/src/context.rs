@@ -1,4 +1,4 @@
-//! What the channels need to know of their surroundings; the caller owns it.
+//! The environment of the channels, which the caller owns.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use events::Timestamp;
 #[cfg(feature = "http")]
 use outbound::Lookup;
 
-/// Why nothing could be written to a terminal.
+/// The reason why nothing could be written to a terminal.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum SinkError {
     /// The run does not exist, or has no terminal attached.
@@ -18,7 +18,8 @@ pub enum SinkError {
     Busy(String),
 }
 
-/// The terminals of runs. What is written is text without controls inside a sequence of ours.
+/// The terminals of runs. Everything written to them is text without control characters, inside a sequence built by
+/// this crate.
 pub trait TerminalSink: Send + Sync {
     /// Writes bytes to the terminal of a run, between the output of its program. Must not block.
     ///
@@ -42,7 +43,7 @@ pub trait PushSink: Send + Sync {
 /// A request to a push service.
 #[derive(Clone)]
 pub struct PushPost {
-    /// Where to; whoever knows it can send to the browser.
+    /// The address of the push service. Anyone who knows it can send to the browser.
     pub endpoint: String,
     /// Further headers.
     pub headers: Vec<(&'static str, String)>,
@@ -56,29 +57,29 @@ pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Reads the clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What the channels need to know of the context; the caller owns it.
+/// The environment of the channels, which the caller owns.
 #[derive(Clone)]
 pub struct ChannelContext {
     /// Reads a variable of the environment.
     pub env: Env,
     /// Reads the clock.
     pub clock: Clock,
-    /// The terminals of runs; without it nothing is written there.
+    /// The terminals of runs; without it, nothing is written to them.
     pub terminals: Option<Arc<dyn TerminalSink>>,
-    /// The browsers that are subscribed; without it none gets anything.
+    /// The subscribed browsers; without it, they get nothing.
     pub push: Option<Arc<dyn PushSink>>,
-    /// How names become addresses.
+    /// Resolves names to addresses.
     #[cfg(feature = "http")]
     pub lookup: Arc<dyn Lookup>,
-    /// How long an attempt may take.
+    /// Time limit of an attempt.
     pub attempt: Duration,
 }
 
 impl ChannelContext {
-    /// How long an attempt may take, unless somebody says otherwise.
+    /// Default time limit of an attempt.
     pub const ATTEMPT: Duration = Duration::from_secs(10);
 
-    /// Surroundings without terminals, where names are looked up as the system does it.
+    /// An environment without terminals, in which the system resolves names.
     #[must_use]
     pub fn new(env: Env, clock: Clock) -> Self {
         Self {

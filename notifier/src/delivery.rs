@@ -1,8 +1,7 @@
-//! Delivery: a thread and a bounded queue for each channel, so that none waits for another.
+//! Delivery: a thread and a bounded queue for each channel, so that no channel waits for another.
 //!
-//! What comes of a message is a [`Receipt`]: sent, failed after a number of attempts, or dropped. Every
-//! message that is handed in gets exactly one. An attempt that may be worth another is made again,
-//! later each time, with the same id.
+//! The outcome of a message is a [`Receipt`]: sent, failed after a number of attempts, or dropped. Every message gets
+//! exactly one receipt. An attempt that may succeed later is repeated at growing intervals with the same id.
 
 use std::{
     convert::Infallible,
@@ -42,11 +41,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 pub struct Receipt {
     /// The message.
     pub message_id: MessageId,
-    /// The causes it was about.
+    /// The causes of the message.
     pub causes: Vec<String>,
     /// The channel.
     pub channel: String,
-    /// When it was known.
+    /// The time of the outcome.
     pub at: Timestamp,
     /// Its outcome.
     #[serde(flatten)]
@@ -73,7 +72,7 @@ pub enum DeliveryOutcome {
     },
 }
 
-/// Why a message was not tried.
+/// The reason why a message was not tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropReason {
@@ -131,7 +130,7 @@ impl ChannelTally {
 /// Receives the receipt of each message. Called on the threads of the channels; must not block.
 pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 
-/// Sends messages. The owner of all threads of the channels.
+/// Sends messages, and owns all threads of the channels.
 pub struct Delivery {
     threads: Vec<ChannelThread>,
     context: ChannelContext,
@@ -160,11 +159,11 @@ struct DeliveryJob {
 }
 
 impl Delivery {
-    /// Builds the channels and starts their threads. A channel that cannot work says so in the
-    /// receipt of each message.
+    /// Builds the channels and starts their threads. If a channel cannot work, the receipt of each message states the
+    /// reason.
     ///
     /// # Errors
-    /// When the settings cannot be used.
+    /// If the settings cannot be used.
     pub fn start(
         settings: &NotifySettings,
         context: ChannelContext,
@@ -213,7 +212,7 @@ impl Delivery {
         Ok(Self { threads, context, on_receipt, running, over, done })
     }
 
-    /// Queues a message for its channel and returns at once; its receipt follows.
+    /// Queues a message for its channel and returns immediately; its receipt follows.
     pub fn send(&self, message: OutgoingMessage) {
         self.enqueue(message, None);
     }
@@ -236,8 +235,7 @@ impl Delivery {
         send_receipt(&self.on_receipt, job, (self.context.clock)(), outcome);
     }
 
-    /// Sends a message that shows whether a channel works, and waits for what comes of it;
-    /// `None` when that is not known in time.
+    /// Sends a test message over a channel, and waits for its outcome; `None` if the outcome is not known in time.
     #[must_use]
     pub fn test(&self, channel: &str, within: Duration) -> Option<Receipt> {
         let message = OutgoingMessage::test(channel, (self.context.clock)());
@@ -246,7 +244,7 @@ impl Delivery {
         told.recv_timeout(within).ok()
     }
 
-    /// How many messages of each channel ended how.
+    /// The number of messages of each channel, by outcome.
     #[must_use]
     pub fn counts(&self) -> Vec<ChannelCounts> {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -262,8 +260,8 @@ impl Delivery {
             .collect()
     }
 
-    /// Ends: what waits is tried once more each until the deadline, the rest is dropped, and what is
-    /// under way is broken off. Says whether all threads ended.
+    /// Ends delivery: each waiting message is tried once more until the deadline, the others are dropped, and running
+    /// attempts are interrupted. Returns whether all threads ended.
     pub fn stop(self, deadline: Duration) -> bool {
         const AFTER: Duration = Duration::from_millis(500);
         let Self { threads, running, over, done, .. } = self;
@@ -292,7 +290,7 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// Why delivery could not start.
+/// The reason why delivery could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The settings cannot be used.
@@ -308,7 +306,7 @@ pub enum StartError {
     },
 }
 
-/// Says what keeps each channel from working, as far as that shows without sending anything.
+/// The reasons why channels cannot work, as far as they can be determined without sending anything.
 #[must_use]
 pub fn troubles(settings: &NotifySettings, context: &ChannelContext) -> Vec<(String, String)> {
     let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, context);

@@ -1,4 +1,4 @@
-//! Runs the planner and hands its messages to delivery, on a thread of the caller.
+//! Runs the planner and passes its messages to delivery, on a thread of the caller.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub enum PlannerInput {
     Withdraw(String),
 }
 
-/// What the planner's loop needs from its caller.
+/// The functions that the planner's loop needs from its caller.
 pub trait PlannerContext {
     /// The time, and what the clock on the wall shows.
     fn now(&self) -> LocalTime;
@@ -35,7 +35,7 @@ pub trait PlannerContext {
     fn notice_handled(&self, _cause: &str, _taken: NoticeOutcome) {}
 }
 
-/// Takes inputs, plans and sends, until all senders of the inbox are gone.
+/// Receives inputs, plans and sends, until all senders of the inbox are dropped.
 pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, context: &dyn PlannerContext, delivery: &Delivery) {
     loop {
         let now = context.now();

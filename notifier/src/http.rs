@@ -1,5 +1,5 @@
-//! Sends HTTP POST requests over `outbound`: only to addresses that were checked, without redirects, and only `https` but
-//! to the hosts the user allows.
+//! Sends HTTP POST requests over `outbound`: only to checked addresses, without redirects, and only over `https`,
+//! except to hosts that the user allows.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -25,11 +25,11 @@ impl From<RequestError> for AttemptFailure {
 }
 
 impl HttpClient {
-    /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
-    /// certificates of the system and of `ca_file`.
+    /// Creates a client that reaches `allow_hosts` in addition to the public network, and trusts the certificates of
+    /// the system and of `ca_file`.
     ///
     /// # Errors
-    /// When a host is not written as `host` or `host:port`, or the certificates cannot be read.
+    /// If a host is not written as `host` or `host:port`, or the certificates cannot be read.
     pub fn new(allow_hosts: &[String], ca_file: Option<&Path>, context: &ChannelContext) -> Result<Self, String> {
         let invalid = |host: &String| format!("`{host}` is not `host` or `host:port`");
         let allowed: Vec<AllowedHost> = allow_hosts
@@ -47,7 +47,7 @@ impl HttpClient {
         OutboundClient::new(&settings).map(Self)
     }
 
-    /// Sends a body of JSON. An answer of 200 to 299 is good, of the rest some are worth another attempt.
+    /// Sends a JSON body. An answer of 200 to 299 is success; some of the others justify another attempt.
     pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), AttemptFailure> {
         if body.len() > REQUEST_BYTES {
             return Err(AttemptFailure::never(format!("the request body is too large ({} bytes)", body.len())));
@@ -57,10 +57,10 @@ impl HttpClient {
         self.request(url, "application/json", &headers, body).map(drop)
     }
 
-    /// Sends a body of this type, and gives the body of a good answer; of one that is too long, nothing.
+    /// Sends a body of this type, and returns the body of a successful answer; an empty one if it is too long.
     ///
     /// # Errors
-    /// When the address may not be reached, nobody answers, or the answer is not one of 200 to 299.
+    /// If the address must not be reached, there is no answer, or the answer is not one of 200 to 299.
     pub fn send(
         &self,
         url: &str,
@@ -87,7 +87,7 @@ impl HttpClient {
         Ok(answer)
     }
 
-    /// Sends a body of this type; gives the status of the answer, whatever it is.
+    /// Sends a body of this type and returns the status of the answer, whatever it is.
     pub(crate) fn status(
         &self,
         url: &str,
@@ -101,7 +101,7 @@ impl HttpClient {
         Ok((answer.status().as_u16(), judge(answer.status(), after.as_deref())))
     }
 
-    /// What ends the requests under way.
+    /// A function that ends the running requests.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.0.stopper()

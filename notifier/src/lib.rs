@@ -1,17 +1,16 @@
 //! Notifies a person about what needs them, once each.
 //!
-//! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended. The [`Planner`]
-//! decides which notices become a [`OutgoingMessage`], when and for which channel; it is pure, the time and where the
-//! user is are given to it. [`Delivery`] owns a thread and a bounded queue for each channel, sends, tries again, and
-//! reports the outcome of each message in a [`Receipt`]. [`drive`] is the loop between the two.
+//! A [`Notice`] is one cause: a pending approval, a stuck session, a turn that ended. The [`Planner`] decides which
+//! notices become an [`OutgoingMessage`], when and on which channel; it is pure, with the time and the user's presence
+//! as arguments. [`Delivery`] owns a thread and a bounded queue for each channel, sends, retries, and reports the
+//! outcome of each message in a [`Receipt`]. [`drive`] is the loop between the two.
 //!
-//! What this crate must not do: decide what needs a person (the caller's findings say so), redact
-//! (notices come redacted), read a clock or the environment (both are given, see [`PlannerContext`] and
-//! [`ChannelContext`]), connect to anything but the channels of the [`NotifySettings`], of which the
-//! default leaves the machine by none.
+//! This crate must not decide what needs a person (the caller's findings do), redact (notices are already redacted),
+//! read a clock or the environment (both are passed in, see [`PlannerContext`] and [`ChannelContext`]), or connect to
+//! anything but the channels of the [`NotifySettings`]. With the default settings, nothing leaves the machine.
 //!
-//! Read [`plan`] next for the rules, the crate `outbound` for what an outgoing connection may
-//! reach, [`channel`] for what each channel sends.
+//! Read [`plan`] next for the rules, the crate `outbound` for the addresses that may be reached, and [`channel`] for
+//! the messages of each channel.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

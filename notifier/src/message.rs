@@ -10,7 +10,7 @@ const LISTED: usize = 15;
 /// Characters of a line of a list.
 const LISTED_CHARS: usize = 160;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageForm {
@@ -29,26 +29,26 @@ pub enum MessageForm {
 /// One message for one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingMessage {
-    /// The same for every attempt, and for the same message after a restart.
+    /// The id; it is the same for every attempt, and for the same message after a restart.
     pub id: MessageId,
-    /// The name of the channel it is for.
+    /// The name of its channel.
     pub channel: String,
-    /// What it is.
+    /// Its kind.
     pub form: MessageForm,
-    /// How loud it is to be.
+    /// Its loudness.
     pub loudness: Loudness,
-    /// What it tells of, all of it, oldest first; safe to show.
+    /// All its notices, oldest first; safe to display.
     pub notices: Vec<Notice>,
     /// One line; names the session.
     pub title: String,
     /// The text below it.
     pub body: String,
-    /// When it was decided to send it.
+    /// When the decision to send it was made.
     pub at: Timestamp,
 }
 
 impl OutgoingMessage {
-    /// Puts a message together. The notices must be safe to show ([`Notice::shown`]).
+    /// Composes a message. The notices must be safe to display ([`Notice::shown`]).
     #[must_use]
     pub fn new(channel: &str, form: MessageForm, loudness: Loudness, notices: Vec<Notice>, at: Timestamp) -> Self {
         let (title, body) = words(form, &notices);
@@ -56,7 +56,7 @@ impl OutgoingMessage {
         Self { id, channel: channel.to_owned(), form, loudness, notices, title, body, at }
     }
 
-    /// A message that shows that a channel works.
+    /// A message for testing a channel.
     #[must_use]
     pub fn test(channel: &str, at: Timestamp) -> Self {
         let mut message = Self::new(channel, MessageForm::Test, Loudness::Normal, Vec::new(), at);
@@ -64,13 +64,13 @@ impl OutgoingMessage {
         message
     }
 
-    /// The causes it tells of.
+    /// The causes of its notices.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
         self.notices.iter().map(|n| n.cause.clone()).collect()
     }
 
-    /// Where more is to be seen: of a single notice its own address, of several the one they share.
+    /// The address with details: for a single notice its own, for several the one that they share.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         let first = self.notices.first()?.url.as_deref()?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// How much a notice matters.
+/// The severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -24,45 +24,45 @@ pub enum Severity {
 /// Something that may need a person. The caller has redacted all its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What made it, the same for every notice of one cause: the id of an approval, of a finding.
+    /// Its cause, the same for every notice about it: the id of an approval or of a finding.
     pub cause: String,
     /// The kind of finding, by which rules are chosen.
     pub kind: FindingKind,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// The id of the session.
     pub session: String,
-    /// What people call the session.
+    /// The displayed name of the session.
     pub session_label: String,
-    /// What people call the project; may be empty.
+    /// The displayed name of the project; may be empty.
     pub project: String,
     /// One line, which names the tool: `Bash asks for permission`.
     pub title: String,
-    /// What it is about: the tool and the command.
+    /// The subject: the tool and the command.
     pub body: String,
     /// Link to the details.
     pub url: Option<String>,
-    /// The run at whose terminal the session is.
+    /// The run that hosts the session.
     pub run: Option<String>,
     /// When the cause began.
     pub at: Timestamp,
-    /// Buttons that answer it, for channels whose settings ask for them. They are part of nothing else that is sent.
+    /// Buttons that answer it, for channels whose settings request them. They appear in no other message.
     #[serde(skip)]
     pub buttons: Option<AnswerButtons>,
 }
 
-/// Buttons that answer a permission request from a message: each sends a request with a token that is good once and for
-/// a few minutes.
+/// Buttons that answer a permission request from a message. Each sends a request with a single-use token that is valid
+/// for a few minutes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerButtons {
-    /// Where the request goes.
+    /// The address of the request.
     pub url: String,
-    /// The token that allows it once; `None` for a request that deserves more than a tap.
+    /// The token that allows the request once; `None` for a request that needs more care than a tap.
     pub allow: Option<String>,
-    /// What a message has to say for that button: its title ends with it, or it is a line of the body. What the model or
-    /// the repository named stands before it.
+    /// The text that a message must contain for that button: its title ends with it, or it is a line of the body. Names
+    /// chosen by the model or the repository precede it.
     pub sentence: String,
-    /// The token that denies it.
+    /// The token that denies the request.
     pub deny: String,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Debug for AnswerButtons {
 }
 
 impl Notice {
-    /// The notice with all its display text made safe and short.
+    /// The notice with all text shortened and made safe to display.
     #[must_use]
     pub fn shown(self) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Notice {
     }
 }
 
-/// Where the user is, as far as a notice is concerned.
+/// The user's presence, as it concerns a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// At the terminal of the session: they see for themselves.
@@ -98,17 +98,17 @@ pub enum Presence {
     Unknown,
 }
 
-/// A moment, and what the clock on the wall shows then.
+/// A time, and the local time at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalTime {
-    /// The moment.
+    /// The time.
     pub at: Timestamp,
     /// Seconds the local time is ahead of UTC.
     pub utc_offset_s: i32,
 }
 
 impl LocalTime {
-    /// A moment where the local time is UTC.
+    /// A time at which the local time is UTC.
     #[must_use]
     pub const fn utc(at: Timestamp) -> Self {
         Self { at, utc_offset_s: 0 }

@@ -3,15 +3,15 @@
 //! The stages of a notice:
 //!
 //! 1. **Submit** ([`Planner::submit`]). A cause that was sent before is not sent again. The first rule
-//!    that matches decides the channels, the loudness and how long the cause must hold.
+//!    that matches decides the channels, the loudness, and how long the cause must exist.
 //! 2. **Debounce.** A cause that is withdrawn before that time is dropped.
-//! 3. **Presence.** While the user is at that terminal it waits or is dropped, as the rule says.
-//! 4. **Quiet hours** hold it back; when they end, causes that still hold are sent as one digest.
-//! 5. **Send**, alone or in a list: a list when many come within a window (`plan::channel_plan`), or when
-//!    the channel has reached its limit of messages. A list names all of its causes; none is lost.
+//! 3. **Presence.** While the user is at that terminal, it waits or is dropped, depending on the rule.
+//! 4. **Quiet hours** hold it back. When they end, causes that still exist are sent as one digest.
+//! 5. **Send**, alone or in a list. It is sent in a list if many arrive within a window (`plan::channel_plan`), or if
+//!    the channel has reached its limit of messages. A list names all of its causes.
 //!
-//! A cause is sent once on each of its channels, until it is withdrawn and raised again. It is repeated
-//! while it holds only if a rule says so.
+//! A cause is sent once on each of its channels, until it is withdrawn and raised again. While it exists, it is
+//! repeated only if a rule says so.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub enum NoticeOutcome {
     Full,
 }
 
-/// Decides what is sent, when and on which channel.
+/// Decides what is sent, when, and on which channel.
 #[derive(Debug)]
 pub struct Planner {
     settings: NotifySettings,
@@ -89,7 +89,7 @@ struct OpenNotice {
 }
 
 impl Planner {
-    /// Starts with the causes that were sent before a restart.
+    /// Creates a planner with the causes that were sent before a restart.
     #[must_use]
     pub fn new(settings: NotifySettings, told: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
@@ -99,7 +99,7 @@ impl Planner {
         Self { settings, names, open: BTreeMap::new(), sent: memory, plans, submitted: 0 }
     }
 
-    /// Submits a notice. Its text is made safe to show here.
+    /// Submits a notice. Its text is made safe to display here.
     pub fn submit(&mut self, notice: Notice, now: LocalTime) -> NoticeOutcome {
         if !self.settings.enabled {
             return NoticeOutcome::Off;
@@ -148,14 +148,14 @@ impl Planner {
         NoticeOutcome::New
     }
 
-    /// Withdraws a cause that no longer holds: it was answered or resolved. If it is not sent yet, it never
-    /// is; raised again, it counts as new.
+    /// Withdraws a cause that no longer exists, because it was answered or resolved. If it was not sent yet, it never
+    /// is. If it is raised again, it counts as new.
     pub fn withdraw(&mut self, cause: &str) {
         self.open.remove(cause);
         self.sent.drop(cause);
     }
 
-    /// What is to be sent now.
+    /// The messages to send now.
     pub fn due(&mut self, now: LocalTime, presence: &dyn Fn(&Notice) -> Presence) -> Vec<OutgoingMessage> {
         let quiet_until = self.settings.quiet.until(now);
         let mut waiting: Vec<Vec<ReadyNotice>> = self.plans.iter().map(|_| Vec::new()).collect();
@@ -222,13 +222,13 @@ impl Planner {
         messages
     }
 
-    /// When [`due`](Self::due) has something to look at; `None` while nothing waits.
+    /// The next time at which [`due`](Self::due) must be called; `None` if nothing is waiting.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.open.values().map(|open| open.wake_at).min()
     }
 
-    /// How many causes wait.
+    /// The number of waiting causes.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.open.len()

@@ -1,4 +1,4 @@
-//! Secrets of channels: where they are kept, and a type that is never printed.
+//! Secrets of channels: the places where they are stored, and a type that is never printed.
 
 use std::{
     fmt,
@@ -17,13 +17,13 @@ const SECRET_BYTES: u64 = 4_096;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text as a secret.
+    /// Wraps a text as a secret.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for the one who sends it.
+    /// The text, for sending it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -36,7 +36,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a secret is kept.
+/// The place where a secret is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
     /// In a file that only its owner can read.
@@ -45,7 +45,7 @@ pub enum SecretSource {
     Env(String),
 }
 
-/// Why a secret could not be read.
+/// The reason why a secret could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
@@ -78,10 +78,10 @@ pub enum SecretError {
 }
 
 impl SecretSource {
-    /// Reads the secret. White space around it is not part of it.
+    /// Reads the secret, without surrounding white space.
     ///
     /// # Errors
-    /// When it is not there, empty, too long, not text, or in a file others can read.
+    /// If it does not exist, is empty, too long or not text, or is in a file that others can read.
     pub fn read(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Secret, SecretError> {
         let (place, text) = match self {
             Self::File(path) => (path.display().to_string(), read_file(path)?),

@@ -2,15 +2,15 @@
 
 use events::visible::shows;
 
-/// Characters a title may have.
+/// Maximum number of characters of a title.
 pub const TITLE_CHARS: usize = 120;
-/// Characters a body may have.
+/// Maximum number of characters of a body.
 pub const BODY_CHARS: usize = 1_000;
-/// Characters a name (session, project, kind) may have.
+/// Maximum number of characters of a name (session, project, kind).
 pub const NAME_CHARS: usize = 60;
 
-/// Makes a text of several lines fit to show. What would not show as what it is stands as an escape
-/// (`\u{202e}`); `\r\n` is a newline, a tab is a space. At most `cap` characters: what is longer
+/// Makes a text of several lines safe to display. Characters that would not be displayed as themselves become escapes
+/// (`\u{202e}`); `\r\n` becomes a newline, and a tab becomes a space. A text longer than `cap` characters is cut and
 /// ends in `…`.
 #[must_use]
 pub fn lines(text: &str, cap: usize) -> String {
@@ -40,7 +40,7 @@ pub fn lines(text: &str, cap: usize) -> String {
     shown
 }
 
-/// Makes a text fit to show on one line: like [`lines`], with spaces for newlines.
+/// Makes a text safe to display on one line: like [`lines`], with spaces instead of newlines.
 #[must_use]
 pub fn line(text: &str, cap: usize) -> String {
     let flat: String = text
@@ -54,7 +54,7 @@ pub fn line(text: &str, cap: usize) -> String {
     lines(&flat, cap)
 }
 
-/// Cuts a text that is fit to show down to `cap` characters, ending in `…` when something is gone.
+/// Cuts a displayable text to `cap` characters; it ends in `…` if something was removed.
 #[must_use]
 pub fn cut(text: &str, cap: usize) -> String {
     if text.chars().count() <= cap {
@@ -65,7 +65,7 @@ pub fn cut(text: &str, cap: usize) -> String {
     short
 }
 
-/// An address as it may be handed on: `http` or `https`, without user and password, and short.
+/// An address in a form that may be passed on: `http` or `https`, without user and password, and short.
 #[must_use]
 pub fn link(address: &str) -> Option<String> {
     const LINK_BYTES: usize = 2_000;

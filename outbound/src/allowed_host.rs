@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-/// A host the user lets us reach without TLS and on this machine or a private network.
+/// A host that the user allows to be reached without TLS, and on this machine or a private network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AllowedHost {
     host: String,
     port: Option<u16>,
 }
 
-/// A text names no host.
+/// A text that is not a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is not `host` or `host:port`")]
 pub struct InvalidHost;
 
 impl AllowedHost {
-    /// Reads `host`, `host:port`, `[::1]:port`.
+    /// Parses `host`, `host:port` or `[::1]:port`.
     ///
     /// # Errors
-    /// When the text is anything else.
+    /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, InvalidHost> {
         let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| InvalidHost)?;
         let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
@@ -31,7 +31,7 @@ impl AllowedHost {
         Ok(Self { host: host.to_ascii_lowercase(), port })
     }
 
-    /// Whether an address is at this host and port.
+    /// Whether a URL refers to this host and port.
     #[must_use]
     pub fn covers(&self, url: &url::Url) -> bool {
         let usual = match url.scheme() {

@@ -1,4 +1,4 @@
-//! The client: names are resolved here, and connections made only to what the guard lets pass.
+//! The client: it resolves names, and connects only to addresses that the guard permits.
 
 use std::{fmt, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ const ADDRESSES: usize = 16;
 /// Bytes of a file of certificates.
 const CA_BYTES: u64 = 1024 * 1024;
 
-/// How a client is made.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings<'a> {
     /// The `User-Agent` it sends.
@@ -32,11 +32,11 @@ pub struct ClientSettings<'a> {
     pub allowed: Arc<[AllowedHost]>,
     /// Which hosts may be reached without TLS.
     pub plain_http: PlainHttp,
-    /// A file of certificates that are trusted beside those of the system.
+    /// A file of certificates that are trusted in addition to the system's.
     pub ca_file: Option<&'a Path>,
-    /// How names become addresses.
+    /// Resolves names to addresses.
     pub lookup: Arc<dyn Lookup>,
-    /// How long a request may take, with all it needs.
+    /// Time limit of a request, from start to end.
     pub timeout: Duration,
 }
 
@@ -57,17 +57,17 @@ pub struct OutboundClient {
     plain_http: PlainHttp,
 }
 
-/// Why a request failed. The text holds no address.
+/// The reason why a request failed. The text contains no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct RequestError {
-    /// For people.
+    /// The reason, as text for people.
     pub text: String,
     /// Whether another attempt may succeed.
     pub temporary: bool,
 }
 
-/// Ends the requests of a client that are under way; from another thread.
+/// Ends the running requests of a client; may be called from another thread.
 pub type Stopper = Box<dyn FnOnce() + Send + Sync>;
 
 /// An address was not allowed.
@@ -76,10 +76,10 @@ pub type Stopper = Box<dyn FnOnce() + Send + Sync>;
 struct RefusedAddress(String);
 
 impl OutboundClient {
-    /// Prepares a client.
+    /// Creates a client.
     ///
     /// # Errors
-    /// When the file of certificates cannot be used.
+    /// If the file of certificates cannot be used.
     pub fn new(settings: &ClientSettings<'_>) -> Result<Self, String> {
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::from(roots(settings.ca_file)?))
@@ -106,10 +106,10 @@ impl OutboundClient {
         })
     }
 
-    /// Reads an address that may be requested, as far as its text says. Where its name leads is checked by the request.
+    /// Parses a URL and checks its text. The request checks the addresses of its host.
     ///
     /// # Errors
-    /// Why it may not; the text is not repeated.
+    /// The reason why it may not be requested; the URL is not repeated.
     pub fn admit(&self, text: &str) -> Result<Url, &'static str> {
         let url = Url::parse(text).map_err(|_| "invalid URL")?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -124,10 +124,10 @@ impl OutboundClient {
         }
     }
 
-    /// Posts a body of this type; gives the answer, whose body is not read yet.
+    /// Posts a body of this type. Returns the answer, whose body is not read yet.
     ///
     /// # Errors
-    /// When no answer arrives. An answer with an error status is returned, not an error.
+    /// If no answer arrives. An answer with an error status is returned, not an error.
     pub fn post(
         &self,
         url: &Url,
@@ -142,15 +142,15 @@ impl OutboundClient {
         request.send(body).map_err(|error| failure(&error))
     }
 
-    /// Gets an address; gives the answer, whose body is read by the caller and within the same time.
+    /// Requests a URL. Returns the answer; the caller reads its body within the same time limit.
     ///
     /// # Errors
-    /// When no answer arrives. An answer with an error status is returned, not an error.
+    /// If no answer arrives. An answer with an error status is returned, not an error.
     pub fn get(&self, url: &Url, accept: &str) -> Result<http::Response<Body>, RequestError> {
         self.agent.get(url.as_str()).header("accept", accept).call().map_err(|error| failure(&error))
     }
 
-    /// What ends the requests under way. The client is of no use afterwards.
+    /// A function that ends the running requests. The client cannot be used afterwards.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         let agent = self.agent.clone();

@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why nothing is sent to an address. `near` is what the user allows of a host by name: this
-/// machine and private networks.
+/// The reason why an address must not be contacted. `near`: the user allowed this host by name, so this machine and
+/// private networks are permitted.
 #[must_use]
 pub fn refusal(address: IpAddr, near: bool) -> Option<&'static str> {
     let (why, may_be_allowed) = match address {

@@ -1,11 +1,12 @@
 //! HTTP requests that go only to addresses that were checked.
 //!
-//! A name is resolved once for each request, every address it has is held against the list of what may not be reached
-//! ([`guard`]), and the connection is made to the addresses that were checked: a name that resolves to another address a
-//! moment later changes nothing. Redirects are not followed, proxies of the environment not used, connections not kept.
+//! A name is resolved once for each request, all its addresses are compared with the list of forbidden addresses
+//! ([`guard`]), and the connection is made to one of the checked addresses. So it has no effect if the name resolves to
+//! another address a moment later. Redirects are not followed, proxies of the environment are not used, and connections
+//! are not reused.
 //!
-//! What this crate must not do: decide what is sent or fetched, read a clock or the environment, repeat an address in an
-//! error (it may hold a token).
+//! This crate must not decide what is sent or fetched, read a clock or the environment, or repeat a URL in an error (it
+//! may contain a token).
 
 mod allowed_host;
 #[cfg(feature = "client")]

@@ -1,11 +1,11 @@
-//! How names become addresses.
+//! Resolving names to addresses.
 
 use std::{
     fmt, io,
     net::{SocketAddr, ToSocketAddrs},
 };
 
-/// How names become addresses.
+/// Resolves names to addresses.
 pub trait Lookup: fmt::Debug + Send + Sync {
     /// The addresses of a name (or of a number in any spelling) at a port.
     ///
@@ -14,7 +14,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// As the system does it.
+/// Resolves names as the system does.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemLookup;
 

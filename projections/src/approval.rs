@@ -35,7 +35,7 @@ pub struct Approval {
     /// The URL to be fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What it is about, in the words of the source; may be cut.
+    /// The subject in the words of the source; may be cut.
     pub subject: Option<String>,
     /// The question shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,8 +46,8 @@ pub struct Approval {
     /// The tool's input, JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// The beginning and the end of the command, or else of the input, of a request that is too long to be kept whole.
-    /// capture does not allow such a request.
+    /// The beginning and the end of the command, or of the input if there is no command, of a request that is too long
+    /// to be stored completely. capture does not allow such a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Box<Excerpt>>,
     /// Secrets were removed from the request before it was stored; the agent's own still has them. capture does not
@@ -101,7 +101,7 @@ pub struct Approval {
     /// The rule that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why, or the message the agent received.
+    /// The reason, or the message that the agent received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The command that ran instead of the requested one.
@@ -182,7 +182,7 @@ impl Approval {
         unknown && self.by.is_none() && via == Some(DecidedVia::Keys)
     }
 
-    /// Whether somebody answered, here or elsewhere.
+    /// Whether the request was answered, here or elsewhere.
     #[must_use]
     pub const fn was_answered(&self) -> bool {
         match self.state {

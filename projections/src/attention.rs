@@ -1,4 +1,4 @@
-//! What needs a person, in the order in which to look at it: from the status of sessions and their open findings.
+//! The sessions that need a person, in order of urgency, determined by their status and their open findings.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,11 +23,11 @@ pub struct AttentionItem {
     pub need: Need,
     /// Since when.
     pub since: Timestamp,
-    /// Whether what it asks for could do irreversible harm.
+    /// Whether the request could do irreversible harm.
     pub risky: bool,
-    /// What it is about, in a few words.
+    /// The subject, in a few words.
     pub what: Option<String>,
-    /// Why we say so, where a finding does.
+    /// The reason, if a finding states one.
     pub why: Option<String>,
     /// Its pending approvals and those of its sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,5 +1,5 @@
-//! The state of the conversation itself: whether a turn is open, what it waits for, how the last one ended. Other
-//! sources' claims are weighed against it in [`crate::status`].
+//! The state of the conversation itself: whether a turn is open, what it waits for, and how the last turn ended.
+//! [`crate::status`] weighs claims of other sources against it.
 
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,14 @@ pub struct Conversation {
     pub phase: Phase,
     /// Calls without a result, oldest first.
     pub calls: Vec<OpenCall>,
-    /// When the transcript last said, itself in doubt, that work goes on: some write a call only once it is done.
+    /// When the transcript last reported, with doubt, that work continues. Some agents write a call only when it is
+    /// done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubted_at: Option<Timestamp>,
     /// When the call that returned last was made, and when it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_call: Option<(Timestamp, Timestamp)>,
-    /// Nobody can type into it: a program runs it.
+    /// Whether a program runs the session, so that no person can type into it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headless: bool,
 }
@@ -56,24 +57,24 @@ pub struct OpenCall {
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// What it does.
+    /// The kind of the tool.
     pub tool: ToolKind,
-    /// One line about it, verbatim: for comparing it with others.
+    /// One line about it, verbatim, for comparing it with others.
     pub title: Option<String>,
-    /// One line about it, without secrets: for people.
+    /// One line about it, without secrets, for people.
     #[serde(default)]
     pub shown: Option<String>,
-    /// The files of an edit that is about several.
+    /// The files of an edit that changes several files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// A person may be asked before it runs.
+    /// Whether a person may be asked before it runs.
     pub may_ask: bool,
     /// When it was called.
     pub at: Timestamp,
 }
 
 impl OpenCall {
-    /// The files that an edit is about. A single one was shortened, without its secrets.
+    /// The files of an edit. The name of a single file was shortened, without its secrets.
     pub(crate) fn edited_files(&self) -> &[String] {
         if self.files.is_empty() { self.shown.as_slice() } else { &self.files }
     }
@@ -97,7 +98,7 @@ impl Conversation {
         Some(call)
     }
 
-    /// Whether a request for permission made then was answered since: the only call that was open then has returned.
+    /// Whether a permission request made at that time has been answered: the only call that was open then has returned.
     #[must_use]
     pub fn was_answered(&self, asked_at: Timestamp) -> bool {
         let spans = |(called, returned): (Timestamp, Timestamp)| called <= asked_at && asked_at <= returned;
@@ -110,7 +111,7 @@ impl Conversation {
         matches!(self.phase, Phase::Open { .. })
     }
 
-    /// The call a dialog would most likely be about: the first that can ask at all.
+    /// The call that a dialog is most likely about: the first that may ask at all.
     #[must_use]
     pub fn likely_asker(&self) -> Option<&OpenCall> {
         self.calls
@@ -120,7 +121,7 @@ impl Conversation {
             .or_else(|| self.calls.first())
     }
 
-    /// The state and reason the conversation alone would give.
+    /// The state and reason that the conversation alone indicates.
     #[must_use]
     pub fn verdict(&self) -> (State, Option<Reason>) {
         match &self.phase {
@@ -144,7 +145,7 @@ impl Conversation {
     }
 }
 
-/// Why a session waits after a turn that ended like this.
+/// The reason why a session waits after a turn with this outcome.
 #[must_use]
 pub fn end_reason(outcome: TurnOutcome, class: Option<ErrorClass>) -> Reason {
     match outcome {
@@ -163,7 +164,7 @@ pub fn end_reason(outcome: TurnOutcome, class: Option<ErrorClass>) -> Reason {
     }
 }
 
-/// The reason a dialog about this tool has.
+/// The reason of a dialog about this tool.
 #[must_use]
 pub fn approval_reason(tool: ToolKind) -> Reason {
     match tool {

@@ -1,8 +1,8 @@
 //! Classifies failures of tools and errors by their text.
 //!
-//! Owns the kinds and the words they are known by. A table of words is tried in a fixed order, the
-//! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
-//! table knows is [`FailureKind::Other`].
+//! Owns the kinds and the words that identify them. Tables of words are tried in a fixed order, the most certain first.
+//! Only the head and the tail of a long text are examined. A failure that no table identifies is
+//! [`FailureKind::Other`].
 
 use std::sync::{LazyLock, OnceLock};
 

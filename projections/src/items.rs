@@ -1,9 +1,9 @@
 //! A session as a person reads it: prompts, messages, tool calls with their results, approvals, in the order in which
 //! they began.
 //!
-//! Events of the log are folded into items one after the other. What belongs to an item comes later and is put where
-//! the item is: the parts of a message, the result of a call, the decision on a request. Knows nothing of how an item
-//! is shown.
+//! Events of the log are folded into items one after the other. Later events that belong to an item are added to it:
+//! the parts of a message, the result of a call, the decision on a request. The module does not define how an item is
+//! displayed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -26,7 +26,7 @@ pub struct ConversationItem {
     /// The turn it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
-    /// The agent's id of the sub-agent it came from, if that has no session of its own.
+    /// The agent's id of its sub-agent, if that has no separate session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub agent_id: Option<Arc<str>>,
@@ -40,7 +40,7 @@ pub struct ConversationItem {
 pub struct ItemText {
     /// The text; of a long one the beginning and the end.
     pub text: String,
-    /// Where the whole text is, if this is not all of it.
+    /// The reference to the whole text, if `text` is not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_ref: Option<TextRef>,
 }
@@ -88,7 +88,7 @@ pub enum ItemBody {
         /// The model that wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The model's thinking, as far as it is readable.
+        /// The readable part of the model's thinking.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thinking: Option<String>,
         /// What it said.
@@ -111,14 +111,14 @@ pub enum ItemBody {
         title: Option<String>,
         /// The input, as the agent wrote it.
         input: ItemText,
-        /// What came back; absent while it runs, and if it was never seen to end.
+        /// The result; absent while the call runs, and if its end was never observed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<CallResult>,
         /// The sub-agents it started.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         subagents: Vec<Subagent>,
     },
-    /// A sub-agent that no call is known to have started. Its item has the sequence of the one before it.
+    /// A sub-agent whose starting call is unknown. Its item has the sequence of the previous item.
     Subagent(Subagent),
     /// The agent asked for permission.
     Approval {
@@ -167,7 +167,7 @@ pub enum ItemBody {
         /// Who started it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger: Option<CompactTrigger>,
-        /// The summary that the agent goes on with, if it is known.
+        /// The summary with which the agent continues, if it is known.
         #[serde(flatten)]
         text: ItemText,
     },
@@ -182,7 +182,7 @@ pub enum ItemBody {
     },
 }
 
-/// What came back from a tool call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallResult {
     /// How it ended.
@@ -190,7 +190,7 @@ pub struct CallResult {
     /// The exit code of a command, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How long it took, milliseconds: as the agent says, else by the times of call and result.
+    /// The duration, milliseconds: as the agent reports it, otherwise from the times of call and result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The output.

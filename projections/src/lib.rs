@@ -1,8 +1,8 @@
 //! Pure reducers: events in; session status, turns, summary and usage out.
 //!
-//! No I/O, no clock (`now` is an argument), no provider's format. Folding the event log gives the live state and the
-//! same transitions. [`state::SessionState`] is the reducer of one session, [`session::Session`] the view of it,
-//! [`status`] the rules that decide between claims.
+//! The crate does no I/O, reads no clock (`now` is an argument), and does not depend on the format of a provider.
+//! Folding the event log results in the live state and the same transitions. [`state::SessionState`] is the reducer of
+//! one session, [`session::Session`] is its view, and [`status`] contains the rules that decide between claims.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

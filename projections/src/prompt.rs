@@ -18,10 +18,11 @@ pub struct Prompt {
     pub by: QueuedBy,
     /// The prompt.
     pub text: String,
-    /// Secrets were taken out of its text before it was stored: what is stored is not what is to be typed.
+    /// Whether secrets were removed from its text before it was stored, so that the stored text is not the text to
+    /// type.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// The reason of its state, where it is not obvious.
+    /// The reason of its state, if it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// When it was queued.

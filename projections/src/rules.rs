@@ -2,24 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Limits of the status rules; set by the configuration.
+/// Limits of the status rules, set by the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusRules {
-    /// Silence in an open turn after which it is less certain that it runs, ms.
+    /// Silence in an open turn after which it is less certain that the turn is running, ms.
     pub quiet_ms: i64,
     /// Silence without an open turn after which a session is idle, ms.
     pub idle_after_ms: i64,
-    /// Silence in an open turn, with no process known, after which the state is unknown, ms.
+    /// Silence in an open turn without a known process after which the state is unknown, ms.
     pub lost_after_ms: i64,
-    /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
+    /// How long a ready prompt may contradict an open turn before the turn counts as ended, ms.
     pub ready_grace_ms: i64,
-    /// How long it must stay silent after a likely end of a turn until it counts, ms.
+    /// Silence after a likely end of a turn after which the end counts, ms.
     pub likely_end_ms: i64,
-    /// How long after its goodbye a process may live on before its session is asked again, ms.
+    /// How long a process may continue after its goodbye before the claim of its session is withdrawn, ms.
     pub goodbye_grace_ms: i64,
-    /// How long the first to notice a change is believed against a closer source that says
-    /// otherwise, ms.
+    /// How long the first source that reports a change takes precedence over a closer source that disagrees, ms.
     pub confirm_ms: i64,
 }
 

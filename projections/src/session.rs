@@ -7,36 +7,37 @@ use serde::{Deserialize, Serialize};
 /// One session: a conversation of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// Ours.
+    /// capture's id.
     pub id: SessionId,
     /// The agent.
     pub provider: Provider,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub provider_session_id: Option<String>,
-    /// The run that hosts it, when capture started its process.
+    /// The run that hosts it, if capture started its process.
     #[schemars(with = "Option<String>")]
     pub run_id: Option<RunId>,
-    /// The session whose helper this is.
+    /// The parent session, if this is a sub-agent.
     pub parent_session_id: Option<SessionId>,
-    /// The session this one turned out to be; ask there.
+    /// The session into which this one was merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<SessionId>,
     /// The session whose history this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// Title: the agent's or user's name for it, else what the last prompt that is a task of its own asks for.
+    /// The title: the name that the agent or the user gave it, otherwise the subject of the last prompt that is a
+    /// separate task.
     pub title: Option<String>,
     /// Working directory.
     pub cwd: Option<String>,
-    /// Where it began: what is its own to work on. No `cd` and no record that comes later moves it.
+    /// The directory in which it began, which is the workspace. No later `cd` or record changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<String>,
     /// Git branch.
     pub git_branch: Option<String>,
-    /// What the user labelled it with.
+    /// The labels that the user set.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub labels: std::collections::BTreeMap<String, String>,
-    /// How the user marked it for their lists; absent while it has no mark.
+    /// The user's marks for their lists; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<SessionMarks>,
     /// Model.
@@ -47,24 +48,25 @@ pub struct Session {
     /// Permission mode, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
-    /// Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`): it never waits for a prompt.
+    /// Whether a program runs it, so that no person can type into it (`claude -p`, `codex exec`): it never waits for a
+    /// prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headless: bool,
     /// Process id, while it is alive.
     pub pid: Option<u32>,
-    /// First sign of it.
+    /// When it was first observed.
     pub started_at: Timestamp,
-    /// Last event of it.
+    /// The time of its last event.
     pub last_event_at: Timestamp,
     /// Last prompt of a person.
     pub last_user_prompt_at: Option<Timestamp>,
     /// Last output of the model.
     pub last_assistant_output_at: Option<Timestamp>,
-    /// What it is doing, and why we say so.
+    /// Its status, and the evidence.
     pub status: SessionStatus,
     /// Ids of the approvals it waits for.
     pub pending_approvals: Vec<ApprovalId>,
-    /// How long it waited for approvals that are closed, ms, one by one.
+    /// Time it waited for approvals that are closed, ms; the sum over the approvals.
     #[serde(default)]
     pub approval_wait_ms: u64,
     /// The open turn.
@@ -73,28 +75,28 @@ pub struct Session {
     pub turns: u32,
     /// Tokens so far.
     pub usage: Usage,
-    /// What failed so far, by its sort: tool results and errors.
+    /// Its failures so far, by kind: tool results and errors.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub failures: std::collections::BTreeMap<crate::FailureKind, u32>,
-    /// What it is about, in three lines.
+    /// A description in three lines.
     pub summary: Summary,
     /// Its files.
     pub transcripts: Vec<TranscriptView>,
-    /// Whether capture sees all of it.
+    /// Whether capture has read all of it.
     pub health: SessionHealth,
     /// Sequence of its last event.
     pub last_sequence: u64,
 }
 
-/// How the user marked a session for their lists. Of no meaning to its status, and to no rule.
+/// The user's marks on a session for their lists. They affect neither its status nor any rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Marks")]
 pub struct SessionMarks {
-    /// Whether it stands before others.
+    /// Whether it is listed before others.
     pub pinned: bool,
     /// Until when it is hidden, unless it needs the user.
     pub snoozed_until: Option<Timestamp>,
-    /// Whether it is put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 
@@ -158,19 +160,19 @@ pub struct SessionStatus {
     pub state: State,
     /// Why.
     pub reason: Option<Reason>,
-    /// Since when, by the clock of the evidence.
+    /// When it began, by the clock of the evidence.
     pub since: Timestamp,
     /// How sure we are.
     pub confidence: Confidence,
-    /// What is going on, in one line: the command, the tool, the question.
+    /// The current activity, in one line: the command, the tool, the question.
     pub activity: Option<String>,
     /// The claims that decided.
     pub evidence: Vec<Evidence>,
-    /// Claims that say otherwise and were overruled.
+    /// Claims with another state, which were overruled.
     pub disagreements: Vec<Evidence>,
 }
 
-/// A claim about the state and who made it.
+/// A claim about the state, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Who.
@@ -183,7 +185,7 @@ pub struct Evidence {
     pub strength: Confidence,
 }
 
-/// The turn that is going on.
+/// The open turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenTurn {
     /// Its id.
@@ -208,7 +210,7 @@ pub struct Usage {
     /// Those of them that stay in the cache for an hour instead of five minutes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_hour_tokens: u64,
-    /// Output tokens spent on thinking, as far as the agent tells.
+    /// Output tokens spent on thinking, if the agent reports them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub thinking_tokens: u64,
 }
@@ -217,14 +219,14 @@ fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
 
-/// What a session is about, without asking a model.
+/// A description of a session, made without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// What it is doing now.
     pub current: Option<String>,
-    /// What it did lately, the newest turn first: files changed, commands, tests, approvals, errors.
+    /// Its recent work, newest turn first: changed files, commands, tests, approvals, errors.
     pub recent: Option<String>,
-    /// What was asked last.
+    /// The last prompt.
     pub last_prompt: Option<String>,
 }
 
@@ -237,13 +239,13 @@ pub struct TranscriptView {
     pub size: u64,
     /// Read up to here, bytes.
     pub offset: u64,
-    /// Which of the files that had this path, from 1.
+    /// The generation of the file at this path, from 1.
     pub generation: u32,
-    /// Records that were damaged or not understood.
+    /// Number of records that were damaged or unknown.
     pub issues: u64,
 }
 
-/// Whether capture sees all of a session.
+/// Whether capture has read all of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Health")]
@@ -251,8 +253,8 @@ pub enum SessionHealth {
     /// All is read.
     #[default]
     Ok,
-    /// There is more in its files than was read so far.
+    /// Its files contain more than was read so far.
     Behind,
-    /// Some of its records were damaged or not understood.
+    /// Some of its records were damaged or unknown.
     Issues,
 }

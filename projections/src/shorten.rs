@@ -1,16 +1,16 @@
 //! Shortens texts for people, without their secrets.
 //!
-//! A rule for secrets knows a secret by what surrounds it: a command, a line break, the beginning of a key. Therefore
-//! secrets are removed from the whole text first, and only what is left is cut, joined to one line or decorated.
-//! [`Shown`] is the one way from a text to a shorter one; [`verbatim_line`] is for texts that nobody is shown, and for
-//! those that a person has to see as they are.
+//! A rule recognizes a secret by its surroundings: a command, a line break, the beginning of a key. Therefore secrets
+//! are removed from the whole text first, and only then is it cut, joined to one line or formatted. [`Shown`] is the
+//! only way from a text to a shorter one. [`verbatim_line`] is for texts that are not displayed, and for texts that a
+//! person has to see unchanged.
 
 use std::borrow::Cow;
 
 /// Stands for a text while the rules for secrets cannot be read.
 const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
-/// A text without secrets, which may be shortened and decorated.
+/// A text without secrets, which may be shortened and formatted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown<'a>(Cow<'a, str>);
 
@@ -27,14 +27,14 @@ impl<'a> Shown<'a> {
         &self.0
     }
 
-    /// The text as one line of at most `limit` characters, as [`verbatim_line`] makes it.
+    /// The text as one line of at most `limit` characters, like [`verbatim_line`].
     #[must_use]
     pub fn one_line(&self, limit: usize) -> String {
         verbatim_line(&self.0, limit)
     }
 
-    /// The text as it is, or of one longer than `limit` bytes its first three quarters and the rest of its end, with
-    /// `…` between them.
+    /// The whole text, or for a text longer than `limit` bytes its beginning and end (three quarters and one quarter of
+    /// `limit`), with `…` between them.
     #[must_use]
     pub fn both_ends(&self, limit: usize) -> String {
         both_ends(&self.0, limit)
@@ -47,8 +47,8 @@ pub fn one_line(text: &str, limit: usize) -> String {
     Shown::of(text).one_line(limit)
 }
 
-/// The text as one line of at most `limit` characters, with its secrets; white space runs become one space, a cut is
-/// marked with `…`. For texts that are compared, that are redacted already, or that a person decides about.
+/// The text as one line of at most `limit` characters, with its secrets. Runs of white space become one space, and a
+/// cut is marked with `…`. For texts that are compared, that are already redacted, or that a person decides about.
 #[must_use]
 pub fn verbatim_line(text: &str, limit: usize) -> String {
     // Only the start matters: what a long text holds beyond it is never looked at.

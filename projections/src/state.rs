@@ -1,8 +1,8 @@
 //! The reducer of one session: applies events, and returns the conclusions drawn from them.
 //!
-//! [`SessionState::fold`] takes a committed event, [`SessionState::advance`] the time. Both give
-//! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
-//! the log as derived events, which a later fold ignores because it concludes them again.
+//! [`SessionState::fold`] applies a committed event, and [`SessionState::advance`] the time. Both return
+//! [`Conclusion`]s: turns, status changes and exits, which capture writes into the log as derived events. A later fold
+//! ignores these, because it draws the same conclusions again.
 
 mod apply;
 mod approvals;
@@ -56,17 +56,17 @@ const STANDING_CLAIMS: usize = 32;
 /// A conclusion of capture, to be stored as a derived event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
-    /// When it became so.
+    /// When the conclusion became true.
     pub at: Timestamp,
-    /// The turn it is about.
+    /// The turn it concerns.
     pub turn_id: Option<TurnId>,
-    /// What.
+    /// The payload of the derived event.
     pub payload: Payload,
-    /// A finished turn, to be kept.
+    /// A finished turn, to be stored.
     pub turn: Option<Turn>,
-    /// An approval that was opened or closed, to be kept.
+    /// An approval that was opened or closed, to be stored.
     pub approval: Option<Box<Approval>>,
-    /// The source that decided it, and how sure that is.
+    /// The source that decided it, and its confidence.
     pub basis: Option<(Source, Confidence)>,
 }
 
@@ -252,7 +252,7 @@ impl SessionState {
         self.rules = rules;
     }
 
-    /// The process that runs the session, if it is known and alive: (pid, start ticks).
+    /// The process that runs the session, if it is known and running: (pid, start ticks).
     #[must_use]
     pub fn process(&self) -> Option<(u32, u64)> {
         match self.process {
@@ -261,13 +261,14 @@ impl SessionState {
         }
     }
 
-    /// The provider's id of the last message: a block of it that comes now is not a new message.
+    /// The provider's id of the last message. A further block with this id is not a new message.
     #[must_use]
     pub fn last_message(&self) -> Option<&str> {
         self.last_message.as_deref()
     }
 
-    /// By how much a response that was counted before has grown; `None` when it has not, or is not among the last.
+    /// The growth of a response that was already counted; `None` if it has not grown, or is not among the last
+    /// responses.
     #[must_use]
     pub fn usage_growth(&self, usage: &UsageReported) -> Option<UsageReported> {
         let counted = self.counted.iter().find(|c| Some(&c.message_id) == usage.message_id.as_ref())?.usage;
@@ -286,25 +287,25 @@ impl SessionState {
         tokens.iter().any(|tokens| *tokens > 0).then_some(growth)
     }
 
-    /// Whether tokens of the same response were counted before, as far as the last responses tell.
+    /// Whether tokens of the same response were already counted; only the last responses are known.
     #[must_use]
     pub fn is_counted(&self, usage: &UsageReported) -> bool {
         usage.message_id.is_some() && self.counted.iter().any(|c| Some(&c.message_id) == usage.message_id.as_ref())
     }
 
-    /// What the sub-agent with this provider id last claimed for this session.
+    /// The last claim of the sub-agent with this provider id for this session.
     #[must_use]
     pub fn claim_of_agent(&self, agent: &str) -> Option<State> {
         self.claims.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
     }
 
-    /// Whether what this source said of the session still stands.
+    /// Whether a claim of this source about the session still applies.
     #[must_use]
     pub fn is_claimed_by(&self, source: Source) -> bool {
         self.claims.iter().any(|h| h.source == source)
     }
 
-    /// The turn that is open, as far as it went; its text is known when it ends.
+    /// The open turn so far; its text is known when it ends.
     #[must_use]
     pub fn open_turn(&self) -> Option<&Turn> {
         self.turn.as_ref()
@@ -315,8 +316,8 @@ impl SessionState {
         self.recent.iter()
     }
 
-    /// The turn a coming event belongs to, before it is folded: the open one, or for an event that
-    /// opens one, the one it will open. The event's own `turn_id` is not looked at.
+    /// The turn to which an event belongs, before it is folded: the open turn, or for an event that opens a turn, the
+    /// turn it will open. The event's own `turn_id` is ignored.
     #[must_use]
     pub fn turn_of(&self, event: &Event) -> Option<TurnId> {
         let at = self.clock_of(event);
@@ -409,9 +410,9 @@ impl SessionState {
         speaks(&event.payload) && !last_words && happened_at(event, at) >= gone_at
     }
 
-    /// The whole text that an event is to be folded with, where the event itself has the beginning and the end only:
-    /// that of a prompt, an answer or a question. Titles and turns are made from it. It depends on the event alone, so
-    /// that the fold of the log is the live state.
+    /// The whole text with which an event must be folded, if the event itself contains only its beginning and end: the
+    /// text of a prompt, an answer or a question. Titles and turns are made from it. The result depends only on the
+    /// event, so that the fold of the log is the live state.
     #[must_use]
     pub fn whole_text_of(event: &Event) -> Option<&TextRef> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "of others the text is not kept with a session")]
@@ -423,8 +424,8 @@ impl SessionState {
         event.text_ref.as_ref().filter(|text| is_kept && text.stored && text.length <= WHOLE_TEXT_BYTES)
     }
 
-    /// Takes in one event of the log, in order, with the whole of the text that [`Self::whole_text_of`] names. Derived
-    /// events only move the sequence.
+    /// Applies one event of the log, in order, with the whole text that [`Self::whole_text_of`] names. Derived events
+    /// only advance the sequence.
     pub fn fold(&mut self, event: &Event) -> Vec<Conclusion> {
         self.session.last_sequence = self.session.last_sequence.max(event.sequence);
         if event.derived {
@@ -479,7 +480,7 @@ impl SessionState {
         time_of(event).max(self.clock)
     }
 
-    /// Lets time pass up to `now`.
+    /// Advances the time to `now`.
     pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
         let mut out = Vec::new();
         // Each step ends at the moment something changes; the bound holds off a clock gone mad.
@@ -526,7 +527,7 @@ impl SessionState {
         self.concluded_at = self.concluded_at.max(conclusions.iter().map(|conclusion| conclusion.at).max());
     }
 
-    /// When [`advance`](Self::advance) would next change something; `None` when only an event can.
+    /// The next time at which [`advance`](Self::advance) would change something; `None` if only an event can.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
@@ -608,7 +609,7 @@ impl SessionState {
         self.settle_approvals(at, out);
     }
 
-    /// The current session, with evidence, activity and summary brought up to date.
+    /// The current session, with updated evidence, activity and summary.
     pub fn view(&mut self) -> &Session {
         if self.is_decided() {
             let status = status::decide(&self.case(), self.clock);
@@ -622,8 +623,8 @@ impl SessionState {
         &self.session
     }
 
-    /// The status at a moment, and the account of it. Time has to have passed up to then
-    /// ([`advance`](Self::advance)); no moment before the last one is reported.
+    /// The status at a time, and its explanation. Call [`advance`](Self::advance) for that time first; times before the
+    /// last event or advance are not reported.
     #[must_use]
     pub fn account(&self, at: Timestamp) -> (SessionStatus, Account) {
         let (case, now) = (self.case(), at.max(self.clock));
@@ -635,8 +636,8 @@ impl SessionState {
         (status, status::account(&case, now))
     }
 
-    /// When an event counts as having happened, for who asks how a session stood at a past time:
-    /// what was seen as it happened, when it was seen; what was read later, by its own clock.
+    /// The time at which an event counts for queries about past times: for a live event, the time it was observed; for
+    /// an event that was read later, its own time.
     #[must_use]
     pub fn moment_of(event: &Event) -> Timestamp {
         if event.derived { event.created_at } else { time_of(event) }
@@ -726,7 +727,7 @@ impl Usage {
         }
     }
 
-    /// The same, each kind at most `most`.
+    /// The same counts, each limited to `most`.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self {

@@ -1,10 +1,9 @@
-//! Decides a session's status between claims: which state it is in, why, and which sources disagree.
+//! Decides a session's status from claims: its state, the reason, and the sources that disagree.
 //!
-//! The rules: a process that is gone ends every claim. Of the claims that hold, the strongest
-//! wins, and of equally strong ones the one whose source is closest to the agent. A winner that
-//! does not say why takes its reason from the conversation. Claims that say something else are
-//! kept as disagreements. Nothing is concluded from silence but `idle` (no open turn and no
-//! prompt known to be ready) and `unknown` (an open turn nobody can see any more).
+//! The rules: if the process has ended, every claim ends. Among the current claims, the strongest wins; among equally
+//! strong claims, the one whose source is closest to the agent. A winner without a reason gets the reason of the
+//! conversation. Claims with another state are recorded as disagreements. Silence leads only to `idle` (no open turn
+//! and no prompt known to be ready) and `unknown` (an open turn that no source reports any more).
 
 mod account;
 
@@ -20,48 +19,48 @@ use crate::{
 
 pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
 
-/// A claim of one source that holds until it is replaced, withdrawn or runs out.
+/// A claim of one source that applies until it is replaced, withdrawn or expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingClaim {
     /// The source of the claim.
     pub source: Source,
-    /// For which sub-agent, when not for the main conversation.
+    /// The sub-agent it is about, if it is not about the main conversation.
     pub agent: Option<String>,
     /// The state.
     pub state: State,
-    /// Why.
+    /// The reason.
     pub reason: Option<Reason>,
-    /// How strong.
+    /// The confidence.
     pub strength: Confidence,
-    /// Since when.
+    /// When it began.
     pub at: Timestamp,
     /// When it expires, if it does.
     pub valid_until: Option<Timestamp>,
-    /// When it begins to count, if not at once.
+    /// When it begins to count, if not immediately.
     #[serde(default)]
     pub holds_from: Option<Timestamp>,
-    /// When its source made it, by the source's own clock.
+    /// When its source made it, by the clock of the source.
     #[serde(default)]
     pub said_at: Option<Timestamp>,
     /// Distinguishes it from other claims of the same source at the same time.
     #[serde(default)]
     pub key: Option<String>,
-    /// The source's own words, without secrets.
+    /// The source's text, without secrets.
     pub words: String,
-    /// What the dialog is about, when the claim was read from one; verbatim, for comparing it with calls.
+    /// The subject of the dialog from which the claim was read, if any; verbatim, for comparing it with calls.
     #[serde(default)]
     pub subject: Option<String>,
     /// The subject without secrets, for people.
     #[serde(default)]
     pub shown: Option<String>,
-    /// The dialog it was read from.
+    /// The dialog from which it was read.
     #[serde(default)]
     pub dialog: Option<Box<Dialog>>,
-    /// The event that made it.
+    /// The event that contains the claim.
     pub event: EventId,
 }
 
-/// The process that runs a session, as far as it is known.
+/// The known state of the process that runs a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Process {
     /// Never seen.
@@ -90,9 +89,9 @@ pub struct StatusInputs<'a> {
     pub conversation: &'a Conversation,
     /// When its last event happened.
     pub conversation_at: Timestamp,
-    /// For how long nothing was observed since, ms: the machine slept.
+    /// Time since then in which nothing was observed because the machine slept, ms.
     pub asleep_ms: i64,
-    /// The open turn has ended if nothing more follows.
+    /// Whether the open turn counts as ended if no further event follows.
     pub may_have_ended: bool,
     /// Other sources' claims.
     pub claims: &'a [StandingClaim],
@@ -129,9 +128,9 @@ enum Basis {
     EndedLongAgo,
 }
 
-/// Whether what a source says is only about the moment it says it: nothing tells when it ceases to
-/// be true, so whoever looks on all the time and says something else later is right. A source that
-/// looks on takes back what it said when it is so no more.
+/// Whether a claim of this source describes only the moment at which it is made. Such a source does not report when the
+/// claim ceases to be true, so a continuous source that reports something else later takes precedence. A continuous
+/// source withdraws its claim when it is no longer true.
 pub(crate) const fn is_momentary(source: Source) -> bool {
     match source {
         Source::Hook | Source::Telemetry | Source::Input => true,
@@ -326,8 +325,8 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
     })
 }
 
-/// Whether one source says of the end of a turn what another blurs: who refuses a dialog interrupts, for a hook and on a
-/// screen, an interrupted turn has ended all the same, and an error may be one of sign-in or quota.
+/// Whether one source's reason for the end of a turn is more specific than another's. Refusing a dialog interrupts the
+/// turn; for a hook and on a screen, an interrupted turn has just ended; and an error may be one of sign-in or quota.
 pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
     matches!(
         (than, told),
@@ -361,7 +360,7 @@ fn end_in_words(how: Reason) -> &'static str {
     if how == Reason::Clean { "process ended normally" } else { "process is gone" }
 }
 
-/// State and reason alone: what is needed after every event.
+/// Only state and reason, which are needed after every event.
 #[must_use]
 pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason>) {
     if let Process::Gone { how, .. } = case.process {
@@ -371,7 +370,7 @@ pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason
     (winner.state, why(case, &winner, now))
 }
 
-/// The source whose claim decides, and how strong that claim is.
+/// The source whose claim decides, and the strength of that claim.
 #[must_use]
 pub fn decided_by(case: &StatusInputs<'_>, now: Timestamp) -> (Source, Confidence) {
     if let Process::Gone { .. } = case.process {
@@ -381,8 +380,7 @@ pub fn decided_by(case: &StatusInputs<'_>, now: Timestamp) -> (Source, Confidenc
     (winner.source, winner.strength)
 }
 
-/// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
-/// strong.
+/// The whole decision, with evidence. `since` is that of the oldest claim that agrees and has the same strength.
 #[must_use]
 pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     if let Process::Gone { at, how } = case.process {
@@ -504,8 +502,8 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
     }
 }
 
-/// The next moment at which time alone would change the decision; `clock` is the moment of the last
-/// one. A limit that has passed counts once.
+/// The next time at which time alone would change the decision. `clock` is the time of the last decision. A limit that
+/// has passed counts once.
 #[must_use]
 pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Timestamp) -> Option<Timestamp> {
     if matches!(case.process, Process::Gone { .. }) {

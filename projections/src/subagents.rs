@@ -1,9 +1,9 @@
 //! Finds the tool call that started a sub-agent.
 //!
-//! A sub-agent is a session of its own. Its agent says in one way or another which call started it: the call's record
-//! or result names its id (Claude Code 2.1, Gemini CLI 0.61, opencode 1.18), the result names its path in the tree of
-//! agents (Codex 0.169), or its first prompt is the call's input. Nothing is guessed from times alone: a sub-agent that
-//! no call names is left over.
+//! A sub-agent is a separate session. Its agent reports in different ways which call started it: the call's record or
+//! result contains its id (Claude Code 2.1, Gemini CLI 0.61, opencode 1.18), the result contains its path in the tree
+//! of agents (Codex 0.169), or its first prompt is the call's input. Times alone are never used: a sub-agent that no
+//! call names is not assigned.
 
 use events::{SessionId, State, Timestamp, ToolKind};
 use schemars::JsonSchema;
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::{ConversationItem, ItemBody, ItemText, shorten::verbatim_line};
 
-/// A sub-agent in the conversation that started it, folded: its own conversation is read by its session's id.
+/// A sub-agent in the conversation that started it. Only a summary; read its conversation by the id of its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subagent {
     /// Its session.
     pub session_id: SessionId,
-    /// What kind of sub-agent it is, in the agent's words: `general-purpose`, `/root/helper`.
+    /// The kind of sub-agent, as the agent names it: `general-purpose`, `/root/helper`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     /// Its title.

@@ -1,4 +1,4 @@
-//! A three-line summary of a session, made without a model, from texts that hold no secrets any more.
+//! A three-line summary of a session, made without a model, from texts whose secrets were removed.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ const TOOLTIP_CHARS: usize = 160;
 /// Turns that make up `recent`.
 const RECENT_TURNS: usize = 3;
 
-/// Makes the summary; `last_prompt` is kept as it is.
+/// Creates the summary; `last_prompt` is not changed.
 #[must_use]
 pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> Summary {
     Summary {
@@ -22,8 +22,8 @@ pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>
 }
 
 impl Summary {
-    /// The summary as three short lines: what it does, what it did lately, what was asked last. A line of
-    /// which nothing is known is left out.
+    /// The summary as three short lines: what the session does, what it did recently, and the last request. A line
+    /// without content is left out.
     #[must_use]
     pub fn tooltip(&self) -> String {
         let lines = [("now", &self.current), ("lately", &self.recent), ("asked", &self.last_prompt)];

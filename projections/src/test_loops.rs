@@ -24,7 +24,7 @@ impl TestLoops {
         self.running.is_empty() && self.failed.is_empty()
     }
 
-    /// A tool was called; says whether this closes a loop.
+    /// Records a tool call; returns whether it closes a loop.
     pub(crate) fn called(&mut self, call: &ToolCall) -> bool {
         match (call.tool, &call.title) {
             (ToolKind::Edit, _) => {
@@ -40,7 +40,7 @@ impl TestLoops {
         }
     }
 
-    /// A tool returned.
+    /// Records the result of a tool.
     pub(crate) fn returned(&mut self, result: &ToolResult) {
         let Some(place) = self.running.iter().position(|(call, _)| *call == result.call_id) else { return };
         let Some((_, command)) = self.running.remove(place) else { return };

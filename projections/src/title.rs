@@ -1,12 +1,12 @@
-//! Derives a session's title from its prompts, when it has no explicit one.
+//! Derives a session's title from its prompts, if it has no explicit one.
 //!
-//! The first prompt that names a subject ([`intent`]) gives the title. A later one takes its place when it is a task of
-//! its own ([`task`]): the session has moved on. A prompt that goes on with what was begun (`yes`, `make it blue`, `run
-//! the tests`) leaves the title as it is.
+//! The first prompt that names a subject ([`intent`]) becomes the title. A later prompt replaces it if it is a separate
+//! task ([`task`]), because the session then has a new subject. A prompt that continues the current task (`yes`,
+//! `make it blue`, `run the tests`) does not change the title.
 
 use crate::shorten::{Shown, verbatim_line};
 
-/// Where a title comes from, weakest first; a title from a stronger source replaces one from a weaker.
+/// The source of a title, weakest first; a title from a stronger source replaces one from a weaker source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TitleSource {
@@ -148,14 +148,14 @@ const FUNCTION_WORDS: &[&str] = &[
 /// Number of words with a meaning from which on a prompt is believed to name its subject.
 const SUBJECT_WORDS: usize = 3;
 
-/// What a prompt is about, in one line: its first sentence without courtesies. `None` when it names no
-/// subject, as `continue` does.
+/// The subject of a prompt, in one line: its first sentence without courtesies. `None` if it names no subject, like
+/// `continue`.
 #[must_use]
 pub fn intent(prompt: &Shown<'_>) -> Option<String> {
     subject(prompt.as_str()).and_then(titled)
 }
 
-/// The intent of a prompt that is a task of its own, and can be understood without what was said before it.
+/// The intent of a prompt, if the prompt is a separate task and can be understood without the earlier conversation.
 #[must_use]
 pub fn task(prompt: &Shown<'_>) -> Option<String> {
     subject(prompt.as_str()).filter(|line| stands_alone(line)).and_then(titled)

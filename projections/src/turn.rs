@@ -17,7 +17,7 @@ pub struct Turn {
     pub trigger: TurnTrigger,
     /// What was asked, shortened.
     pub prompt: Option<String>,
-    /// What the agent said last, shortened: of a long message the beginning and the end.
+    /// The agent's last text, shortened to its beginning and end.
     pub text: Option<String>,
     /// Messages of the model.
     pub messages: u32,
@@ -37,14 +37,14 @@ pub struct Turn {
     pub completed_at: Option<Timestamp>,
     /// Tokens spent.
     pub usage: Usage,
-    /// What failed, by its sort.
+    /// The failures, by kind.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub failures: std::collections::BTreeMap<crate::FailureKind, u32>,
-    /// How often a test had failed, files were edited, and the same test ran again; absent in turns of a time when it was
-    /// not counted.
+    /// How often a test failed, files were edited, and the same test ran again; absent in turns that were recorded
+    /// before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_fix_loops: Option<u32>,
-    /// What was done in it.
+    /// The work of the turn.
     #[serde(default, skip_serializing_if = "TurnWork::is_empty")]
     pub work: TurnWork,
 }

@@ -1,4 +1,4 @@
-//! What was done in a turn, in numbers and names: files changed, commands run, whether tests passed.
+//! The work of a turn, in numbers and names: changed files, commands, whether tests passed.
 
 use std::collections::BTreeMap;
 
@@ -23,26 +23,26 @@ const NAMED_FILES: usize = 2;
 /// Number of sorts of errors named in a sentence.
 const NAMED_ERRORS: usize = 3;
 
-/// What was done in a turn.
+/// The work of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TurnWork {
-    /// The files that were changed, as the agent names them, each once, in the order of their first change; at most 8.
+    /// The changed files, as the agent names them, each once, in the order of their first change; at most 8.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Whether more files were changed than are named.
     #[serde(skip_serializing_if = "is_false")]
     pub more_files: bool,
-    /// Commands that were begun, without those that run tests.
+    /// Number of commands that were started, except those that run tests.
     #[serde(skip_serializing_if = "is_zero")]
     pub commands: u32,
-    /// The last of them, shortened.
+    /// The last of these commands, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_command: Option<String>,
-    /// Commands that ran tests, which passed.
+    /// Number of test commands that passed.
     #[serde(skip_serializing_if = "is_zero")]
     pub tests_passed: u32,
-    /// Commands that ran tests, some of which failed.
+    /// Number of test commands with failed tests.
     #[serde(skip_serializing_if = "is_zero")]
     pub tests_failed: u32,
     /// Whether the last tests passed.

@@ -1,4 +1,4 @@
-//! What a session did: the files it changed, the commands it ran, its last answer; without secrets.
+//! The work of a session: the files it changed, the commands it ran, its last answer; without secrets.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,14 +16,14 @@ const FILE_CHARS: usize = 200;
 /// Longest command, characters.
 const COMMAND_CHARS: usize = 160;
 
-/// What a session did, from its events in order.
+/// The work of a session, from its events in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkLog {
     /// The files it changed, and how often.
     pub files: BTreeMap<String, u32>,
     /// The commands it ran, oldest first.
     pub commands: Vec<CommandRun>,
-    /// The whole of its last answer.
+    /// The whole text of its last answer.
     pub last_text: Option<String>,
     /// The command of each call, by its place in `commands`.
     #[serde(skip)]

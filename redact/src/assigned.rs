@@ -1,7 +1,8 @@
-//! Values under telling names: `password: …`, `API_KEY=…`, `"token": "…"`, `--secret …`, `<password>…`, `?sig=…`.
+//! Values with a name that suggests a secret: `password: …`, `API_KEY=…`, `"token": "…"`, `--secret …`, `<password>…`,
+//! `?sig=…`.
 //!
-//! Begins at a word of a name (`triggers`), reads the whole name around it, what joins it to a value, and the value
-//! (`read`). What the name says is `names`', what the value says is `value`'s; [`is_secret`] weighs them.
+//! A word of a name (`triggers`) starts the detector. It reads the whole name around the word, the separator between
+//! name and value, and the value (`read`). `names` interprets the name, `value` the value; [`is_secret`] combines both.
 
 mod form;
 mod read;
@@ -40,9 +41,9 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// The value of the name from `start` to `end`, when it is a secret.
+/// The value of the name from `start` to `end`, if it is a secret.
 ///
-/// `seen` is where the last bare value ended that was too long to be one: the names in it are not looked at.
+/// `seen` is the end of the last bare value that was too long to be a secret: names inside it are ignored.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
     // The kind in a mark of ours is not a name of what follows.
     if start < *seen || bytes[..start].ends_with(b"[redacted:") {

@@ -1,5 +1,5 @@
 //! Private keys in blocks of lines: `-----BEGIN … PRIVATE KEY-----`, also cut off at either end, prefixed as in a diff
-//! or a listing, or in one line with escaped breaks.
+//! or a listing, or on one line with escaped line breaks.
 
 use crate::{
     found::{SecretKind, Span},
@@ -13,7 +13,7 @@ fn span(start: usize, end: usize) -> Span {
     Span { start, end, kind: SecretKind::from("private-key") }
 }
 
-/// The block whose `-----BEGIN ` or `-----END ` ends at `at`, when it is of a private key.
+/// The block whose `-----BEGIN ` or `-----END ` ends at `at`, if it is a private key.
 pub(crate) fn find(bytes: &[u8], start: usize, at: usize) -> Option<Span> {
     let label_end = until(bytes, at, 80, |b| !(b.is_ascii_alphanumeric() || b == b' '));
     let label = &bytes[at..label_end];
@@ -136,7 +136,7 @@ fn body_start(bytes: &[u8], to: usize) -> usize {
     start
 }
 
-/// The run of base64 that begins with the words of an OpenSSH or PKCS key at `at`, over its lines.
+/// The base64 text that begins with the first words of an OpenSSH or PKCS key at `at`, over its lines.
 pub(crate) fn headless(bytes: &[u8], at: usize) -> Option<Span> {
     if at > 0 && is_base64(bytes[at - 1]) && !(at > 1 && bytes[at - 2] == b'\\') {
         return None;

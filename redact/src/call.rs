@@ -1,5 +1,5 @@
-//! Credentials that code passes as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`, `fill("#password",
-//! "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
+//! Credentials that code passes as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`,
+//! `fill("#password", "…")`. The call determines which argument it is; `value` decides whether it is a credential.
 
 use crate::{
     assigned,
@@ -58,12 +58,12 @@ const CALLS: &[(&str, CallArgument)] = &[
     (".presssequentially(", CallArgument::Typed),
 ];
 
-/// Words that begin a look at a call.
+/// Trigger words of this detector.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     CALLS.iter().map(|(word, _)| *word)
 }
 
-/// The credential among the arguments of the call that opens from `start` to `end`.
+/// The credential among the arguments of the call whose opening is at `start` to `end`.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     let name = &bytes[start..end];
     let (_, argument) = CALLS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(name))?;

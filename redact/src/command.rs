@@ -97,7 +97,7 @@ const COMMANDS: &[CommandFlags] = &[
     CommandFlags { name: b"openssl", flags: &[(b"-k", FlagForm::Next), (b"pass:", FlagForm::Tight)] },
 ];
 
-/// Words that begin a look at a line as a command.
+/// Trigger words of this detector.
 pub(crate) const WORDS: &[&str] = &[
     "vault login ",
     "snyk auth ",
@@ -153,7 +153,7 @@ fn span(start: usize, end: usize) -> Span {
     Span { start, end, kind: SecretKind::from("command-password") }
 }
 
-/// What the flags of the command that begins at `at` hold; the answer is how far it was read.
+/// The values of secret flags of the command that begins at `at`. Returns the position up to which it read.
 pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
     if !begins_word(bytes, at) || at > 0 && matches!(bytes[at - 1], b'-' | b'_' | b'.') {
         return at;
@@ -299,7 +299,8 @@ pub(crate) fn pgpass(bytes: &[u8], at: usize) -> Option<Span> {
     is_secret.then(|| span(end - secret.len(), end))
 }
 
-/// What is echoed into a program that reads a password: `echo … | sudo -S`, `echo user:… | chpasswd`. `at` is the reader.
+/// Text that is echoed into a program that reads a password: `echo … | sudo -S`, `echo user:… | chpasswd`. `at` is the
+/// position of that program.
 pub(crate) fn piped(bytes: &[u8], at: usize) -> Option<Span> {
     let start = line_start(bytes, at, 512);
     let line = &bytes[start..at];
@@ -316,7 +317,7 @@ pub(crate) fn piped(bytes: &[u8], at: usize) -> Option<Span> {
     (secret.len() >= 4 && !value::is_placeholder(secret) && !secret.starts_with(b"$")).then(|| span(from, to))
 }
 
-/// What stands in quotes behind `IDENTIFIED BY` and the like, which ends at `at`.
+/// The quoted text after `IDENTIFIED BY` and similar words, which end at `at`.
 pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Span> {
     let from = skip_blanks(bytes, at);
     let slashes = until(bytes, from, 4, |b| b != b'\\');
@@ -328,7 +329,7 @@ pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Span> {
         .then(|| span(from, to))
 }
 
-/// `admin / SECRET`, `admin:SECRET` behind the words that end at `at`.
+/// `admin / SECRET` or `admin:SECRET` after the words that end at `at`.
 pub(crate) fn pair(bytes: &[u8], at: usize) -> Option<Span> {
     let edge = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'*' | b'(' | b')' | b',' | b'\\');
     let user = until(bytes, at, 4, |b| !edge(b) || b == b'\n');

@@ -1,6 +1,6 @@
-//! Secrets in base64: an environment, a key block, a file of credentials that somebody encoded whole. Such a run of
-//! letters is decoded, and when a secret is in what it says, all of it is one. The values of a Kubernetes Secret, which
-//! are short, are read by where they stand.
+//! Secrets in base64: an environment, a key block, or a file of credentials that was encoded as a whole. Such a run of
+//! letters is decoded; if the result contains a secret, the whole run is one. The values of a Kubernetes Secret, which
+//! are short, are recognized by their position.
 
 use base64::{
     Engine as _,
@@ -65,7 +65,7 @@ fn run_end(bytes: &[u8], at: usize) -> usize {
     end
 }
 
-/// What digits of base64 stand for, in either alphabet, padded or not.
+/// The decoded bytes of base64 text, in either alphabet, with or without padding.
 pub(crate) fn decoded(digits: &[u8]) -> Option<Vec<u8>> {
     let plain: Vec<u8> = digits
         .iter()
@@ -89,7 +89,7 @@ fn is_text(bytes: &[u8]) -> bool {
         && std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
 }
 
-/// Every run that holds a secret, by `holds_secret`.
+/// Every run for which `holds_secret` finds a secret.
 pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, out: &mut Vec<Span>) {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let mut index = 0;
@@ -169,8 +169,8 @@ fn whole_run(bytes: &[u8], start: usize, end: usize) -> usize {
     end
 }
 
-/// The values of a Kubernetes Secret around the words `kind: Secret` from `start` to `end`, in YAML or JSON. The answer is
-/// how far was read.
+/// The values of a Kubernetes Secret around the words `kind: Secret` from `start` to `end`, in YAML or JSON. Returns
+/// the position up to which it read.
 pub(crate) fn manifest(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
     let least = start.saturating_sub(MANIFEST);
     let from = memchr::memmem::rfind(&bytes[least..start], b"\n---").map_or(least, |i| least + i);

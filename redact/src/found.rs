@@ -1,8 +1,8 @@
-//! What was found: a kind of secret and where it stands.
+//! Found secrets: their kind and position.
 
 use std::{ops::Range, sync::Arc};
 
-/// What a secret is: `github-pat`, `password`, `private-key`.
+/// The kind of a secret: `github-pat`, `password`, `private-key`.
 pub type SecretKind = Arc<str>;
 
 /// A secret that was found: its kind and its byte range in the original text.
@@ -14,7 +14,7 @@ pub struct FoundSecret {
     pub range: Range<usize>,
 }
 
-/// A secret in the bytes that were looked at.
+/// A secret in the examined bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     pub(crate) start: usize,

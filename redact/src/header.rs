@@ -1,5 +1,5 @@
-//! Headers of requests, where credentials go by scheme: `Authorization`, `Cookie`, `Set-Cookie`, and `Bearer …`
-//! wherever it stands. Web tokens (JWT), which have a form of their own, are found here too.
+//! Request headers in which credentials follow a scheme: `Authorization`, `Cookie`, `Set-Cookie`, and `Bearer …`
+//! anywhere. Web tokens (JWT), which have their own form, are found here too.
 
 use crate::{
     encoded,
@@ -27,7 +27,7 @@ fn token_end(bytes: &[u8], at: usize) -> usize {
     end
 }
 
-/// The token behind `Bearer`, `Token`, `Basic` at `at`, where the word ends.
+/// The token after `Bearer`, `Token` or `Basic`; `at` is the end of that word.
 pub(crate) fn scheme(bytes: &[u8], word: usize, at: usize) -> Option<Span> {
     let start = skip_blanks(bytes, at);
     if start == at || !begins_word(bytes, word) {
@@ -130,12 +130,12 @@ const HARMLESS: &[&[u8]] = &[
     b"version",
 ];
 
-/// The values of the cookies in a header whose name ends at `at`; the answer is where the header ends.
+/// The values of the cookies in a header whose name ends at `at`. Returns the end of the header.
 pub(crate) fn cookies(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
     behind_name(bytes, at).map_or(at, |start| pairs(bytes, start, out))
 }
 
-/// The values of `name=value; name=value` from `start` on, to the end of the line or quote.
+/// The values of `name=value; name=value` from `start` to the end of the line or quote.
 pub(crate) fn pairs(bytes: &[u8], start: usize, out: &mut Vec<Span>) -> usize {
     let line = until(bytes, start, LONGEST, |b| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\'));
     let mut at = start;

@@ -1,4 +1,4 @@
-//! Values in columns with a telling name: `INSERT INTO users (name, password) VALUES ('me', '…')`.
+//! Values in columns whose name suggests a secret: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
     assigned::{self, ValueForm},
@@ -12,8 +12,8 @@ const LONGEST: usize = 1024;
 /// How many rows of values are read at once.
 const MOST_ROWS: usize = 256;
 
-/// What the rows hold under telling columns, that stand behind the word `values` from `start` to `end`. The answer is
-/// how far was read.
+/// The values in secret columns of the rows after the word `values`, which is at `start` to `end`. Returns the position
+/// up to which it read.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
     let Some(columns) = columns(bytes, start) else { return end };
     if columns.iter().all(|column| column.is_none()) {

@@ -9,7 +9,7 @@ use crate::{
     text,
 };
 
-/// Redacts a value that stands under a name of this meaning.
+/// Redacts a value whose name has this meaning.
 pub(crate) fn redact(redactor: &Redactor, meaning: Option<NameMeaning>, value: &mut Value) -> usize {
     match value {
         Value::String(string) => {
@@ -133,8 +133,8 @@ fn joined(redactor: &Redactor, values: &mut [Value], between: &str) -> usize {
 }
 
 impl Redactor {
-    /// Redacts every string of a value in place, and says how many secrets there were. The name a string stands under
-    /// is its context: what is called `password` is one, whatever it looks like, unless it is plainly a placeholder.
+    /// Redacts every string of a value in place, and returns the number of secrets. The name of a string is its
+    /// context: a string named `password` is a secret whatever it looks like, unless it is plainly a placeholder.
     pub fn redact_json(&self, value: &mut serde_json::Value) -> usize {
         redact(self, None, value)
     }

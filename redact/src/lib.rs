@@ -1,15 +1,15 @@
 //! Redacts secrets from text before it is shown, summarised, sent or written anywhere but the store.
 //!
-//! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
-//! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
-//! other modules know the surroundings: names of settings (`names`, `assigned`), addresses (`address`), headers
-//! (`header`), commands and what they print (`command`, `printed`), calls in code (`call`), rows (`inserted`, `table`), keys
-//! in blocks (`block`). Text that was written otherwise is read as it was meant, too: escapes (`unescaped`), base64
-//! (`encoded`). What only looks like a secret is `value`'s to tell.
+//! [`Redactor`] finds secrets and replaces them by `[redacted:KIND]`. There are two kinds of detectors. `rules` are
+//! Betterleaks' rules (data, `rules/PROVENANCE.md`) for keys with a vendor's own form. The other modules recognize
+//! surroundings: names of settings (`names`, `assigned`), addresses (`address`), headers (`header`), commands and their
+//! output (`command`, `printed`), calls in code (`call`), rows (`inserted`, `table`) and keys in blocks (`block`).
+//! Encoded text is also searched in its decoded form: escapes (`unescaped`), base64 (`encoded`). `value` distinguishes
+//! secrets from text that only looks like one.
 //!
-//! All work on bytes, so text that is not UTF-8 is redacted too. Nothing here does I/O or reads a clock, and no text is
-//! kept. What is found says kind and place, never the secret. A redactor is not a proof: what has no known form and no
-//! telling name beside it is not found.
+//! All detectors work on bytes, so text that is not UTF-8 is redacted too. The crate does no I/O, reads no clock and
+//! stores no text. A result contains kind and position, never the secret. Redaction is not complete: a secret without a
+//! known form and without a name that suggests it is not found.
 
 mod address;
 mod assigned;

@@ -342,7 +342,7 @@ const ABOUT: &[&str] = &[
     "date",
 ];
 
-/// What a name says, if it says anything: `name` is a whole name, with its dots and dashes.
+/// The meaning of a complete name, with its dots and dashes, if it has one.
 pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
     let mut words = words(name);
     // `User-Key-File-3` ends with a number, which says nothing.
@@ -393,7 +393,7 @@ pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
     best
 }
 
-/// Whether the last word of a name is one that tells: of `withPassword`, not of `passwordField`.
+/// Whether the last word of a name suggests a secret: true for `withPassword`, false for `passwordField`.
 pub(crate) fn ends_telling(name: &[u8]) -> bool {
     let words = words(name);
     words.last().is_some_and(|last| {

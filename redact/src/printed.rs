@@ -28,13 +28,13 @@ const TELLING: &[&str] = &[
 const ASKED: &[&str] =
     &["$ echo ", "$ cat ", "$ printenv ", "get secret", "vault kv get ", "vault read ", "> echo ", "get-parameter "];
 
-/// Words that begin a look at a command and what it printed.
+/// Trigger words of this detector.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     TELLING.iter().chain(ASKED).copied()
 }
 
-/// What the command with the word from `start` to `end` in it printed, when that is one drawn word.
-/// `seen` is the end of the last command that was asked what it names, which is not asked again.
+/// The output of the command that contains the word from `start` to `end`, if it is one random word. `seen` is the end
+/// of the last examined command, which is not examined again.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
     let word = &bytes[start..end];
     let is_telling = TELLING.iter().any(|w| w.as_bytes().eq_ignore_ascii_case(word));
@@ -83,7 +83,7 @@ fn escapes_break(bytes: &[u8], at: usize) -> bool {
     last > at && is_escaped_break(bytes, last - 1)
 }
 
-/// Behind the break of a line and what a diff or a listing puts before the next one.
+/// The position after a line break and after the prefix that a diff or a listing puts before the next line.
 pub(crate) fn behind_break(bytes: &[u8], mut at: usize) -> usize {
     loop {
         let slashes = until(bytes, at, 4, |b| b != b'\\');

@@ -1,4 +1,4 @@
-//! The redactor: texts and bytes without their secrets.
+//! The redactor: removes secrets from texts and bytes.
 
 use std::{
     borrow::Cow,
@@ -10,53 +10,53 @@ use crate::{found::FoundSecret, rules::RulesError, scan, text};
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// The text: borrowed when nothing was found.
+    /// The text; borrowed if no secret was found.
     pub text: Cow<'a, str>,
-    /// What was found, in the order of the text; no two overlap.
+    /// The found secrets, in the order of the text, without overlaps.
     pub found: Vec<FoundSecret>,
 }
 
 /// Bytes without their secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedBytes<'a> {
-    /// The bytes: borrowed when nothing was found.
+    /// The bytes; borrowed if no secret was found.
     pub bytes: Cow<'a, [u8]>,
-    /// What was found, in the order of the bytes; no two overlap.
+    /// The found secrets, in the order of the bytes, without overlaps.
     pub found: Vec<FoundSecret>,
 }
 
-/// The rules, ready to be used. A clone is a handle on the same ones.
+/// The rules, ready for use. Clones share the same rules.
 ///
-/// Making one parses the rules; the expression of each is compiled when it is needed first.
+/// Creating a redactor parses the rules; the expression of each rule is compiled at its first use.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     scanner: Arc<scan::Scanner>,
 }
 
-/// The one redactor of the process, made when it is needed first; `None` when its rules cannot be read.
+/// The shared redactor of the process, created at its first use; `None` if its rules cannot be read.
 #[must_use]
 pub fn shared() -> Option<&'static Redactor> {
     static SHARED: OnceLock<Option<Redactor>> = OnceLock::new();
     SHARED.get_or_init(|| Redactor::new().ok()).as_ref()
 }
 
-/// Whether bytes hold what looks like a secret. Without the rules everything does.
+/// Whether bytes contain something that looks like a secret. If the rules cannot be read, this is always true.
 #[must_use]
 pub fn holds_secret(bytes: &[u8]) -> bool {
     shared().is_none_or(|redactor| !redactor.redact_bytes(bytes).found.is_empty())
 }
 
 impl Redactor {
-    /// Makes a redactor with the built-in rules.
+    /// Creates a redactor with the built-in rules.
     ///
     /// # Errors
-    ///
-    /// When the built-in rules cannot be read, which the tests of this crate exclude.
+    /// If the built-in rules cannot be read, which the tests of this crate exclude.
     pub fn new() -> Result<Self, RulesError> {
         Ok(Self { scanner: Arc::new(scan::Scanner::new()?) })
     }
 
-    /// Puts `[redacted:KIND]` in the place of each secret. The rest is unchanged; done twice it is as done once.
+    /// Replaces each secret by `[redacted:KIND]`. The rest is unchanged, and redacting twice has the same result as
+    /// once.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let found = self.scanner.find(text.as_bytes());
@@ -74,7 +74,7 @@ impl Redactor {
         Redacted { text: Cow::Owned(out), found }
     }
 
-    /// As [`redact`](Self::redact), for bytes that need not be UTF-8. What is not a secret comes out byte for byte.
+    /// Like [`redact`](Self::redact), for bytes that need not be UTF-8. All other bytes are unchanged.
     #[must_use]
     pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> RedactedBytes<'a> {
         let found = self.scanner.find(bytes);

@@ -1,9 +1,9 @@
-//! The rules for keys that have a form of their own: Betterleaks', and `own.toml` of the same form.
+//! The rules for keys with a vendor's own form: Betterleaks' rules, and `own.toml` in the same format.
 //!
-//! A rule is looked for around its keywords only. Its expression is compiled when a keyword of it was first seen. Two
-//! things are changed when it is compiled, since transcripts hold tokens in more surroundings than source files do: a
-//! token may also follow an escaped line break (`\n` as two characters), and it may end at any character that cannot
-//! be part of it. Classes are ASCII's, as in Go.
+//! A rule is applied only around its keywords. Its expression is compiled when one of its keywords is first found, with
+//! two changes, because transcripts contain tokens in more surroundings than source files do: a token may also follow
+//! an escaped line break (`\n` as two characters), and it may end at any character that cannot be part of it. Character
+//! classes are ASCII, as in Go.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,7 @@ const END: &str = r#"(?:\\?['"\x60]|[\s;]|\\[nr]|$)"#;
 /// and what it may here.
 const ANY_END: &str = r"(?:[^\w-]|$)";
 
-/// The built-in rules cannot be read.
+/// The error that the built-in rules cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// The rules file is not TOML of the expected form.
@@ -66,7 +66,7 @@ struct RuleRow {
     random: bool,
 }
 
-/// A rule: what a vendor's key looks like.
+/// A rule for the form of a vendor's key.
 #[derive(Debug)]
 pub(crate) struct KeyRule {
     pub(crate) kind: SecretKind,
@@ -134,7 +134,7 @@ impl KeyRule {
             .as_ref()
     }
 
-    /// Looks for the rule around each place where a keyword of it begins. `places` are in order.
+    /// Applies the rule around each position of one of its keywords. `places` must be sorted.
     pub(crate) fn find(&self, bytes: &[u8], places: &[usize], out: &mut Vec<Span>) {
         let Some(compiled) = self.compiled() else { return };
         let after = if self.source.contains(",}") { LONG } else { AFTER };

@@ -1,4 +1,5 @@
-//! Scans a text in one pass: trigger words, the detectors they start, and the secrets found as disjoint ranges.
+//! Scans a text in one pass: finds trigger words, runs the detectors they start, and returns the secrets as disjoint
+//! ranges.
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ const MOST_ROUNDS: usize = 6;
 /// How often what is encoded in a text is looked at in turn: an address in a file of credentials in a manifest.
 const DEEPEST: usize = 3;
 
-/// The rules and the words that call them.
+/// The rules and their trigger words.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     rules: Vec<KeyRule>,
@@ -32,10 +33,10 @@ impl Scanner {
         Ok(Self { rules, triggers })
     }
 
-    /// What is secret in the bytes, in order.
+    /// The secrets in the bytes, in order.
     ///
-    /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
-    /// looked at again, until there is nothing more.
+    /// Removing a secret may reveal another one, because the mark separates words that were joined before. So the
+    /// remaining text is scanned again until nothing more is found.
     pub(crate) fn find(&self, bytes: &[u8]) -> Vec<FoundSecret> {
         let mut found = self.scan(bytes, 0);
         for _ in 0..MOST_ROUNDS {

@@ -1,7 +1,8 @@
 //! Redacts a text that arrives in pieces, in bounded memory.
 //!
-//! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
-//! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.
+//! A piece is output only when enough of the following text is known, and is examined together with enough of the
+//! preceding text. So the result does not depend on the boundaries of the pieces, for secrets and contexts up to
+//! [`CONTEXT`] bytes.
 
 use crate::{found::FoundSecret, redactor::Redactor, text};
 
@@ -10,7 +11,7 @@ const CONTEXT: usize = 96 * 1024;
 /// Bytes read before the next redacted part is returned.
 const PART: usize = 1024 * 1024;
 
-/// A text that is being redacted as it comes.
+/// A text that is redacted while it arrives.
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
@@ -32,7 +33,7 @@ impl RedactingStream {
         Self { redactor, held: Vec::new(), done: 0, context, part }
     }
 
-    /// Takes a piece, and appends to `out` what can be said now.
+    /// Accepts a piece, and appends to `out` the text that can be output now.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(piece);
         if self.held.len() - self.done >= self.part + self.context {
@@ -41,7 +42,7 @@ impl RedactingStream {
         }
     }
 
-    /// Ends the text and appends the rest of it to `out`.
+    /// Ends the text and appends the remaining text to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
         let most = self.held.len();
         self.let_out(most, out);
@@ -74,7 +75,7 @@ impl RedactingStream {
 }
 
 impl Redactor {
-    /// Begins to redact a text that comes in pieces.
+    /// Starts redacting a text that arrives in pieces.
     #[must_use]
     pub fn stream(&self) -> RedactingStream {
         RedactingStream::new(self.clone())

@@ -1,4 +1,4 @@
-//! Values in columns with a telling name, in tables whose header names the columns: CSV, Markdown, output of databases.
+//! Values in columns whose name suggests a secret, in tables with a header: CSV, Markdown, output of databases.
 
 use crate::{
     assigned::{self, ValueForm},
@@ -18,8 +18,8 @@ const MOST_COLUMNS: usize = 256;
 /// Longest name of a column, bytes.
 const LONGEST_NAME: usize = 48;
 
-/// What the rows hold below the line in which the name from `start` to `end` is one of several. The answer is how far was
-/// read.
+/// The values in a secret column: the name from `start` to `end` is one of several in a header, and the rows are below
+/// it. Returns the position up to which it read.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
     let Some(sign) = separator(bytes, start, end).filter(|sign| has_neighbour(bytes, start, end, *sign)) else {
         return 0;

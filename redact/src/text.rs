@@ -1,4 +1,4 @@
-//! Byte-level helpers, and the form of the redaction mark. Knows no kind of secret.
+//! Helpers for bytes, and the form of the redaction mark. Does not depend on kinds of secrets.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use crate::found::FoundSecret;
 
 const MARK: &str = "[redacted:";
 
-/// Appends the mark that stands for a secret.
+/// Appends the mark that replaces a secret.
 pub(crate) fn push_mark(out: &mut String, kind: &str) {
     out.push_str(MARK);
     out.push_str(kind);
     out.push(']');
 }
 
-/// The bytes with a mark in the place of each of what was found.
+/// The bytes with each found secret replaced by a mark.
 pub(crate) fn replaced(bytes: &[u8], found: &[FoundSecret]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -28,12 +28,12 @@ pub(crate) fn replaced(bytes: &[u8], found: &[FoundSecret]) -> Vec<u8> {
     out
 }
 
-/// How long the mark of a kind is.
+/// The length of the mark of a kind.
 pub(crate) fn mark_len(kind: &str) -> usize {
     MARK.len() + kind.len() + 1
 }
 
-/// Where marks stand in the bytes, in order.
+/// The positions of marks in the bytes, in order.
 pub(crate) fn marks(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     for start in memchr::memmem::find_iter(bytes, MARK.as_bytes()) {
@@ -59,40 +59,40 @@ pub(crate) fn whole_characters(bytes: &[u8], range: Range<usize>) -> Range<usize
     start..end
 }
 
-/// Where the line that `at` is in begins, looking back `most` bytes.
+/// The start of the line that contains `at`, at most `most` bytes before it.
 pub(crate) fn line_start(bytes: &[u8], at: usize, most: usize) -> usize {
     let from = at.saturating_sub(most);
     memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |i| from + i + 1)
 }
 
-/// Where the line that `at` is in ends, looking `most` bytes on.
+/// The end of the line that contains `at`, at most `most` bytes after it.
 pub(crate) fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
     let to = bytes.len().min(at.saturating_add(most));
     memchr::memchr(b'\n', &bytes[at..to]).map_or(to, |i| at + i)
 }
 
-/// The first place from `at` on where `stop` holds, at most `most` bytes on.
+/// The first position from `at` on at which `stop` is true, at most `most` bytes after it.
 pub(crate) fn until(bytes: &[u8], at: usize, most: usize, stop: impl Fn(u8) -> bool) -> usize {
     let to = bytes.len().min(at.saturating_add(most));
     bytes[at.min(to)..to].iter().position(|&b| stop(b)).map_or(to, |i| at + i)
 }
 
-/// The first place from `at` on that is not a blank or tab.
+/// The first position from `at` on that is not a blank or tab.
 pub(crate) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     until(bytes, at, 64, |b| b != b' ' && b != b'\t')
 }
 
-/// Whether the bytes go on with `word` at `at`, in any case.
+/// Whether the bytes at `at` begin with `word`, in any case.
 pub(crate) fn goes_on(bytes: &[u8], at: usize, word: &[u8]) -> bool {
     bytes.get(at..at + word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word))
 }
 
-/// How far a letter with its backslash stands for the end of a line: `\n` of two characters.
+/// Whether an escaped line break or tab is at `at`: `\n`, `\r` or `\t` as two characters.
 pub(crate) fn is_escaped_break(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\') && matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't'))
 }
 
-/// Behind an escaped line break or the escape sequence of a colour, when one begins at `at`.
+/// The position after an escaped line break or a colour's escape sequence that begins at `at`.
 pub(crate) fn behind_escape(bytes: &[u8], at: usize) -> usize {
     if is_escaped_break(bytes, at) {
         return at + 2;
@@ -105,7 +105,7 @@ pub(crate) fn behind_escape(bytes: &[u8], at: usize) -> usize {
     if bytes.get(end) == Some(&b'm') { end + 1 } else { at }
 }
 
-/// Whether a word begins at `at`: no letter stands before it but one that belongs to an escape.
+/// Whether a word begins at `at`: no letter precedes it, except one that is part of an escape.
 pub(crate) fn begins_word(bytes: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
     if !bytes[before].is_ascii_alphanumeric() {

@@ -91,7 +91,7 @@ const NAMES: &[&str] = &[
     "code=",
 ];
 
-/// The automaton of all words.
+/// The automaton of all trigger words.
 #[derive(Debug)]
 pub(crate) struct Triggers {
     automaton: AhoCorasick,
@@ -200,7 +200,7 @@ impl Triggers {
         Ok(Self { automaton, looks, rules: flat })
     }
 
-    /// Every word in the bytes: the look it begins, where it begins and where it ends. In order of the ends.
+    /// Calls `found` for every trigger word in the bytes, with its detector, start and end, in the order of the ends.
     pub(crate) fn each(&self, bytes: &[u8], mut found: impl FnMut(Detector, usize, usize)) {
         for hit in self.automaton.find_overlapping_iter(bytes) {
             let (look, exact) = &self.looks[hit.pattern().as_usize()];

@@ -1,14 +1,14 @@
 //! Unescapes text before it is searched: removes colours between a key and its value, joins continued lines, and
 //! decodes escaped quotes and signs (`\u0022`, `&quot;`, `%22`).
 //!
-//! Only the surroundings of escapes are read so, beside the text itself. What is found there is found in the text,
-//! by [`Unescaped::in_text`].
+//! Only the surroundings of escapes are searched in this form, in addition to the text itself. [`Unescaped::in_text`]
+//! maps a result to its range in the original text.
 
 use std::ops::Range;
 
 use crate::text::{line_end, line_start, until};
 
-/// Words that begin a look at the surroundings of an escape.
+/// Trigger words that start a search around an escape.
 pub(crate) const WORDS: &[&str] = &[
     "\x1b[", "\x1b]", "\x1b(", "\\x1b[", "\\033[", "\\e[", "\\u00", "\\x22", "\\x27", "\\x3d", "\\x3a", "\\\n",
     "\\\r\n", "\\\\\\n", "&quot;", "&apos;", "&amp;", "&lt;", "&gt;", "&equals;", "&colon;", "&#", "%22", "%27", "%3d",
@@ -42,7 +42,7 @@ pub(crate) struct Unescaped {
 }
 
 impl Unescaped {
-    /// Reads what is around the escapes, which are in order.
+    /// Reads the surroundings of the escapes, which must be sorted.
     pub(crate) fn around(bytes: &[u8], escapes: &[usize]) -> Self {
         let mut all = Self::default();
         let mut escapes = escapes.iter().copied().peekable();
@@ -62,7 +62,7 @@ impl Unescaped {
         all
     }
 
-    /// The range of the text that a range of the unescaped text stands for.
+    /// The range of the original text that corresponds to a range of the unescaped text.
     pub(crate) fn in_text(&self, range: &Range<usize>) -> Range<usize> {
         let piece_of = |at: usize| self.pieces.partition_point(|piece| piece.at <= at).checked_sub(1);
         let place = |at: usize, to_end: bool| {

@@ -1,6 +1,6 @@
 //! Classifies a value: a possible secret, a placeholder, or a word of a program.
 //!
-//! Pure questions about a few bytes. Where the bytes stand is the caller's to know.
+//! The functions are pure and examine only the bytes; the caller considers their position.
 
 mod placeholder;
 mod shape;
@@ -83,8 +83,8 @@ fn is_drawn_in_parentheses(value: &[u8]) -> bool {
         && !inside.iter().any(|b| matches!(b, b',' | b'.' | b'"' | b'\'' | b'=' | b' '))
 }
 
-/// The name of a type or a function: words that begin with capitals, or several between underlines, some with a
-/// number behind: `Curve25519SeedBin`, `_mm_xor_si128`.
+/// Whether a value is the name of a type or a function: words that begin with capitals, or several words separated by
+/// underscores, some followed by a number: `Curve25519SeedBin`, `_mm_xor_si128`.
 pub(crate) fn is_type(value: &[u8]) -> bool {
     let is_word = |word: &[u8]| {
         let letters = word.iter().take_while(|b| b.is_ascii_lowercase()).count();
@@ -118,13 +118,13 @@ fn generic(value: &[u8]) -> bool {
     })
 }
 
-/// A colour as style sheets write it: `#10B981`.
+/// Whether a value is a colour as in style sheets: `#10B981`.
 pub(crate) fn is_colour(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"#");
     digits.is_some_and(|digits| matches!(digits.len(), 3 | 4 | 6 | 8) && is_hex(digits))
 }
 
-/// A UUID.
+/// Whether a value is a UUID.
 pub(crate) fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36
         && value
@@ -133,12 +133,12 @@ pub(crate) fn is_uuid(value: &[u8]) -> bool {
             .all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
 }
 
-/// Hexadecimal digits only.
+/// Whether a value consists only of hexadecimal digits.
 pub(crate) fn is_hex(value: &[u8]) -> bool {
     value.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Dashes and capitals within a word: no name has both.
+/// Whether a value has dashes, and capitals within a word: names do not have both.
 pub(crate) fn is_mixed(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_lowercase)
         && value.contains(&b'-')
@@ -146,13 +146,13 @@ pub(crate) fn is_mixed(value: &[u8]) -> bool {
         && value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
 }
 
-/// A hash with words before it, as the key of a cache is: `npm-9f86…`.
+/// Whether a value is a hash after words, like the key of a cache: `npm-9f86…`.
 pub(crate) fn is_named_hash(value: &[u8]) -> bool {
     let hash = value.rsplit(|b| *b == b'-').next().unwrap_or_default();
     hash.len() >= 32 && hash.len() < value.len() && is_hex(hash) && is_words(&value[..value.len() - hash.len() - 1])
 }
 
-/// What is meant to be public, or is not a secret by its form: public keys, certificates, hashes in lock files.
+/// Whether a value is public, or not a secret by its form: public keys, certificates, hashes in lock files.
 pub(crate) fn is_public(value: &[u8]) -> bool {
     let is_fingerprint = value.len() == 40 && value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'A'..=b'F'));
     let is_account = value.len() == 34 && value.starts_with(b"AC") && is_hex(&value[2..]);
@@ -191,7 +191,7 @@ pub(crate) fn is_public(value: &[u8]) -> bool {
         .any(|start| value.starts_with(start))
 }
 
-/// Words with blanks between, as a sentence or a label has.
+/// Whether a value is several words separated by blanks, like a sentence or a label.
 pub(crate) fn is_sentence(value: &[u8]) -> bool {
     value.iter().filter(|b| b.is_ascii_whitespace()).count() > 0
 }

@@ -81,7 +81,7 @@ pub struct Decoded {
     provider: Provider,
     /// Events, in the order of the records.
     pub events: Vec<NewEvent>,
-    /// Records that were damaged or not understood.
+    /// Number of records that were damaged or unknown.
     pub issues: u64,
 }
 

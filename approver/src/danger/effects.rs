@@ -1,4 +1,4 @@
-//! What commands wipe, run, overwrite and leave behind.
+//! Commands that wipe data, run downloaded code, overwrite branches or erase traces.
 
 use std::path::{Path, PathBuf};
 

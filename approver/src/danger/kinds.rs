@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What a rule denies or asks about by its effect.
+/// An effect by which a rule can deny or ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Danger {

@@ -1,4 +1,4 @@
-//! Secrets that leave the machine: a command that reads one, and one that sends what it gets.
+//! Secrets that leave the machine: one command reads a secret, and another sends its input.
 
 use std::path::Path;
 

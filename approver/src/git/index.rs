@@ -67,7 +67,7 @@ fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
 pub(super) mod tests {
     use super::*;
 
-    /// An index as git writes it, of these names.
+    /// An index with these names, in git's format.
     pub(crate) fn index(version: u8, hash: usize, names: &[&str], extension: &[u8; 4]) -> Vec<u8> {
         let mut bytes =
             [b"DIRC".as_slice(), &[0, 0, 0, version], &u32::try_from(names.len()).unwrap().to_be_bytes()].concat();

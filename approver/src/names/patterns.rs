@@ -1,10 +1,10 @@
 //! Patterns of names, matched as they are written.
 //!
-//! The tables have thousands of them. Automata of all of them take megabytes and milliseconds to build, in every process
-//! that decides; these take little more than their text. A pattern is looked at only when a part of the path can be what
-//! it ends with, and is then compared from the front.
+//! The tables contain thousands of patterns. Automata for all of them need megabytes and milliseconds to build, in
+//! every process that decides; these patterns need little more than their text. A pattern is examined only if a part of
+//! the path can match its end, and is then compared from the front.
 //!
-//! The syntax is that of globs of which `*` stays below a directory: `**/` at the beginning and in the middle, `/**` at the
+//! The syntax is that of globs in which `*` does not match `/`: `**/` at the beginning and in the middle, `/**` at the
 //! end, `*`, and `[abc0-9]`.
 
 use std::collections::HashMap;

@@ -1,13 +1,14 @@
-//! Suggests a rule for "always allow": the narrowest that would allow the same request again. Where that is more than the
-//! request, the rule says so in a comment.
+//! Suggests a rule for "always allow": the narrowest rule that would allow the same request again. If the rule allows
+//! more than the request, a comment in it says so.
 
 use crate::{
     request::{PermissionRequest, RequestKind},
     shell,
 };
 
-/// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
-/// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that must not be allowed for good.
+/// The TOML of the rules that would allow only the same request again, in this directory and for this agent. `None` if
+/// the request is not fully understood, if its directory is unknown, or if it is of a kind that must not be allowed
+/// permanently.
 #[must_use]
 pub fn rule_for(request: &PermissionRequest) -> Option<String> {
     if !request.cwd_is_certain {

@@ -18,7 +18,7 @@ use crate::{
     values::{self, LineContext},
 };
 
-/// The name of what decides when no rule matches.
+/// The name of the rule that decides if no other rule matches.
 pub const DEFAULT_RULE: &str = "default";
 
 pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {

@@ -1,4 +1,4 @@
-//! Why the policy decides as it does, for a person to read.
+//! The explanation of a decision of the policy, for people.
 
 use serde::Serialize;
 
@@ -9,30 +9,30 @@ use crate::request::{Decision, Verdict};
 pub struct Explanation {
     /// The decision on a request.
     pub decision: Decision,
-    /// Why the command line could not be analysed, if so.
+    /// The reason why the command line could not be analysed, if it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_understood: Option<String>,
     /// The shell invocation (`bash -c`) that was removed from around the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrapper: Vec<String>,
-    /// Each command of the line; for another request, that as a whole.
+    /// Each command of the line; another kind of request is one part.
     pub parts: Vec<ExplainedPart>,
 }
 
-/// How one command of a line, or another request, was judged.
+/// How one command of a line, or another kind of request, was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExplainedPart {
-    /// The words of the command, as the program gets them.
+    /// The words of the command, as the program would receive them.
     pub words: Vec<String>,
-    /// The decision on it.
+    /// The decision on this part.
     pub verdict: Verdict,
     /// The rule that decided.
     pub rule: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// Every rule that was tried, in order.
     pub tried: Vec<TriedRule>,
-    /// How much the rule lets happen: of several allowed commands, the one that may do most speaks for the line.
+    /// How much the rule permits. If several commands are allowed, the one that may do the most represents the line.
     #[serde(skip)]
     pub(crate) reach: u8,
 }
@@ -42,10 +42,10 @@ pub struct ExplainedPart {
 pub struct TriedRule {
     /// Its name.
     pub rule: String,
-    /// What it decides.
+    /// The decision of the rule.
     pub decision: Verdict,
     /// Whether it matched.
     pub matched: bool,
-    /// Why, or why not.
+    /// The reason why it matched or did not.
     pub why: String,
 }

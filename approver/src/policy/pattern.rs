@@ -1,7 +1,7 @@
 //! The words of a command in a rule.
 //!
-//! A rule that allows means just these words. One that denies or asks means what they do, in any spelling
-//! (`programs`), of any command that the line may run (`shell`).
+//! A rule that allows matches exactly these words. A rule that denies or asks matches every command with the same
+//! effect, in any spelling (`programs`), among the commands that the line may run (`shell`).
 
 use crate::{
     programs::{Invocation, base_name},

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A policy that comes with the program.
+/// A built-in policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -19,7 +19,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All there are.
+    /// All presets.
     pub const ALL: &'static [Self] =
         &[Self::AskEverything, Self::Denials, Self::ReadOnly, Self::WorkspaceEdits, Self::Develop];
 
@@ -35,7 +35,7 @@ impl Preset {
         }
     }
 
-    /// What it allows, in a few words.
+    /// What the preset allows, in a few words.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {

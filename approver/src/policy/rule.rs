@@ -1,7 +1,7 @@
 //! Matches one policy rule against one part of a request.
 //!
-//! A rule that allows matches only what is fully understood; one that denies or asks matches
-//! wherever there is a sign of what it names.
+//! A rule that allows matches only requests that are fully understood. A rule that denies or asks matches wherever
+//! there is a sign of what it names.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use crate::{
     names::{is_protected, is_secret},
     paths::WorkingDir,
     request::{PermissionRequest, RequestKind, Verdict},
-    search::{GrepFilter, SearchReader, SearchScope},
+    search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope},
     shell::{Possible, PossibleCommand, SimpleCommand, possible_commands},
     tools,
 };
@@ -302,7 +302,7 @@ impl PolicyRule {
                 every(globs, &[real], &working_dir.workspace)?;
             }
             if !edits {
-                reads(written, working_dir, facts)?;
+                reads(request, written, working_dir, facts)?;
             }
         }
         Ok(())
@@ -403,12 +403,17 @@ fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) ->
     tools::resolved(first, working_dir, facts)
 }
 
-/// What a tool that reads a path may see of it: of a directory all that is below.
-fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+/// What a tool that reads a path may see of it: of a directory all that is below, unless the tool is known to see less.
+fn reads(
+    request: &PermissionRequest,
+    written: &str,
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<(), String> {
     let from = working_dir.bases.first().ok_or("The working directory is unknown.")?;
     let real = facts.canonical(&from.join(written)).ok_or("Cannot resolve the path of a file.")?;
     if facts.is_directory(&real) {
-        let reader = SearchReader::Everything(GrepFilter::default());
+        let Some(reader) = directory_reader(request) else { return Ok(()) };
         return working_dir
             .reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader, named: None }, facts);
     }
@@ -416,6 +421,21 @@ fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(
     // A name with brackets may be just that.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
     if pattern { Err(format!("The pattern `{written}` may match a secret.")) } else { Ok(()) }
+}
+
+/// How a tool reads a directory. `None` when it lists names only.
+fn directory_reader(request: &PermissionRequest) -> Option<SearchReader> {
+    match (request.agent, request.tool.as_deref()) {
+        (Provider::Capture, Some("glob")) => None,
+        (Provider::Capture, Some("grep")) => {
+            // A pattern that names hidden files has them read. No pattern has ignored ones read.
+            let hidden = request.glob.as_deref().is_some_and(|glob| {
+                glob.split(['/', '{', ',']).any(|part| part.starts_with(['.', '[', '?', '\\']) && part != ".")
+            });
+            Some(SearchReader::Ripgrep(RipgrepOptions { hidden, binary: true, ..RipgrepOptions::default() }))
+        }
+        _ => Some(SearchReader::Everything(GrepFilter::default())),
+    }
 }
 
 fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(), String> {

@@ -18,22 +18,23 @@ pub struct Policy {
     pub(super) preset: Option<Preset>,
 }
 
-/// A rule of the policy, for people to read.
+/// A rule of the policy, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleView {
-    /// Who wrote it.
+    /// The origin of the rule.
     pub from: RuleSource,
-    /// Its name; a preset's begins with the name of the preset, a repository's with `repository`.
+    /// Its name. The name of a preset's rule begins with the preset's name, that of a repository's rule with
+    /// `repository`.
     pub name: String,
-    /// What it decides.
+    /// Its decision.
     pub decision: Verdict,
-    /// What it is for: `command git push`; empty when it has no condition.
+    /// Its conditions, such as `command git push`; empty if it has none.
     pub conditions: String,
-    /// Why, in the words of its author.
+    /// Its reason, in the words of its author.
     pub reason: Option<String>,
 }
 
-/// Who wrote a rule.
+/// The origin of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleSource {
@@ -46,13 +47,13 @@ pub enum RuleSource {
 }
 
 impl Policy {
-    /// The preset that the user's file names; `None` when it names none, or there is no file.
+    /// The preset that the user's file names; `None` if it names none or does not exist.
     #[must_use]
     pub const fn chosen_preset(&self) -> Option<Preset> {
         self.preset
     }
 
-    /// All rules: those of repositories, then the user's and the preset's in the order in which they are tried.
+    /// All rules: those of repositories, then the user's and the preset's, in the order in which they are tried.
     #[must_use]
     pub fn rules(&self) -> Vec<RuleView> {
         let own = self.own.iter();

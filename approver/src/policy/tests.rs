@@ -24,6 +24,7 @@ fn request(command: &str) -> PermissionRequest {
         paths: Vec::new(),
         url: None,
         labels: BTreeMap::new(),
+        glob: None,
         takes_rewrite: true,
         shell: Shell::Bash,
     }

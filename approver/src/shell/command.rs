@@ -1,4 +1,4 @@
-//! A command line that was understood.
+//! A parsed command line.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ pub(crate) const MAX_COMMANDS: usize = 10;
 /// A command line that was parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
-    /// Its simple commands, in order; those of substitutions before the ones that they are in.
+    /// Its simple commands, in order; commands of a substitution precede the command that contains it.
     pub(crate) commands: Vec<SimpleCommand>,
-    /// How they are put together.
+    /// How the commands are combined.
     pub(crate) tree: LineNode,
-    /// The shell around it, when it was the word of `bash -c`: its words before that one.
+    /// The shell around the line, if the line was the argument of `bash -c`: the words before that argument.
     pub(crate) wrapper: Option<Vec<ShellWord>>,
 }
 
-/// How the commands of a line are put together.
+/// How the commands of a line are combined.
 #[derive(Debug, Clone)]
 pub(crate) enum LineNode {
     /// One of [`CommandLine::commands`].
@@ -82,30 +82,30 @@ const FILTERS: [&str; 22] = [
     "wc",
 ];
 
-/// A simple command: words, what it reads, and redirections.
+/// A simple command: its words, inputs and redirections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
-    /// None for a command that only assigns.
+    /// Its words; empty for a command that only assigns.
     pub(crate) words: Vec<ShellWord>,
     /// `NAME=value` before it.
     pub(crate) assignments: Vec<Assignment>,
-    /// To nothing, or from one stream to the other, as they are written: `2>/dev/null`, `2>&1`.
+    /// Redirections to `/dev/null` or from one stream to the other, as written: `2>/dev/null`, `2>&1`.
     pub(crate) redirects: Vec<&'static str>,
     /// The file that is its input: `< FILE`.
     pub(crate) input: Option<ShellWord>,
     /// The files that it writes.
     pub(crate) outputs: Vec<Output>,
-    /// A text is its input, so that the line cannot be written again.
+    /// Whether its input is a here-document or here-string; the line then cannot be rewritten.
     pub(crate) document: bool,
-    /// The commands before it in its pipe; `None` when they are more than simple commands.
+    /// The commands before it in its pipe; `None` if they are more than simple commands.
     pub(crate) piped: Option<Vec<usize>>,
-    /// What joins it to the next command.
+    /// The separator after it.
     pub(crate) then: Separator,
-    /// What it may run, for rules that deny or ask.
+    /// The commands it may run, for rules that deny or ask.
     pub(crate) possible: Possible,
 }
 
-/// A value given to a variable.
+/// A value assigned to a variable.
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment {
     pub(crate) name: String,
@@ -115,12 +115,12 @@ pub(crate) struct Assignment {
 /// A file that is written.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
-    /// `>`, `2>>`, `&>`.
+    /// The operator: `>`, `2>>`, `&>`.
     pub(crate) operator: &'static str,
     pub(crate) file: ShellWord,
 }
 
-/// The commands that a command may run, among those of its line.
+/// The commands that a command may run, as indices into those of its line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Possible {
     pub(crate) line: Arc<PossibleCommands>,
@@ -128,7 +128,7 @@ pub(crate) struct Possible {
 }
 
 impl Possible {
-    /// All those of a line.
+    /// All commands of a line.
     pub(crate) fn all(line: PossibleCommands) -> Self {
         Self { own: (0..line.all.len()).collect(), line: Arc::new(line) }
     }
@@ -139,24 +139,24 @@ impl Possible {
     }
 }
 
-/// A word as the program gets it.
+/// A word as the program receives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ShellWord {
-    /// Without its quotes.
+    /// The text without quotes.
     pub(crate) text: String,
-    /// As it is written.
+    /// The text as written.
     pub(crate) raw: String,
-    /// Whether it was written without any quote or escape.
+    /// Whether it was written without quotes and escapes.
     pub(crate) bare: bool,
-    /// Whether it has an unquoted `~` or `^`, which zsh may read as a pattern.
+    /// Whether it contains an unquoted `~` or `^`, which zsh may interpret as a pattern.
     pub(crate) zsh: bool,
-    /// Whether it is a pattern of file names, in its last part: `src/*.rs`.
+    /// Whether it is a pattern of file names in its last part: `src/*.rs`.
     pub(crate) glob: bool,
-    /// What it is made of, when that is more than text.
+    /// Its parts, if it consists of more than text.
     pub(crate) parts: Vec<WordPart>,
-    /// Its text is not known. It is then the word as it is written.
+    /// Whether its text is unknown; `text` is then the word as written.
     pub(crate) unknown: bool,
-    /// It stands for names of files that other commands of the line print.
+    /// Set if it stands for file names that other commands of the line print.
     pub(crate) listed: Option<Arc<Listed>>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum WordPart {
     Value { value: Value, quoted: bool },
 }
 
-/// What a variable or a substitution stands for.
+/// The value of a variable or a substitution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Nothing is known of it.
@@ -186,22 +186,22 @@ pub(crate) enum Value {
     Line(Vec<usize>),
 }
 
-/// Names of files that other commands print: where they look for them.
+/// The directories in which other commands search for the file names they print.
 pub(crate) type Listed = Vec<SearchScope>;
 
 impl ShellWord {
-    /// A word of just this text, written plainly.
+    /// A word with just this text, written without quotes.
     pub(crate) fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), raw: text.to_owned(), bare: true, ..Self::default() }
     }
 
-    /// Whether the program gets just this text.
+    /// Whether the program receives exactly this text.
     pub(crate) fn is_exact(&self) -> bool {
         !self.glob && self.parts.is_empty() && !self.unknown && self.listed.is_none()
     }
 }
 
-/// What joins a command to the next.
+/// The separator between a command and the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// `|`
@@ -218,7 +218,7 @@ pub(crate) enum Separator {
 }
 
 impl Separator {
-    /// As it is written, with its blanks.
+    /// The separator as written, with its blanks.
     pub(crate) const fn written(self) -> &'static str {
         match self {
             Self::Pipe => " | ",
@@ -231,19 +231,19 @@ impl Separator {
 }
 
 impl SimpleCommand {
-    /// The words' texts.
+    /// The texts of the words.
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.words.iter().map(|word| word.text.as_str()).collect()
     }
 
-    /// Whether it has no input from a pipe, or takes that for data whatever it is. Others may run what they read (`sh`,
-    /// `xargs`, `psql`) or write it somewhere (`tee`), which their words do not tell.
+    /// Whether it has no input from a pipe, or treats that input only as data. Other programs may run their input
+    /// (`sh`, `xargs`, `psql`) or write it to a file (`tee`), which their words do not show.
     pub(crate) fn takes_pipe_for_data(&self) -> bool {
         let reads_none = self.piped.as_ref().is_some_and(Vec::is_empty);
         reads_none || self.words.first().is_some_and(|word| FILTERS.contains(&word.text.as_str()))
     }
 
-    /// Whether it is nothing but words, each just a text.
+    /// Whether it consists only of words, each of which is just a text.
     pub(crate) fn is_plain(&self) -> bool {
         self.input.is_none()
             && !self.document
@@ -271,7 +271,7 @@ impl SimpleCommand {
 }
 
 impl CommandLine {
-    /// The line rewritten. A command may be replaced by other words.
+    /// The rewritten line. Each command may be replaced by other words.
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
         // A command in a substitution is a part of a word.
         let apart = |index: usize| !self.tree.holds(index);

@@ -1,4 +1,4 @@
-//! Which variables a line may set without changing what runs. The table is data (`variables.toml`).
+//! The variables that a line may set without changing which programs run. The table is data (`variables.toml`).
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ fn is_in(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
 }
 
-/// Whether a line may give this variable a value, for itself. Shells and what they run take nothing from it.
+/// Whether a line may assign this variable for its own use, because shells and the programs they run do not read it.
 pub(crate) fn is_free(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     // Some are just one letter longer than a harmless word.
@@ -47,7 +47,7 @@ fn is_prompt(upper: &str) -> bool {
     upper.strip_prefix("PS").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether `NAME=value` before a program that only reads changes nothing but how it prints.
+/// Whether `NAME=value` before a program that only reads affects only its output.
 pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
     let word = value.len() <= 64 && value.chars().all(|c| c.is_ascii_alphanumeric() || "_.-@,:=".contains(c));
     if name == "TZ" {
@@ -62,12 +62,12 @@ pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
     is_free(name) && (plain || value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether `NAME=value` may stand before a program that runs code of the repository.
+/// Whether `NAME=value` is allowed before a program that runs code of the repository.
 pub(crate) fn is_usual(name: &str, value: &str) -> bool {
     (is_in(&TABLE.harmless, name) || name.starts_with("LC_")) && is_harmless(name, value)
 }
 
-/// Whether anybody may be told the value of a variable.
+/// Whether the value of a variable may be printed.
 pub(crate) fn is_told(name: &str) -> bool {
     is_in(&TABLE.told, name)
 }

@@ -1,6 +1,6 @@
-//! Reduces the syntax tree of a line to the forms that are supported.
+//! Reduces the syntax tree of a line to the supported forms.
 //!
-//! A variable is only known where the line itself gives it a value, once, before it is used.
+//! A variable is known only if the line itself assigns it, once, before it is used.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,10 +19,10 @@ use crate::shell::command::{
     Assignment, CommandLine, LineNode, MAX_COMMANDS, Output, Possible, Separator, ShellWord, SimpleCommand, Value,
 };
 
-/// Understands a line; one `bash -c` around it is taken off.
+/// Parses a line; one `bash -c` around it is removed.
 ///
 /// # Errors
-/// A sentence that names what is not understood.
+/// A sentence that names the part that is not understood.
 pub(crate) fn understand(text: &str) -> Result<CommandLine, String> {
     let line = parse(text)?;
     let Some((wrapper, inner)) = unwrap(&line) else { return Ok(line) };

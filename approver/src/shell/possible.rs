@@ -1,7 +1,7 @@
 //! Finds every command that a line may run, for rules that deny or ask.
 //!
-//! Nothing here decides that a line is safe. Wrappers are unwrapped, scripts in words and here-documents are read, loops
-//! and functions are entered. What cannot be parsed counts by its words alone.
+//! Nothing here decides that a line is safe. Wrappers are unwrapped, scripts in words and here-documents are parsed,
+//! loops and functions are entered. For a text that cannot be parsed, all its words count.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,16 +29,16 @@ const MAX_VALUES: usize = 256;
 /// How many words of a program that runs others may be the program.
 const MAX_STARTS: usize = 12;
 
-/// A word, as well as it can be told.
+/// A word, as far as it can be determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PossibleWord {
-    /// Without its quotes. A variable that is not known stays as `$NAME`, a home directory as `~`.
+    /// The text without quotes. An unknown variable remains as `$NAME`, a home directory as `~`.
     pub(crate) text: String,
-    /// Whether the program gets just this text.
+    /// Whether the program receives exactly this text.
     pub(crate) exact: bool,
 }
 
-/// Where a redirection leads.
+/// The target of a redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PossibleRedirect {
     /// From a file.
@@ -52,16 +52,16 @@ pub(crate) enum PossibleRedirect {
 pub(crate) struct PossibleCommand {
     /// Its words.
     pub(crate) words: Vec<PossibleWord>,
-    /// Whether the first word is surely the program. Otherwise any word may be.
+    /// Whether the first word is certainly the program. Otherwise any word may be.
     pub(crate) certain: bool,
-    /// These are all words of a text that could not be parsed, or not to its end.
+    /// Whether these are all words of a text that could not be parsed completely.
     pub(crate) loose: bool,
-    /// Variables that are set for it, or by it.
+    /// Variables that are set for the command, or by it.
     pub(crate) assignments: Vec<(String, String)>,
     pub(crate) redirects: Vec<PossibleRedirect>,
-    /// The commands whose output is its input, by their indices.
+    /// Indices of the commands whose output is its input.
     pub(crate) from: Vec<usize>,
-    /// The commands whose output stands in its words.
+    /// Indices of the commands whose output is part of its words.
     pub(crate) within: Vec<usize>,
     /// Text that is its input.
     pub(crate) input: Option<String>,
@@ -73,7 +73,7 @@ impl PossibleCommand {
         self.words.iter().map(|word| word.text.as_str()).collect()
     }
 
-    /// Every text in it that may name something: words, files, values of variables.
+    /// Every text in the command that may name something: words, files, values of variables.
     pub(crate) fn mentioned(&self) -> impl Iterator<Item = &str> {
         let files = self.redirects.iter().map(|redirect| match redirect {
             PossibleRedirect::Read(file) | PossibleRedirect::Write(file) => file.as_str(),

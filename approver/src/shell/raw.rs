@@ -1,7 +1,7 @@
-//! Checks the characters of a command line before it is parsed, and takes its comments out.
+//! Checks the characters of a command line before it is parsed, and removes its comments.
 //!
-//! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
-//! operators that are understood. Each refusal names what it saw.
+//! Outside quotes, it accepts only characters to which no shell gives a special meaning, and the operators that are
+//! understood. Each refusal names the character.
 
 use crate::shell::{command::MAX_BYTES, possible::nests_too_deep};
 

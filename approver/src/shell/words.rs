@@ -1,4 +1,4 @@
-//! Removes the quotes of words, by the pieces the parser reports.
+//! Removes quotes from words, using the pieces that the parser reports.
 
 use brush_parser::{
     ParserOptions,

@@ -1,8 +1,8 @@
-//! The arguments of a command, taken apart by its table.
+//! The arguments of a command, parsed according to its table.
 
 use crate::tools::table::Tool;
 
-/// The arguments of a command, parsed by its table.
+/// The arguments of a command, parsed according to its table.
 #[derive(Default)]
 pub(crate) struct ParsedArguments<'a> {
     pub(super) options: Vec<&'a str>,
@@ -30,7 +30,7 @@ impl ParsedArguments<'_> {
     }
 }
 
-/// Takes words apart as getopt does; the option that is not known is the error.
+/// Parses words as getopt does. The error is the unknown option.
 pub(crate) fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArguments<'a>, String> {
     let mut parts = ParsedArguments::default();
     let all = words.len();
@@ -73,7 +73,7 @@ pub(crate) fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArgum
     Ok(parts)
 }
 
-/// `-la`, `-n5`, `-rnA 3`.
+/// Parses a bundle: `-la`, `-n5`, `-rnA 3`.
 pub(crate) fn bundle<'a>(
     tool: &'a Tool,
     word: &'a str,

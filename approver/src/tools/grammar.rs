@@ -127,16 +127,16 @@ fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
     Ok(())
 }
 
-/// Where `find` looks, and what of it it names.
+/// The directories in which `find` searches, and the names it prints.
 pub(crate) struct FindScope {
     pub(crate) starts: Vec<String>,
-    /// Patterns of which each name fits one. Empty: all names.
+    /// Patterns of names; a printed name matches one of them. Empty: all names.
     pub(crate) names: Vec<String>,
-    /// It names no links.
+    /// Whether it prints no links.
     pub(crate) only_files: bool,
 }
 
-/// What `find` names with these arguments. `None` when it prints anything else than names.
+/// The names that `find` prints with these arguments. `None` if it prints anything but names.
 pub(crate) fn found_by(words: &[&str]) -> Option<FindScope> {
     let begins = |word: &&&str| !word.starts_with('-') && !matches!(**word, "!" | "(" | ")" | ",");
     let starts = words.iter().take_while(begins).count();
@@ -173,7 +173,7 @@ fn ends_with_files(rest: &[&str]) -> bool {
     matches!(rest, ["(", inner @ .., ")", "-type", "f"] | ["(", inner @ .., ")", "-type", "f", "-print" | "-print0"] if !inner.contains(&")"))
 }
 
-/// The arguments of `find` without its `-exec`, and the commands that these run. `None` when one has no end.
+/// The arguments of `find` without `-exec`, and the commands that `-exec` runs. `None` if one of them has no end.
 pub(crate) fn without_actions<T: Clone>(words: &[T], text: impl Fn(&T) -> &str) -> Option<(Vec<T>, Vec<Vec<T>>)> {
     let (mut rest, mut actions) = (Vec::new(), Vec::new());
     let mut words = words.iter();

@@ -19,19 +19,19 @@ use crate::{
 /// Maximum number of names in a directory in which a pattern is expanded.
 const MAX_NAMES: usize = 2000;
 
-/// A command the tables know to be read-only.
+/// A command that the tables list as read-only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReadOnlyCommand {
-    /// The paths it reads, links resolved.
+    /// The paths it reads, with links resolved.
     pub(crate) paths: Vec<PathBuf>,
-    /// The words that must run instead.
+    /// The words that must run instead of the original ones.
     pub(crate) rewrite: Option<Vec<String>>,
 }
 
-/// Whether a command other than git is known to read only, and nothing it should not.
+/// Checks that a command other than git only reads, and reads nothing that it must not.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why this is not known.
 pub(crate) fn judge(
     command: &SimpleCommand,
     working_dir: &WorkingDir,
@@ -92,15 +92,15 @@ fn takes_any_text(tool: &Tool, name: &str, words: &[ShellWord]) -> bool {
     }
 }
 
-/// The arguments of a program of the tables.
+/// Parses the arguments of a program of the tables.
 pub(crate) fn arguments<'a>(name: &str, words: &[&'a str]) -> Option<ParsedArguments<'a>> {
     parts(tool(name)?, words).ok()
 }
 
-/// The names that a pattern of file names may mean now.
+/// The names that a pattern of file names may match now.
 ///
 /// # Errors
-/// When there are none, or one would be taken for an option.
+/// If there are none, or one could be mistaken for an option.
 pub(crate) fn expanded(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<String>, String> {
     let odd = || format!("The command line has a pattern of file names (`{}`).", word.text);
     let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
@@ -126,10 +126,10 @@ pub(crate) fn expanded(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn F
     Ok(all)
 }
 
-/// Whether a command word is a bare name of a program outside the workspace.
+/// Checks that a command word is the bare name of a program outside the workspace.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why it is not.
 pub(crate) fn resolved(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
@@ -186,10 +186,10 @@ fn chosen(by: &[&str], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) 
     Ok(())
 }
 
-/// Whether a program's files are there, all outside the workspace.
+/// Checks that a program's files exist and are all outside the workspace.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why they are not.
 pub(crate) fn outside(name: &str, files: &[PathBuf], working_dir: &WorkingDir) -> Result<(), String> {
     if files.is_empty() {
         return Err(format!("There is no program `{name}`."));
@@ -200,10 +200,10 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], working_dir: &WorkingDir) -
     Ok(())
 }
 
-/// Judges the words behind the beginning of a command of everyday work; the paths it names.
+/// Judges the words after the first words of an everyday command. Returns the paths it names.
 ///
 /// # Errors
-/// A sentence that says what is not known of it.
+/// A sentence that names the unknown part.
 pub(crate) fn judge_work(
     tool: &Tool,
     name: &str,
@@ -228,10 +228,10 @@ pub(crate) fn judge_work(
     Ok(reading.paths)
 }
 
-/// Judges a subcommand of git by its table; the paths it names.
+/// Judges a subcommand of git by its table. Returns the paths it names.
 ///
 /// # Errors
-/// A sentence that says why it is not known.
+/// A sentence with the reason why it is unknown.
 pub(crate) fn judge_git(
     name: &str,
     words: &[ShellWord],
@@ -259,17 +259,17 @@ pub(crate) fn judge_git(
 /// A parsed subcommand of git.
 pub(crate) struct GitSubcommand {
     pub(crate) tool: &'static Tool,
-    /// The paths it names, links resolved.
+    /// The paths it names, with links resolved.
     pub(crate) paths: Vec<PathBuf>,
-    /// The options that were given, by their names.
+    /// The names of the given options.
     pub(crate) options: Vec<String>,
     /// Commits, ranges and paths.
     pub(crate) operands: Vec<String>,
-    /// How many of them, from the last, stand behind a `--`.
+    /// Number of operands, counted from the last, that follow `--`.
     pub(crate) behind: usize,
     /// Whether there is a `--`.
     pub(crate) dashes: bool,
-    /// All other words, as they were written: options, their values, the text to look for.
+    /// All other words, as written: options, their values, the text to search for.
     pub(crate) kept: Vec<String>,
 }
 

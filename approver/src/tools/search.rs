@@ -5,7 +5,7 @@ use crate::{
     tools::arguments::ParsedArguments,
 };
 
-/// What a program passes over that reads below directories.
+/// The files that a program skips when it reads below directories.
 pub(crate) fn reader(name: &str, parts: &ParsedArguments<'_>) -> SearchReader {
     if name == "rg" { SearchReader::Ripgrep(ripgrep(parts)) } else { SearchReader::Everything(grep(parts)) }
 }

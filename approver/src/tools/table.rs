@@ -1,4 +1,4 @@
-//! The tables of what is known of programs and of git's subcommands.
+//! The tables of known programs and subcommands of git.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -6,58 +6,57 @@ use serde::Deserialize;
 
 use crate::shell::ShellWord;
 
-/// What the tables say about one program, or one subcommand of git.
+/// The entry of one program, or of one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {
     pub(super) names: Vec<String>,
-    /// The shell does it itself, so no file is looked for.
+    /// Whether it is a builtin of the shell, so that no file is looked for.
     pub(crate) builtin: bool,
     /// Options without a value. Those of one letter may be bundled.
     pub(super) flags: Vec<String>,
     /// Options with a value, and what sort of value.
     pub(super) values: BTreeMap<String, String>,
-    /// Options whose value may only follow directly, a long one's after a `=`, or be left out.
+    /// Options with an optional value. A short option's value follows directly, a long option's after `=`.
     pub(super) optional: BTreeMap<String, String>,
     /// `-5` is an option.
     pub(super) number: bool,
-    /// What the operands are. A last `x...` is any number of x.
+    /// The sorts of the operands. `x...` at the end stands for any number of operands of sort x.
     pub(super) operands: Vec<String>,
-    /// Operands only stand beside one of these.
+    /// Operands are accepted only together with one of these options.
     pub(super) operands_with: Vec<String>,
-    /// Options that give what the first operand would give.
+    /// Options that replace the first operand.
     pub(super) first_by: Vec<String>,
-    /// Nothing is an option.
+    /// The program has no options.
     pub(super) words: bool,
-    /// Its parser is not getopt's: options only as they are spelled here, none in a bundle, values
-    /// in words of their own.
+    /// Its parser is not getopt's: options only as spelled here, no bundles, and each value a separate word.
     pub(super) whole: bool,
-    /// Its operands may be written as a pattern.
+    /// Its operands may be patterns of file names.
     pub(super) globs: bool,
-    /// A word that begins with `@` names a file of more words.
+    /// A word that begins with `@` names a file with more words.
     pub(super) response_files: bool,
-    /// All argument lists there are.
+    /// The complete list of accepted argument lists.
     pub(super) exact: Option<Vec<String>>,
     /// Without a path it looks at the current directory.
     pub(super) here: bool,
-    /// A directory among its operands would be read through.
+    /// It would read through a directory among its operands, so directories are refused.
     pub(super) no_directories: bool,
-    /// It tells names, sizes and times of files, and nothing of what they hold.
+    /// It prints names, sizes and times of files, but no contents.
     pub(super) names_only: bool,
-    /// Whether it reads the content of all files below its paths.
+    /// Whether it reads all files below its paths.
     pub(super) below: ReadsBelow,
     /// Options that make it read below its paths.
     pub(super) below_with: Vec<String>,
     /// Options that keep it from reading any file.
     pub(super) below_unless: Vec<String>,
-    /// A grammar of its own.
+    /// The parser of its arguments, if they are a language.
     pub(super) grammar: Option<super::grammar::Grammar>,
-    /// Files of the workspace by which something else may run, whatever they hold. Those of version
-    /// managers, too, when there are any.
+    /// Files of the workspace whose mere presence may make another program run. If the list is not empty, files of
+    /// version managers count too.
     pub(super) unless: Vec<String>,
-    /// Whether a subcommand of git prints what files hold.
+    /// Whether a subcommand of git prints contents of files.
     pub(crate) contents: PrintsContents,
-    /// Options of ours that make a subcommand of git safe.
+    /// Options that make a subcommand of git safe; they are inserted after it.
     pub(crate) insert: Vec<String>,
 }
 
@@ -66,18 +65,18 @@ pub(crate) struct Tool {
 pub(crate) enum ReadsBelow {
     #[default]
     Never,
-    /// With one of the options that ask for it.
+    /// With one of the options that request it.
     Asked,
     Always,
 }
 
-/// Whether a subcommand of git prints what files hold.
+/// Whether a subcommand of git prints contents of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrintsContents {
     #[default]
     Never,
-    /// With an option that asks for patches.
+    /// With an option that requests patches.
     Asked,
     /// Without an option that asks for less.
     Usually,
@@ -104,11 +103,11 @@ pub(crate) static TOOLS: LazyLock<BTreeMap<String, Tool>> =
 pub(crate) static GIT: LazyLock<BTreeMap<String, Tool>> =
     LazyLock::new(|| by_name("git.toml", include_str!("../../tools/git.toml")).into_iter().collect());
 
-/// What builds and tests, by the words that a command begins with.
+/// Commands that build and test, by their first words.
 pub(crate) static BUILD: LazyLock<BTreeMap<String, Tool>> =
     LazyLock::new(|| by_name("build.toml", include_str!("../../develop/build.toml")).into_iter().collect());
 
-/// What changes files and commits, by the words that a command begins with.
+/// Commands that change files and commits, by their first words.
 pub(crate) static CHANGE: LazyLock<BTreeMap<String, Tool>> =
     LazyLock::new(|| by_name("change.toml", include_str!("../../develop/change.toml")).into_iter().collect());
 
@@ -123,12 +122,12 @@ fn longest<'a>(table: &'a BTreeMap<String, Tool>, words: &[ShellWord]) -> Option
     })
 }
 
-/// What is known of a command that builds or tests, and how many words it begins with.
+/// The entry of a command that builds or tests, and the number of its first words.
 pub(crate) fn build(words: &[ShellWord]) -> Option<(&'static Tool, usize)> {
     longest(&BUILD, words)
 }
 
-/// What is known of a command that changes files or commits, and how many words it begins with.
+/// The entry of a command that changes files or commits, and the number of its first words.
 pub(crate) fn change(words: &[ShellWord]) -> Option<(&'static Tool, usize)> {
     longest(&CHANGE, words)
 }
@@ -152,12 +151,12 @@ pub(crate) fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {
     all
 }
 
-/// What is known of a program.
+/// The entry of a program.
 pub(crate) fn tool(name: &str) -> Option<&'static Tool> {
     TOOLS.get(name)
 }
 
-/// What is known of a subcommand of git.
+/// The entry of a subcommand of git.
 pub(crate) fn git(name: &str) -> Option<&'static Tool> {
     GIT.get(name)
 }

@@ -28,6 +28,7 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
         paths: Vec::new(),
         url: None,
         labels: BTreeMap::new(),
+        glob: None,
         takes_rewrite: true,
         shell: Shell::Unknown,
     }

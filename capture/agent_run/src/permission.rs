@@ -173,6 +173,7 @@ impl InProcess {
             workspace: self.workspace.clone(),
             paths: asked.facts.paths.iter().map(PathBuf::from).collect(),
             url: asked.facts.url.clone(),
+            glob: asked.call.arguments.text("glob").map(str::to_owned),
             labels: std::collections::BTreeMap::new(),
             takes_rewrite: true,
             shell: Shell::Bash,

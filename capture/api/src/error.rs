@@ -50,8 +50,8 @@ error_codes! {
     Unauthorized = "unauthorized", UNAUTHORIZED;
     /// The `Host` header does not name this server.
     WrongHost = "wrong_host", FORBIDDEN;
-    /// A web page of another origin sent the request, or it cannot be told that none did: what a device changes needs its
-    /// `Origin` and the header `X-Capture: 1`.
+    /// A web page of another origin sent the request, or may have sent it: a device's changes need its own `Origin` and
+    /// the header `X-Capture: 1`.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
     /// A web page of another network sent the request.
     PrivateNetwork = "private_network", FORBIDDEN;
@@ -69,13 +69,13 @@ error_codes! {
     NotFound = "not_found", NOT_FOUND;
     /// The path exists, with another method; `Allow` names it.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
-    /// The request or the state waited for did not arrive in time.
+    /// The request, or the state it waited for, did not arrive in time.
     Timeout = "timeout", REQUEST_TIMEOUT;
-    /// The request conflicts with the present state; the message says how.
+    /// The request conflicts with the current state; the message explains how.
     Conflict = "conflict", CONFLICT;
     /// A shortened id matches several objects.
     Ambiguous = "ambiguous", CONFLICT;
-    /// The code has expired, was used, or was guessed at too often.
+    /// The code has expired or was used.
     CodeExpired = "code_expired", GONE;
     /// The body has no `Content-Length`.
     LengthRequired = "length_required", LENGTH_REQUIRED;

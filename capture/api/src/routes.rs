@@ -281,177 +281,177 @@ macro_rules! operations {
 }
 
 operations! {
-    /// 200 while everything is up, else 503.
+    /// 200 while every part of the server works, otherwise 503.
     Healthz = GET "/healthz" Open (NoQuery, NoBody) -> PlainText;
-    /// The page for browsers; it holds no data.
+    /// The page for browsers; it contains no data.
     Index = GET "/" Open (NoQuery, NoBody) -> Page;
     /// Metrics in Prometheus text form.
     Metrics = GET "/metrics" Read (NoQuery, NoBody) -> OpenMetrics;
     /// This document.
     Openapi = GET "/openapi.json" Read (NoQuery, NoBody) -> Document;
 
-    /// Makes a code that pairs a browser or raises a device once; with a token only.
+    /// Creates a single-use code that pairs a browser or elevates a device. Requires a token, not a cookie.
     CreatePairingCode = POST "/api/v1/pairing" Admin (NoQuery, PairingRequest) -> PairingCode, NotFound;
-    /// Pairs a browser by a code: the answer sets its cookie. Only from this server's own page.
+    /// Pairs a browser with a code; the answer sets its cookie. Works only from this server's own page.
     PairDevice = POST "/api/v1/pair" Open (NoQuery, PairRequest) -> Paired, WrongCode, CodeExpired, Conflict, TooManyWrongTokens;
     /// The device that is signed in.
     GetMe = GET "/api/v1/me" Read (NoQuery, NoBody) -> Me, NotFound;
-    /// Raises the device for ten minutes, by a code with the scope `admin` that was made for it.
+    /// Grants the device the scope `admin` for ten minutes. Needs a code created for this device.
     StepUp = POST "/api/v1/step-up" Read (NoQuery, StepUpRequest) -> SteppedUp, WrongCode, CodeExpired, NotFound;
-    /// Signs the device out: its cookie is not valid any more.
+    /// Signs the device out; its cookie becomes invalid.
     SignOut = POST "/api/v1/sign-out" Read (NoQuery, EmptyBody) -> SignedOut, NotFound;
-    /// The paired devices, the last used first.
+    /// The paired devices, most recently used first.
     ListDevices = GET "/api/v1/devices" Read (NoQuery, NoBody) -> DeviceList;
-    /// Revokes a device: its cookie is not valid any more, and what it has open ends.
+    /// Revokes a device; its cookie becomes invalid and its connections are closed.
     RevokeDevice = DELETE "/api/v1/devices/{id}" Control (NoQuery, NoBody) -> SignedOut;
 
     /// The key with which a browser subscribes to messages.
     GetPush = GET "/api/v1/push" Read (NoQuery, NoBody) -> PushKey;
-    /// Subscribes the device that is signed in to messages.
+    /// Subscribes the signed-in device to messages.
     SubscribePush = POST "/api/v1/push/subscriptions" Control (NoQuery, PushSubscription) -> PushState, Conflict, NotFound;
-    /// Ends the subscription of the device that is signed in.
+    /// Ends the subscription of the signed-in device.
     UnsubscribePush = DELETE "/api/v1/push/subscriptions" Control (NoQuery, PushEnd) -> PushState, NotFound;
 
-    /// The sources and how they are doing.
+    /// The sources and their health.
     HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;
     /// Tokens and costs by model, day, project, session or agent, and the quotas of agents.
     UsageOfAll = GET "/api/v1/usage" Read (UsageQuery, NoBody) -> UsageReport, Conflict;
     /// How well sessions went: turns, failures, how long approvals took, active and waiting time.
     QualityOfAll = GET "/api/v1/usage/quality" Read (QualityQuery, NoBody) -> QualityReport;
-    /// What went on in all sessions over a time: who was at work when, how long people were waited for, findings by day.
+    /// Activity of all sessions in a period: which agents worked when, how long agents waited for people, findings by day.
     GetOverview = GET "/api/v1/overview" Read (OverviewQuery, NoBody) -> Overview;
-    /// The turns of all sessions, by session.
+    /// The turns of all sessions, grouped by session.
     ListRecentTurns = GET "/api/v1/turns" Read (RecentTurnsQuery, NoBody) -> RecentTurnPage;
     /// The whole text an event's `text_ref` points to.
     GetText = GET "/api/v1/texts/{hash}" Read (NoQuery, NoBody) -> PlainText;
 
-    /// Texts of all sessions that match a query, with the part that matches.
+    /// The texts of all sessions that match a query, each with the matching part.
     SearchTexts = GET "/api/v1/search" Read (SearchQuery, NoBody) -> SearchPage, Conflict;
-    /// The search index and how far it is.
+    /// The state and progress of the search index.
     GetIndex = GET "/api/v1/search/index" Read (NoQuery, NoBody) -> IndexStatus, Conflict;
-    /// Removes the search index and builds it again; searches answer meanwhile with what is there.
+    /// Deletes the search index and rebuilds it; until then, searches use the finished part.
     RebuildIndex = POST "/api/v1/search/index/rebuild" Control (NoQuery, EmptyBody) -> IndexStatus, Conflict;
 
-    /// The terminal host of a run connects (Unix socket only).
+    /// Connects the terminal host of a run (Unix socket only).
     ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;
-    /// A hook put a delivery in the spool.
+    /// Announces a delivery that a hook wrote to the spool.
     AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken;
-    /// A driver says what its agent says now; streams show it as a `delta`, and nothing stores it.
+    /// Sends the text an agent is writing now; streams send it as a `delta`, and it is not stored.
     SendDelta = POST "/api/v1/deltas" Ingest (NoQuery, TextDelta) -> DeltaTaken;
-    /// A hook waits for the decision on its delivery; 204 when there is none.
+    /// Waits for the decision on a hook's delivery; 204 if there is none.
     AwaitDecision = POST "/api/v1/deliveries/{id}/answer" Ingest (NoQuery, HookWait) -> Maybe<HookAnswer>, UnixOnly;
 
     /// Permission requests, newest first.
     ListApprovals = GET "/api/v1/approvals" Read (ApprovalsQuery, NoBody) -> ApprovalPage;
-    /// One of them, with everything needed to decide it.
+    /// A permission request, with everything needed to decide it.
     GetApproval = GET "/api/v1/approvals/{id}" Read (NoQuery, NoBody) -> ApprovalView, Ambiguous;
-    /// Allows or denies one; 409 when it is closed or cannot be answered from here.
+    /// Allows or denies a permission request; 409 if it is closed or cannot be answered from here.
     DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous, StepUpRequired;
 
-    /// Answers one by the token of a button in a message, which is good once.
+    /// Answers a permission request with the single-use token of a button in a message.
     PressButton = POST "/api/v1/answers" Open (NoQuery, ButtonPressed) -> ButtonAnswer, CodeExpired, Conflict, NotFound, AgentsPeer, TooManyWrongTokens, Unavailable;
 
-    /// What the monitor noticed, newest first.
+    /// Findings, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
-    /// The active sessions that need a person, the most urgent first: by need, risk and waiting time.
+    /// The active sessions that need a person, most urgent first, by need, risk and waiting time.
     ListAttention = GET "/api/v1/attention" Read (NoQuery, NoBody) -> AttentionList;
     /// One finding.
     GetFinding = GET "/api/v1/findings/{id}" Read (NoQuery, NoBody) -> events::Finding, Ambiguous;
     /// Acknowledges a finding: it is not reported again.
     AcknowledgeFinding = POST "/api/v1/findings/{id}/ack" Control (NoQuery, EmptyBody) -> events::Finding, Conflict, Ambiguous;
 
-    /// Queued prompts and their outcome, newest first.
+    /// Queued prompts and their outcomes, newest first.
     ListPrompts = GET "/api/v1/prompts" Read (PromptsQuery, NoBody) -> PromptPage;
     /// Cancels a queued prompt.
     CancelPrompt = POST "/api/v1/prompts/{id}/cancel" Control (NoQuery, EmptyBody) -> projections::Prompt, Conflict, Ambiguous;
-    /// Queues a prompt: it is typed when the session's run waits for one.
+    /// Queues a prompt, which is typed when the session's run waits for one.
     QueuePrompt = POST "/api/v1/sessions/{id}/prompts" Control (NoQuery, PromptRequest) -> projections::Prompt, Conflict;
-    /// Sends a message over a notification channel, to try it out.
+    /// Sends a test message over a notification channel.
     TestChannel = POST "/api/v1/notify/test" Control (NoQuery, ChannelTest) -> Receipt;
 
     /// The processes that `capture run` started.
     ListRuns = GET "/api/v1/runs" Read (NoQuery, NoBody) -> RunPage;
-    /// One of them, by its id or name.
+    /// A run, by its id or name.
     GetRun = GET "/api/v1/runs/{id}" Read (NoQuery, NoBody) -> Run, Ambiguous;
-    /// The screen of its terminal.
+    /// The screen of a run's terminal.
     RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous;
-    /// Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it.
+    /// A run's terminal over a WebSocket: sends the screen as rows of coloured text, and accepts input.
     RunTerminal = GET "/api/v1/runs/{id}/terminal" Read (NoQuery, NoBody) -> WebSocketStream, Conflict, Ambiguous, UpgradeRequired, WebSocketVersion, TooManyStreams;
-    /// What there is of its recording.
+    /// The length and state of a run's recording.
     RunRecording = GET "/api/v1/runs/{id}/recording" Read (NoQuery, NoBody) -> RecordingInfo, Ambiguous;
-    /// The recorded screen at a time, and its changes from there.
+    /// The recorded screen at a time, and the changes after it.
     RunRecordingFrames = GET "/api/v1/runs/{id}/recording/frames" Read (RecordedFramesQuery, NoBody) -> RecordedFrames, Ambiguous;
-    /// Which rule reads its screen, and why the others do not.
+    /// Which rule matches a run's screen, and why the other rules do not.
     ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
-    /// Types into its terminal: text once it is at a prompt, keys or an interrupt at once.
+    /// Types into a run's terminal: text as soon as a prompt is shown, keys or an interrupt immediately.
     RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous, Timeout;
 
-    /// As coder/agentapi: whether the agent of a run works.
+    /// As in coder/agentapi: whether the agent of a run is working.
     AgentApiGetStatus = GET "/api/v1/runs/{id}/agentapi/status" Read (NoQuery, NoBody) -> AgentApiStatus, Conflict, Ambiguous;
-    /// As coder/agentapi: the prompts and answers of the run's session.
+    /// As in coder/agentapi: the prompts and answers of the run's session.
     AgentApiGetMessages = GET "/api/v1/runs/{id}/agentapi/messages" Read (NoQuery, NoBody) -> AgentApiMessages, Conflict, Ambiguous;
-    /// As coder/agentapi: types a prompt or characters.
+    /// As in coder/agentapi: types a prompt or characters.
     AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous, Timeout;
-    /// As coder/agentapi: messages and changes of the status as they come.
+    /// As in coder/agentapi: messages and status changes as they occur.
     AgentApiEvents = GET "/api/v1/runs/{id}/agentapi/events" Read (NoQuery, NoBody) -> EventStream, Conflict, Ambiguous, TooManyStreams;
 
     /// A message of the Model Context Protocol.
     SendMcpMessage = POST "/mcp" Read (NoQuery, McpMessage) -> McpMessage;
 
-    /// Sessions, newest last event first.
+    /// Sessions, most recent event first.
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;
     /// A session, by any of its ids.
     GetSession = GET "/api/v1/sessions/{id}" Read (NoQuery, NoBody) -> projections::Session;
-    /// Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first.
+    /// Prompts, ends of turns, permission requests, errors, findings and similar events of all sessions, newest first.
     ListTimeline = GET "/api/v1/events" Read (TimelineQuery, NoBody) -> TimelinePage;
     /// The events of a session, in order.
     ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
-    /// What was said and done in a session: prompts, messages, tool calls with their results, approvals, and sub-agents where they were started.
+    /// The conversation of a session: prompts, messages, tool calls with their results, approvals, and sub-agents at the point where they were started.
     ReadConversation = GET "/api/v1/sessions/{id}/conversation" Read (ConversationQuery, NoBody) -> ConversationPage;
     /// The turns of a session, in order.
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
-    /// The files a session changed, the commands it ran and its last answer, by its last 20,000 events.
+    /// The files a session changed, the commands it ran and its last answer, from its last 20,000 events.
     GetWork = GET "/api/v1/sessions/{id}/work" Read (NoQuery, NoBody) -> projections::WorkLog;
-    /// A note, in Markdown and without secrets, from which a person or an agent can go on with a session's work.
+    /// A Markdown note without secrets with which a person or an agent can continue a session's work.
     HandOffSession = GET "/api/v1/sessions/{id}/handoff" Read (NoQuery, NoBody) -> HandoffNote;
     /// What a session is about.
     SummarizeSession = GET "/api/v1/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
     /// The tokens of a session.
     UsageOfSession = GET "/api/v1/sessions/{id}/usage" Read (NoQuery, NoBody) -> SessionUsage;
-    /// A session's status now or at a past time, the claims that held then, and the rule that decided.
+    /// A session's status now or at a past time, the claims in force then, and the rule that decided.
     GetStatus = GET "/api/v1/sessions/{id}/status" Read (StatusQuery, NoBody) -> StatusAt;
-    /// Changes of a session's status, oldest first; without `after`, the last ones.
+    /// Changes of a session's status, oldest first; without `after`, the latest ones.
     StatusHistory = GET "/api/v1/sessions/{id}/status/history" Read (HistoryQuery, NoBody) -> Vec<StatusChange>;
     /// Changes of a session's status in pages, oldest first.
     ListStatusChanges = GET "/api/v1/sessions/{id}/status/changes" Read (HistoryQuery, NoBody) -> StatusChangePage;
-    /// Answers when a session reaches a state, with `after` one that follows a position.
+    /// Answers when a session reaches a state; with `after`, only states after that position count.
     WaitForState = GET "/api/v1/sessions/{id}/wait" Read (WaitQuery, NoBody) -> projections::Session, Timeout;
     /// The screen of the run that hosts a session.
     SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict;
-    /// Which rule reads that screen, and why the others do not.
+    /// Which rule matches that screen, and why the other rules do not.
     ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict;
-    /// Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients.
+    /// Starts a session: capture's own agent, or another agent over its protocol. The session's process continues when the server or the client ends.
     StartSession = POST "/api/v1/sessions" Control (NoQuery, SessionRequest) -> StartedSession, Conflict;
-    /// Tells a session what to do, or types into the run that hosts it.
+    /// Sends a prompt or a command to a session, or types into the run that hosts it.
     SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict, Timeout;
-    /// Sets or removes labels of a session, which policies can refer to.
+    /// Sets or removes labels of a session. Policies can refer to labels.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// The notes on a session.
     ListNotes = GET "/api/v1/sessions/{id}/notes" Read (NoQuery, NoBody) -> Notes;
-    /// Writes a note on a session. Notes are events of it, and stay.
+    /// Adds a note to a session. Notes are stored as events of the session and cannot be deleted.
     AddNote = POST "/api/v1/sessions/{id}/notes" Control (NoQuery, NoteRequest) -> Notes;
-    /// Pins, snoozes or archives a session for the user's lists, in every view.
+    /// Pins, snoozes or archives a session in the user's lists, for every view.
     MarkSession = PUT "/api/v1/sessions/{id}/marks" Control (NoQuery, MarksRequest) -> projections::SessionMarks;
     /// Turns the capture of a session on or off.
     CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer;
-    /// Forgets a session with its sub-agents: nothing of it is left, and it is not read again.
+    /// Forgets a session and its sub-agents: all their data is removed, and they are not read again.
     ForgetSession = DELETE "/api/v1/sessions/{id}" Admin (RemovalQuery, NoBody) -> RemovalReport;
     /// Removes old sessions to save space; they are not read again.
     PruneSessions = POST "/api/v1/retention/prune" Admin (NoQuery, PruneRequest) -> RemovalReport;
-    /// What is still to be erased of removed sessions, and the size of the database.
+    /// How much of the removed sessions still has to be erased, and the size of the database.
     GetRetention = GET "/api/v1/retention" Read (NoQuery, NoBody) -> RetentionStatus;
 
-    /// A snapshot, then events, statuses, approvals and findings as they come.
+    /// A snapshot, then events, statuses, approvals and findings as they occur.
     Stream = GET "/api/v1/stream" Read (StreamQuery, NoBody) -> EventStream, TooManyStreams;
     /// The same frames over a WebSocket.
     StreamOverWebSocket = GET "/api/v1/ws" Read (StreamQuery, NoBody) -> WebSocketStream, UpgradeRequired, WebSocketVersion, TooManyStreams;
@@ -463,9 +463,9 @@ operations! {
     /// OTLP/HTTP: metrics of an agent; accepted, not stored.
     TelemetryMetrics = POST "/v1/metrics" Ingest (NoQuery, TelemetryBody) -> TelemetryAnswer;
 
-    /// Older name: the status of all sessions in the older form.
+    /// Older name: the status of all sessions, in the older format.
     CompatStatusStream = GET "/api/stream/status" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
-    /// Older name: one session in the older form.
+    /// Older name: one session, in the older format.
     CompatSessionStream = GET "/api/sessions/{id}/stream" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
     /// Older name of /api/v1/sessions/{id}/summary.
     CompatSummary = GET "/api/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;

@@ -181,14 +181,14 @@ pub struct NoteRequest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarksRequest {
-    /// Whether it stands before others.
+    /// Whether it is listed before others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
     /// Until when it is hidden, unless it needs the user; `null` ends that.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "Option<Timestamp>")]
     pub snoozed_until: Option<Option<Timestamp>>,
-    /// Whether it is put away.
+    /// Whether it is archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }

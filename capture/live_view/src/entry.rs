@@ -10,17 +10,17 @@ use crate::Json;
 /// One session on the live view: what lists filter by, and its JSON.
 #[derive(Debug, Clone)]
 pub struct SessionEntry {
-    /// Ours.
+    /// capture's id.
     pub id: SessionId,
     /// The agent.
     pub provider: Provider,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub provider_session_id: Option<Arc<str>>,
     /// What it is doing.
     pub state: State,
     /// The run that hosts it, or hosted it last.
     pub run_id: Option<RunId>,
-    /// The session whose helper this is.
+    /// The parent session, if this is a sub-agent.
     pub parent: Option<SessionId>,
     /// The agent's own id of the session whose history this one continues.
     pub forked_from: Option<Arc<str>>,
@@ -28,9 +28,9 @@ pub struct SessionEntry {
     pub merged_into: Option<SessionId>,
     /// Working directory.
     pub cwd: Option<Arc<str>>,
-    /// First sign of it.
+    /// When it was first observed.
     pub started_at: Timestamp,
-    /// Last event of it.
+    /// The time of its last event.
     pub last_event_at: Timestamp,
     /// Not exited, and not idle or unknown for long.
     pub active: bool,

@@ -59,6 +59,7 @@ impl Repositories {
             paths: Vec::new(),
             url: None,
             labels: BTreeMap::new(),
+            glob: None,
             takes_rewrite: true,
             shell: Shell::Unknown,
         };
@@ -199,6 +200,7 @@ fn a_program_a_second_name_and_a_link_are_not_edited() {
             paths: vec![path.into()],
             url: None,
             labels: BTreeMap::new(),
+            glob: None,
             takes_rewrite: true,
             shell: Shell::Unknown,
         };

@@ -41,9 +41,9 @@ names! {
         Denied = "denied" / 3,
         /// Answered in the agent's own dialog, or by another program.
         AnsweredElsewhere = "answered_elsewhere" / 4,
-        /// Nobody answered in time, or it is no longer known whether the agent still waits.
+        /// There was no answer in time, or it is no longer known whether the agent waits.
         Expired = "expired" / 5,
-        /// Nothing to decide any more: the turn was interrupted, or the agent is gone.
+        /// No decision is needed any more: the turn was interrupted, or the agent has ended.
         Withdrawn = "withdrawn" / 6,
     }
 }
@@ -88,7 +88,7 @@ names! {
     }
 }
 
-/// The parts that are kept of a request that is too long to be kept whole.
+/// The stored parts of a request that is too long to be stored completely.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Excerpt {
     /// Its beginning.
@@ -122,15 +122,14 @@ impl Excerpt {
 }
 
 data! {
-    /// The agent stopped to ask for permission. What it asks for is exact unless it was read from a
-    /// screen.
+    /// The agent stopped to ask for permission. The content of the request is exact unless it was read from a screen.
     ApprovalRequested {
-        /// Ours: names the approval until it is closed.
+        /// capture's id of the approval.
         approval_id: ApprovalId,
         /// What it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<ApprovalKind>,
-        /// The provider's id of the call, when it says.
+        /// The provider's id of the call, if it reports one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
         /// The provider's name of the tool.
@@ -148,14 +147,14 @@ data! {
         /// The tool's input, JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
-        /// Some of the request is unknown.
+        /// Whether part of the request is unknown.
         #[serde(default, skip_serializing_if = "is_false")]
         cut: bool,
         /// Secrets were removed from the request before it was stored; the agent's own still has them.
         #[serde(default, skip_serializing_if = "is_false")]
         masked: bool,
-        /// The beginning and the end of the command, or else of the input, when `command` and `input` are left out because
-        /// they are too long.
+        /// The beginning and the end of the command, or of the input if there is no command, if they are too long to be
+        /// in `command` and `input`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         excerpt: Option<Box<Excerpt>>,
         /// The directory it would happen in.
@@ -167,7 +166,7 @@ data! {
         /// The dialog it was read from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dialog: Option<Box<Dialog>>,
-        /// The delivery of the hook that asks, which may wait for the answer.
+        /// The delivery of the hook that made the request and may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<String>")]
         delivery: Option<DeliveryId>,
@@ -184,7 +183,7 @@ data! {
 }
 
 data! {
-    /// An approval was closed; or, with an `outcome`, its call ended.
+    /// An approval was closed. With an `outcome`: its call ended.
     ApprovalResolved {
         /// Names the approval.
         approval_id: ApprovalId,

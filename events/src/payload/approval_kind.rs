@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::provider::names;
 
 names! {
-    /// What an approval is about.
+    /// The subject of an approval.
     ApprovalKind {
         /// A command.
         Command = "command" / 1,

@@ -1,4 +1,4 @@
-//! Claims: what a source says about a session's state, apart from the conversation itself.
+//! Claims: statements of a source about a session's state, apart from the conversation itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use crate::{
     time::Timestamp,
 };
 
-/// One claim of one source. The adapter that read it also says how strong it is and how long it
-/// holds, so that no reducer needs to know the provider.
+/// One claim of one source. The adapter that read it sets its strength and duration, so that reducers do not depend on
+/// the provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     /// What is claimed.

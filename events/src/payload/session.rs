@@ -119,26 +119,26 @@ data! {
 }
 
 data! {
-    /// The session repeats another's history up to a record and goes its own way from there; or
-    /// it went back to an earlier record of its own (rewind).
+    /// The session repeats the history of another session up to a record and then continues differently; or it returned
+    /// to one of its own earlier records (rewind).
     SessionForked {
         /// The provider's id of the session it comes from; its own for a rewind.
         from: String,
-        /// The provider's id of the last record both share, when known.
+        /// The provider's id of the last common record, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
-        /// Of a rewind: the first turn that was taken back, which is the event of its prompt. Those behind it are taken
-        /// back too.
+        /// For a rewind: the first turn that was taken back, which is the event of its prompt. The later turns are
+        /// taken back too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taken_back: Option<TurnId>,
-        /// Of a rewind, where the agent counts: how many of the last turns were taken back.
+        /// For a rewind of an agent that counts turns: the number of turns that were taken back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turns: Option<u32>,
     }
 }
 
 names! {
-    /// What an annotation is about.
+    /// The topic of an annotation.
     Topic {
         /// The session's title.
         Title = "title" / 1,
@@ -152,13 +152,13 @@ names! {
         PermissionMode = "permission_mode" / 5,
         /// Version of the agent.
         CliVersion = "cli_version" / 6,
-        /// A prompt was put in the agent's own queue, or taken out of it.
+        /// A prompt was added to the agent's own queue, or removed from it.
         Queue = "queue" / 7,
         /// A command of the agent's own was run (`/rename`).
         Command = "command" / 8,
         /// A remark of the agent for the user.
         Notice = "notice" / 9,
-        /// The session is one with another: the value is the other's id of ours.
+        /// The session was merged into another: the value is capture's id of the other session.
         MergedInto = "merged_into" / 10,
         /// Capture of the session was turned `on` or `off`.
         Capture = "capture" / 11,
@@ -166,21 +166,20 @@ names! {
         Note = "note" / 12,
         /// The run that hosts the session: the value is its id.
         Run = "run" / 13,
-        /// A key answered a dialog on the terminal; what was typed is not kept.
+        /// A key answered a dialog on the terminal; the typed text is not stored.
         Input = "input" / 14,
-        /// The user labelled the session: the value is `key=value`, or `key` to take it off.
+        /// The user labelled the session: the value is `key=value`, or `key` to remove the label.
         Label = "label" / 15,
-        /// Lines that came to be visible on the terminal of an agent whose files are not read. The lines are the event's
-        /// text.
+        /// Lines that appeared on the terminal of an agent whose files are not read. The lines are the event's text.
         Screen = "screen" / 16,
-        /// The agent's own trace of a turn, as it calls it in its OpenTelemetry data: 32 hexadecimal digits, and where it
-        /// is known the span behind a `-`.
+        /// The agent's own trace of a turn, as named in its OpenTelemetry data: 32 hexadecimal digits, followed by `-`
+        /// and the span if it is known.
         Trace = "trace" / 17,
         /// The user marked the session for their lists: the value is `pinned`, `archived` or `snoozed_until=TIME`, or
-        /// the same with a `-` before it to take it off.
+        /// the same after a `-` to remove the mark.
         Mark = "mark" / 18,
-        /// The machine slept, or capture was stopped, from this event on: the value is for how long (`28800 s`). An agent
-        /// that nobody observed is not silent.
+        /// The machine slept, or capture was stopped, up to this event: the value is the duration (`28800 s`). That
+        /// time does not count as silence.
         Asleep = "asleep" / 19,
     }
 }

@@ -1,4 +1,4 @@
-//! Which values are left out of the wire form.
+//! The values that are left out of the wire form.
 
 pub(super) fn is_zero(n: &u32) -> bool {
     *n == 0

@@ -58,13 +58,13 @@ data! {
         /// One line for people: the command, the file, the URL, the question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// The files of an edit that is about several; at most 64, each up to 1,024 bytes.
+        /// The files of an edit that changes several files; at most 64, each up to 1,024 bytes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
-        /// The agent may ask a person before it runs this call, and its records do not tell whether it does.
+        /// Whether the agent may ask a person before it runs this call, and its records do not show whether it does.
         #[serde(default, skip_serializing_if = "is_false")]
         may_ask: bool,
-        /// The call goes on after its turn (a background command).
+        /// Whether the call continues after its turn (a background command).
         #[serde(default, skip_serializing_if = "is_false")]
         background: bool,
     }
@@ -82,15 +82,15 @@ impl ToolCall {
 names! {
     /// How a tool call ended.
     ToolOutcome {
-        /// It worked.
+        /// It succeeded.
         Ok = "ok" / 1,
         /// It failed.
         Error = "error" / 2,
         /// A person refused it.
         Denied = "denied" / 3,
-        /// A rule, a hook or a host refused it; the turn goes on.
+        /// A rule, a hook or a host refused it; the turn continues.
         Blocked = "blocked" / 4,
-        /// It was cut off.
+        /// It was interrupted.
         Cancelled = "cancelled" / 5,
     }
 }
@@ -110,7 +110,7 @@ data! {
         /// How long it took, milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        /// Only details of a call whose result was reported before.
+        /// Whether it contains only details of a call whose result was reported before.
         #[serde(default, skip_serializing_if = "is_false")]
         detail: bool,
     }
@@ -129,7 +129,7 @@ data! {
 }
 
 data! {
-    /// The user answered, or turned the question away.
+    /// The user answered, or dismissed the question.
     QuestionAnswered {
         /// The provider's id of the call that asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,7 +49,8 @@ names! {
         Superseded = "superseded" / 6,
         /// Silence and a ready prompt.
         TimedOut = "timed_out" / 7,
-        /// The user went back to before it: the conversation goes on without it. What it did to files may still stand.
+        /// The user returned to a point before it, so the conversation continues without it. Its changes to files may
+        /// remain.
         TakenBack = "taken_back" / 8,
     }
 }
@@ -69,13 +70,13 @@ data! {
 }
 
 names! {
-    /// Who is behind a prompt.
+    /// The origin of a prompt.
     PromptOrigin {
         /// A person typed it while the agent was waiting.
         Human = "human" / 1,
         /// A person typed it while the agent was working: steering or queued.
         Steering = "steering" / 2,
-        /// The agent gave it to itself (a background task ended).
+        /// The agent itself gave it (a background task ended).
         Wakeup = "wakeup" / 3,
         /// Another agent gave it: the task of a sub-agent.
         Agent = "agent" / 4,
@@ -87,7 +88,7 @@ names! {
 by_default!(PromptOrigin::Human);
 
 data! {
-    /// Something was asked of the agent. The text is the event's text.
+    /// The agent got a prompt. The prompt is the event's text.
     UserPrompt {
         /// Who asked.
         origin: PromptOrigin,
@@ -113,7 +114,7 @@ names! {
 by_default!(Block::Text);
 
 data! {
-    /// A part of a message that came after the message's event was committed, or live output.
+    /// A part of a message that arrived after the message's event was committed, or live output.
     AssistantDelta {
         /// The provider's id of the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +167,7 @@ data! {
         /// Tool calls among them.
         #[serde(default, skip_serializing_if = "is_zero")]
         tool_calls: u32,
-        /// The model's thinking, as far as it is readable.
+        /// The readable part of the model's thinking.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thinking: Option<String>,
     }
@@ -174,12 +175,12 @@ data! {
 
 data! {
     /// Tokens spent on one model response that were not reported before; never a total of several responses. A source
-    /// hands in the whole count of the response so far, and the log gets what it grew by.
+    /// reports the whole count of the response so far, and the log contains the growth.
     UsageReported {
         /// The provider's id of the message or response they were spent on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
-        /// Model, with `-fast` at the end where it was processed fast at a price of its own.
+        /// The model, with `-fast` at the end if it was processed fast at a separate price.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// Input tokens that no cache served.
@@ -206,8 +207,8 @@ data! {
         /// The quotas, if they changed since the last report.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotas: Vec<QuotaReported>,
-        /// What the agent's own accounting says. It covers responses that are reported one by one too, so it is compared
-        /// with them and never added to them.
+        /// The sums of the agent's own accounting. They include responses that are also reported one by one, so they
+        /// are compared with these and never added.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<UsageAccount>,
     }
@@ -234,12 +235,12 @@ names! {
 by_default!(AccountScope::Session);
 
 data! {
-    /// Sums of an agent's own accounting. It may know calls that its files do not show, such as those that make a title
-    /// or compact a conversation.
+    /// Sums of an agent's own accounting. It may include calls that its files do not show, such as those that create a
+    /// title or compact a conversation.
     UsageAccount {
         /// What it covers.
         scope: AccountScope,
-        /// When the accounting began. A session that goes on in another one's process goes on with its sums, and has
+        /// When the accounting began. A session that continues in another session's process continues its sums, and has
         /// the same time here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         began_at: Option<Timestamp>,
@@ -249,7 +250,7 @@ data! {
 }
 
 data! {
-    /// What an agent's accounting says of one model.
+    /// The sums of an agent's own accounting for one model.
     AccountedModel {
         /// Model.
         model: String,
@@ -278,7 +279,7 @@ data! {
 }
 
 data! {
-    /// How much of a quota is used, in the words of the provider.
+    /// How much of a quota is used, as reported by the provider.
     QuotaReported {
         /// Its name: `primary`, `secondary`.
         name: String,

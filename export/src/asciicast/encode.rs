@@ -5,8 +5,8 @@ use crate::asciicast::{
     header::CastHeader,
 };
 
-/// Makes the lines of one file. Times are microseconds since its start; one that lies before that
-/// of the event before is taken for the same moment.
+/// Encodes the lines of one file. Times are microseconds since its start. A time before that of the previous event is
+/// replaced by the latter.
 #[derive(Debug, Clone)]
 pub struct Encoder {
     version: CastVersion,
@@ -20,7 +20,7 @@ impl Encoder {
         Self { version, last_us: 0 }
     }
 
-    /// The first line, newline included.
+    /// The first line, including the newline.
     #[must_use]
     pub fn header(&self, header: &CastHeader) -> String {
         let mut line = header.line(self.version);
@@ -28,7 +28,7 @@ impl Encoder {
         line
     }
 
-    /// The line of the next event, newline included.
+    /// The line of the next event, including the newline.
     pub fn event(&mut self, event: &CastEvent) -> String {
         let at_us = event.at_us.max(self.last_us);
         let shown = match self.version {

@@ -1,6 +1,6 @@
 //! One event of a recording.
 
-/// Which form is written.
+/// The version of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CastVersion {
     /// Read by every player.
@@ -9,18 +9,18 @@ pub enum CastVersion {
     V3,
 }
 
-/// Something that happened in a recording.
+/// An event of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CastEvent {
     /// Microseconds since the start of the recording.
     pub at_us: u64,
-    /// What.
+    /// The kind of event.
     pub code: EventCode,
     /// Its data: text for output, `80x24` for a resize, a label for a marker, the status for an exit.
     pub data: String,
 }
 
-/// What an event is.
+/// The kind of event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventCode {
     /// `o`: the terminal was sent text.
@@ -38,7 +38,7 @@ pub enum EventCode {
 }
 
 impl EventCode {
-    /// The code as the file has it.
+    /// The code as written in the file.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! The first line of a file, in the forms of both versions.
+//! The first line of a file, in the format of both versions.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct CastHeader {
     pub timestamp: Option<u64>,
     /// Longest pause in playback, seconds.
     pub idle_time_limit: Option<f64>,
-    /// What was recorded.
+    /// The recorded command.
     pub command: Option<String>,
     /// Its title.
     pub title: Option<String>,
@@ -27,21 +27,21 @@ pub struct CastHeader {
     pub theme: Option<Theme>,
     /// Name and version of the terminal program; version 3 only.
     pub terminal: Option<String>,
-    /// Version 3 only.
+    /// Tags; version 3 only.
     pub tags: Vec<String>,
-    /// In our own recordings: which part of a recording a file is.
+    /// In capture's own recordings: the part of the recording that the file contains.
     pub part: Option<RecordingPart>,
 }
 
-/// Which part of a recording a file is. Written as `capture`, a key of our own; readers pass over
-/// keys they do not know.
+/// The part of a recording that a file contains. Written under the key `capture`, which is capture's own; readers
+/// ignore unknown keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingPart {
-    /// Counts from 1.
+    /// The number of the part, from 1.
     pub part: u32,
-    /// The moment this file counts its time from, in milliseconds since 1970.
+    /// The time to which the times of this file are relative, milliseconds since 1970.
     pub started_at_ms: i64,
-    /// Whether its first event draws the screen as it stood.
+    /// Whether its first event draws the screen at the start of the part.
     #[serde(default)]
     pub repainted: bool,
 }

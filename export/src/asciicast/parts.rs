@@ -26,11 +26,10 @@ pub fn part_path(first: &Path, part: u32) -> PathBuf {
     first.with_file_name(name)
 }
 
-/// The parts of a recording that are there, in order. The first ones may have been removed; a gap
-/// ends the search for more.
+/// The existing parts of a recording, in order. The first ones may have been removed; a later gap ends the list.
 ///
 /// # Errors
-/// When the directory cannot be read.
+/// If the directory cannot be read.
 pub fn parts(first: &Path) -> std::io::Result<Vec<PathBuf>> {
     let dir = first.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (Some(stem), extension) = (first.file_stem(), first.extension()) else {
@@ -58,9 +57,8 @@ pub fn parts(first: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(together.map(|(number, _)| part_path(first, *number)).collect())
 }
 
-/// Reads the parts of a recording as if they were one file: times go on over the parts, and a
-/// screen that was redrawn at the beginning of a part is left out, because the part before, which
-/// is there, had drawn it.
+/// Reads the parts of a recording as if they were one file. Times continue over the parts, and the redrawn screen at
+/// the beginning of a part is left out if the previous part exists.
 #[derive(Debug)]
 pub struct JoinedReader {
     header: CastHeader,
@@ -82,7 +80,7 @@ impl JoinedReader {
     /// Opens the first of these files.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read or is not an asciicast.
+    /// If there is none, or it cannot be read or is not an asciicast.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, ReadError> {
         let mut waiting = paths.into_iter();
         let Some(first) = waiting.next() else {
@@ -110,7 +108,7 @@ impl JoinedReader {
         &self.header
     }
 
-    /// Files that end in the middle of a line. Known once everything was read.
+    /// Files that end in the middle of a line. Complete once everything was read.
     #[must_use]
     pub fn cut(&self) -> &[PathBuf] {
         &self.cut
@@ -119,7 +117,7 @@ impl JoinedReader {
     /// The next event; `None` at the end of the last part.
     ///
     /// # Errors
-    /// When a part cannot be read, or a line is not an event.
+    /// If a part cannot be read, or a line is not an event.
     pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         loop {
             while let Some(mut event) = self.open.next_event()? {

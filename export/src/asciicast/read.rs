@@ -16,7 +16,7 @@ const LINE_BYTES: u64 = 64 << 20;
 /// Largest valid time of an event, seconds; a larger one is a damaged line.
 const MOST_SECONDS: f64 = 1e9;
 
-/// Why a recording cannot be read.
+/// The reason why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be read.
@@ -45,10 +45,10 @@ pub enum ReadError {
     },
 }
 
-/// Reads one file, an event at a time.
+/// Reads one file, one event at a time.
 ///
-/// A last line without a newline that is not an event was being written when its writer ended; it is
-/// left out and [`cut`](Self::cut) says so.
+/// A last line without a newline that is not an event was incomplete when the writer ended. It is left out, and
+/// [`cut`](Self::cut) returns true.
 #[derive(Debug)]
 pub struct CastReader<R = BufReader<File>> {
     input: R,
@@ -65,7 +65,7 @@ impl CastReader {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// When it cannot be read, or is not an asciicast of version 2 or 3.
+    /// If it cannot be read, or is not an asciicast of version 2 or 3.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
         Self::new(BufReader::new(file), path)
@@ -73,7 +73,7 @@ impl CastReader {
 }
 
 impl<R: BufRead> CastReader<R> {
-    /// Reads the header; `path` is what errors name.
+    /// Reads the header; errors name `path`.
     ///
     /// # Errors
     /// As [`CastReader::open`].
@@ -112,7 +112,7 @@ impl<R: BufRead> CastReader<R> {
         &self.header
     }
 
-    /// Whether the file ends in the middle of a line. Known once everything was read.
+    /// Whether the file ends in the middle of a line. Correct once everything was read.
     pub const fn cut(&self) -> bool {
         self.cut
     }
@@ -120,7 +120,7 @@ impl<R: BufRead> CastReader<R> {
     /// The next event; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is not an event; the error names the line.
+    /// If the file cannot be read, or a line is not an event; the error names the line.
     pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         while self.next_line()? {
             let whole = self.buffer.last() == Some(&b'\n');

@@ -1,8 +1,8 @@
 //! Records the output of a terminal to files as it arrives.
 //!
-//! A [`Recorder`] owns the file that is being written. It reads no clock; whoever feeds it passes
-//! the time and calls [`Recorder::advance`] when [`Recorder::next_deadline`] is due. An error ends
-//! the recording, is told once, and leaves whole lines in the file.
+//! A [`Recorder`] owns the file that is being written. It reads no clock: the caller passes the time and calls
+//! [`Recorder::advance`] at [`Recorder::next_deadline`]. An error ends the recording, is reported once, and leaves
+//! complete lines in the file.
 
 use std::{
     collections::BTreeMap,
@@ -29,35 +29,35 @@ const FLUSH_BYTES: usize = 64 << 10;
 /// The only environment variables that are recorded.
 const ENV: [&str; 2] = ["TERM", "SHELL"];
 
-/// How a recording is written.
+/// The settings of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordSettings {
     /// The first file; the next parts are named after it ([`part_path`]).
     pub path: PathBuf,
-    /// The form.
+    /// The version of the format.
     pub version: CastVersion,
-    /// Maximum size of a part, bytes; the next part begins before it is exceeded. One event
-    /// that is larger gets a file of its own.
+    /// Maximum size of a part, bytes; the next part begins before it is exceeded. An event that is larger gets a
+    /// separate file.
     pub max_bytes: u64,
-    /// Number of parts that are kept, at least one; the oldest is removed.
+    /// Number of parts to keep, at least one; the oldest is removed.
     pub keep: u32,
 }
 
-/// Why a recording ended early.
+/// The reason why a recording ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {source}; recording stops")]
 pub struct RecordError {
     /// The file.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub source: std::io::Error,
 }
 
 /// Returns the bytes that draw the current screen.
 pub type Repaint = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
 
-/// A recording that is being written. Dropping it writes out what it holds; errors of that are
-/// only known to whoever calls [`finish`](Self::finish).
+/// A recording that is being written. Dropping it writes the buffered data; only [`finish`](Self::finish) reports
+/// errors of that.
 pub struct Recorder {
     settings: RecordSettings,
     header: CastHeader,
@@ -87,11 +87,11 @@ struct OpenPart {
 }
 
 impl Recorder {
-    /// Makes the first file and writes its header; of `header.env` only TERM and SHELL are kept, its
-    /// time is `now`.
+    /// Creates the first file and writes its header. Of `header.env` only TERM and SHELL are kept, and its time is
+    /// `now`.
     ///
     /// # Errors
-    /// When the file cannot be made, also when there is one of that name.
+    /// If the file cannot be created, or already exists.
     pub fn create(settings: RecordSettings, header: CastHeader, now: Timestamp) -> Result<Self, RecordError> {
         let env: BTreeMap<_, _> = header.env.into_iter().filter(|(name, _)| ENV.contains(&name.as_str())).collect();
         let mut recorder = Self {
@@ -107,7 +107,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Asked at the beginning of each further part, which then begins with the screen as it stood.
+    /// Sets the function that draws the current screen. It is called at the beginning of each further part, which then
+    /// begins with that screen.
     #[must_use]
     pub fn repainting(mut self, repaint: Repaint) -> Self {
         self.repaint = Some(repaint);
@@ -120,16 +121,16 @@ impl Recorder {
         &self.settings.path
     }
 
-    /// Whether something is still recorded.
+    /// Whether the recording is still active.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// The terminal was sent these bytes.
+    /// Records bytes that were sent to the terminal.
     ///
     /// # Errors
-    /// When the file cannot be written. The recording ends with it, and later calls do nothing.
+    /// If the file cannot be written. This ends the recording, and later calls do nothing.
     pub fn output(&mut self, at: Timestamp, bytes: &[u8]) -> Result<(), RecordError> {
         if self.open.is_none() {
             return Ok(());
@@ -138,7 +139,7 @@ impl Recorder {
         if text.is_empty() { self.advance(at) } else { self.event(at, EventCode::Output, text) }
     }
 
-    /// The terminal has another size.
+    /// Records a new size of the terminal.
     ///
     /// # Errors
     /// As [`output`](Self::output).
@@ -147,7 +148,7 @@ impl Recorder {
         self.event(at, EventCode::Resize, format!("{}x{}", columns.max(1), rows.max(1)))
     }
 
-    /// Something that a person may want to find again.
+    /// Records a marker that a person may want to find again.
     ///
     /// # Errors
     /// As [`output`](Self::output).
@@ -155,7 +156,7 @@ impl Recorder {
         self.event(at, EventCode::Marker, label.to_owned())
     }
 
-    /// The program ended with this status, when it is known: writes everything out.
+    /// Records the end of the program, with its status if known, and writes all buffered data.
     ///
     /// # Errors
     /// As [`output`](Self::output).
@@ -173,7 +174,7 @@ impl Recorder {
         if rest.is_empty() { Ok(()) } else { self.event(at, EventCode::Output, rest) }
     }
 
-    /// Lets time pass: what waited long enough is written.
+    /// Advances the time: data that waited long enough is written.
     ///
     /// # Errors
     /// As [`output`](Self::output).
@@ -182,7 +183,7 @@ impl Recorder {
         if self.next_deadline().is_some_and(|due| due <= self.now) { self.flush() } else { Ok(()) }
     }
 
-    /// When [`advance`](Self::advance) has something to do.
+    /// The next time at which [`advance`](Self::advance) must be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.open.as_ref()?.waits_since?.plus_ms(FLUSH_MS))

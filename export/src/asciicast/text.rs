@@ -1,4 +1,4 @@
-//! Converts bytes to text: a character that is split over two reads is held back until its rest arrives.
+//! Converts bytes to text: a character that is split over two reads is held back until the second read.
 
 /// Turns bytes into text piece by piece. What is not UTF-8 becomes U+FFFD, as
 /// [`String::from_utf8_lossy`] does it with the whole; how the bytes were split makes no difference.

@@ -1,8 +1,8 @@
-//! What a model wrote, as a part of the page: headings, lists, tables, code, emphasis and links of its Markdown.
+//! Formats a model's Markdown as part of the page: headings, lists, tables, code, emphasis and links.
 //!
-//! Every element comes from here and none of its attributes from a text, but for the address of a link that is http,
-//! https or mailto. An address stands behind its link, so that the words of a link hide nothing. HTML in a text is shown
-//! as it was written, and a picture as its words and its address: nothing is loaded.
+//! Every element is created here. No attribute comes from a text, except the address of a link that is http, https or
+//! mailto. The address follows the link, so that the text of a link cannot hide it. HTML in a text is shown as it was
+//! written, and an image is shown as its description and its address, so nothing is loaded.
 
 use std::fmt::Write as _;
 

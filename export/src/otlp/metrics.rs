@@ -1,4 +1,4 @@
-//! How sessions are and how long permission requests waited, as OpenTelemetry metrics.
+//! States of sessions and waiting times of permission requests, as OpenTelemetry metrics.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{SCHEMA_URL, nanos, resource, scope, text};
 /// Bounds of the waits, seconds.
 const BOUNDS_S: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3_600.0, 14_400.0];
 
-/// How long permission requests waited, since a time.
+/// Waiting times of permission requests since a time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ApprovalWaits(BTreeMap<(Provider, ApprovalState), Waits>);
 
@@ -42,20 +42,20 @@ impl ApprovalWaits {
     }
 }
 
-/// What is sent at a time.
+/// The data that is sent at a time.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricsSnapshot<'a> {
-    /// Since when waits and losses are counted.
+    /// The time since which waits and losses are counted.
     pub since: Timestamp,
     /// The time.
     pub at: Timestamp,
     /// Sessions by agent and state.
     pub sessions: &'a [(Provider, State, u64)],
-    /// How long requests waited.
+    /// Waiting times of requests.
     pub waits: &'a ApprovalWaits,
     /// Spans that did not reach the collector, by reason.
     pub dropped: &'a [(&'static str, u64)],
-    /// Our version.
+    /// capture's version.
     pub version: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! The data for the page's script: the entries as they are in the file, and the tree they make.
+//! The data for the page's script: the entries as they are in the file, and their tree.
 
 use std::{borrow::Cow, collections::HashMap};
 

@@ -1,4 +1,4 @@
-//! How a page is made, and how its data is written into it.
+//! The options of a page, and the functions that write its data.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use session_tree::Entry;
 /// How a tree is exported.
 #[derive(Clone, Copy)]
 pub struct PageOptions<'a> {
-    /// The entry whose path is shown first, for instance [`Tree::leaf`](session_tree::Tree::leaf); nothing before all
-    /// entries.
+    /// The entry whose path is shown first, for instance [`Tree::leaf`](session_tree::Tree::leaf); `None` is the place
+    /// before all entries.
     pub leaf: Option<&'a Entry>,
-    /// A title for a session that has no name of its own.
+    /// The title for a session without a name.
     pub title: Option<&'a str>,
-    /// Gets every text of the session before it is written, the names of its fields among them, and gives what may
-    /// leave. Not called for the ids, times and types the tree is made of, and for pictures.
+    /// Called for every text of the session before it is written, including the names of fields; returns the text that
+    /// may leave. Not called for the ids, times and types that form the tree, or for images.
     pub redact: &'a dyn Fn(&str) -> Cow<'_, str>,
 }
 
-/// JSON that can stand in a page: outside of strings none of these characters occur, and inside they are the same when
-/// they are escaped.
+/// JSON that can be part of a page: outside strings none of these characters occur, and inside strings their escapes
+/// have the same meaning.
 pub(crate) fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 16);
     let mut from = 0;

@@ -1,9 +1,8 @@
-//! Finds the commands in a text for a shell, whatever stands around them.
+//! Finds the commands in a text for a shell, whatever surrounds them.
 //!
-//! The policy's parser (crate `approver`) accepts a line only if it understands all of it, and the monitor needs the
-//! commands of those it does not. This one therefore refuses nothing: what it cannot tell apart it reads as commands
-//! too, so a text may have more commands here than in a shell, but not fewer. It knows no program but those that run a
-//! text that they are given.
+//! The policy's parser (crate `approver`) accepts a line only if it understands all of it, but the monitor also needs
+//! the commands of other lines. So this parser refuses nothing: where it cannot distinguish, it reads more commands
+//! than a shell would, but never fewer. It knows only the programs that run a text passed to them.
 
 /// Levels of shells and substitutions in one another that are read.
 const DEPTH: u8 = 6;

@@ -1,5 +1,5 @@
-//! Chat channels: Slack, Discord, Telegram. The text is that of the message and nothing in it is a mention, a link to
-//! somewhere else, or mark-up.
+//! Chat channels: Slack, Discord, Telegram. They send the text of the message, in which nothing is interpreted as a
+//! mention, a foreign link or mark-up.
 
 use events::Timestamp;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Runs a program of the user: the message is JSON on its standard input, with a few environment variables and no
-//! shell.
+//! Runs a program of the user without a shell: the message is JSON on standard input, and a few environment variables
+//! are set.
 
 use std::{
     io::{ErrorKind, Read, Write},

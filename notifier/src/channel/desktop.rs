@@ -1,7 +1,7 @@
 //! Desktop notifications: `org.freedesktop.Notifications` on the session bus.
 //!
-//! Source: the Desktop Notifications Specification 1.3 (freedesktop.org). The bus is spoken to on a
-//! thread of its own, so that one that hangs costs an attempt and not the channel.
+//! Source: the Desktop Notifications Specification 1.3 (freedesktop.org). A separate thread communicates with the bus,
+//! so if the bus hangs, only the attempt fails, not the channel.
 
 use std::{collections::HashMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Publishes to a topic of ntfy, as JSON to the root of the server.
+//! Publishes to an ntfy topic, as JSON to the root of the server.
 
 use events::Timestamp;
 use serde::Serialize;

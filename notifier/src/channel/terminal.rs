@@ -1,4 +1,4 @@
-//! Notifies in a run's terminal: a control sequence that terminal emulators show as a notification, and a bell.
+//! Notifies in a run's terminal with a bell or a control sequence that terminal emulators show as a notification.
 
 use std::sync::Arc;
 

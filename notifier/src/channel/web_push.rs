@@ -1,5 +1,5 @@
-//! Sends to the browsers that were subscribed on the page. What their push services carry is encrypted, and says no more
-//! than of what kind a message is, of which project, and where the page shows it.
+//! Sends to the browsers that were subscribed on the page. The push services deliver encrypted messages, which contain
+//! only the kind of a message, its project, and the page to open.
 
 use std::sync::Arc;
 

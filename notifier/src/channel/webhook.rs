@@ -1,4 +1,4 @@
-//! A webhook: JSON, signed in the form of Standard Webhooks (HMAC-SHA256 over id, time and body).
+//! Webhooks: JSON, signed as in Standard Webhooks (HMAC-SHA256 over id, time and body).
 //!
 //! Source: the specification at `standardwebhooks.com`, symmetric signatures, version `v1`.
 

@@ -1,7 +1,5 @@
-//! A message as JSON: the body of a webhook and the standard input of a command. The format is stable: fields are only
-//! added.
-//!
-//! The words are a promise to those who read them: add, do not change.
+//! A message as JSON: the body of a webhook and the standard input of a command. The format is stable: add fields, but
+//! do not change or remove them.
 
 use serde::Serialize;
 
@@ -11,9 +9,9 @@ use crate::{
     notice::Notice,
 };
 
-/// The version of the form.
+/// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
-/// Bytes a body has at most; beyond that the notices at the end are left out and counted.
+/// Maximum size of a body, bytes. Beyond it, notices at the end are left out and counted.
 pub const BODY_BYTES: usize = 64 * 1024;
 
 #[derive(Serialize)]

@@ -152,7 +152,7 @@ pub enum ChannelSettings {
 }
 
 impl ChannelSettings {
-    /// What rules and receipts call it.
+    /// The name that rules and receipts use.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -168,7 +168,7 @@ impl ChannelSettings {
         }
     }
 
-    /// The word for its type.
+    /// The name of its type.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -184,7 +184,7 @@ impl ChannelSettings {
         }
     }
 
-    /// Whether what it is given may leave the machine.
+    /// Whether its messages may leave the machine.
     #[must_use]
     pub const fn leaves_machine(&self) -> bool {
         match self {
@@ -200,7 +200,7 @@ impl ChannelSettings {
         }
     }
 
-    /// Where its secret is kept, if it has one.
+    /// The place of its secret, if it has one.
     pub(crate) fn secret(&self) -> Option<SecretSource> {
         match self {
             Self::Webhook { secret_file: file, secret_env: env, .. }

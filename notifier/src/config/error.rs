@@ -1,6 +1,6 @@
-//! Why settings are invalid.
+//! The reasons why settings are invalid.
 
-/// Why the settings are invalid.
+/// The reason why the settings are invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A number is out of range.
@@ -50,7 +50,7 @@ impl ConfigError {
     }
 }
 
-/// Holds a number against its range.
+/// Checks a number against its range.
 pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), ConfigError> {
     if (low..=high).contains(&value) {
         return Ok(());

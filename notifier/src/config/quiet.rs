@@ -7,17 +7,17 @@ use serde::{Deserialize, Deserializer};
 
 use crate::notice::{DAY_MS, LocalTime};
 
-/// Quiet hours. What they hold back is sent as one digest afterwards.
+/// Quiet hours. Notices held back during them are sent as one digest afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quiet {
-    /// Ranges of the local day, `22:00-07:00`. One that ends before it begins goes over midnight.
+    /// Ranges of the local day, such as `22:00-07:00`. A range that ends before it begins crosses midnight.
     pub hours: Vec<Hours>,
     /// Whether urgent notices are sent during quiet hours.
     pub urgent_breaks_through: bool,
 }
 
-/// A range of the day: the begin is in it, the end is not.
+/// A range of the day, including its start and excluding its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hours {
     from_min: u16,
@@ -25,7 +25,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Reads `22:00-07:00`.
+    /// Parses `22:00-07:00`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
@@ -54,7 +54,7 @@ fn minute(text: &str) -> Option<u16> {
 }
 
 impl Quiet {
-    /// When the quiet that reigns at a moment is over; `None` when none does.
+    /// The end of the quiet hours that contain a time; `None` if there are none.
     #[must_use]
     pub fn until(&self, now: LocalTime) -> Option<Timestamp> {
         let mut end: Option<i64> = None;

@@ -22,7 +22,7 @@ pub enum Loudness {
     Loud,
 }
 
-/// What becomes of a notice while the user is at the terminal it is about.
+/// What happens to a notice while the user is at the terminal of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhilePresent {
@@ -38,38 +38,38 @@ pub enum WhilePresent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifyRule {
-    /// Of which kind of finding; without it, of every kind.
+    /// The kind of finding; `None` matches every kind.
     pub kind: Option<FindingKind>,
-    /// Of which severity at least.
+    /// The minimum severity.
     pub severity: Option<Severity>,
-    /// To which channels; without it, to all.
+    /// The channels; `None` means all.
     pub channels: Option<Vec<String>>,
-    /// How long the cause must hold before it is sent, milliseconds.
+    /// How long the cause must exist before it is sent, milliseconds.
     pub debounce_ms: Option<u32>,
-    /// How loud.
+    /// The loudness.
     pub loudness: Option<Loudness>,
-    /// Interval at which it is sent again while the cause holds, seconds; 0 means once.
+    /// Interval at which it is sent again while the cause exists, seconds; 0 means once.
     pub repeat_s: Option<u32>,
     /// Maximum number of repeats.
     pub repeats: Option<u32>,
-    /// What becomes of it while the user is at that terminal.
+    /// What happens to it while the user is at that terminal.
     pub while_present: Option<WhilePresent>,
 }
 
 /// How a notice is sent, after all rules are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedRule {
-    /// How loud.
+    /// The loudness.
     pub loudness: Loudness,
-    /// To which channels, by their places in the settings.
+    /// The channels, as indices into the settings.
     pub channels: Vec<usize>,
-    /// How long the cause must hold before it is sent, milliseconds.
+    /// How long the cause must exist before it is sent, milliseconds.
     pub debounce_ms: i64,
     /// Interval at which it is sent again, milliseconds.
     pub repeat_ms: Option<i64>,
     /// Maximum number of repeats.
     pub repeats: u32,
-    /// What becomes of it while the user is at that terminal.
+    /// What happens to it while the user is at that terminal.
     pub while_present: WhilePresent,
 }
 
@@ -118,7 +118,7 @@ const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
     }
 }
 
-/// What the rules make of a notice.
+/// Applies the rules to a notice.
 pub(crate) fn resolve(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
     let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);

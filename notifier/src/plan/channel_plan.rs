@@ -1,8 +1,8 @@
-//! The plan of one channel: which notices are sent alone, which in a list, which wait.
+//! The plan of one channel: which notices are sent alone, which in a list, and which wait.
 //!
-//! Notices go alone as long as they are few. When with those of the last window there are as many
-//! as `group_at`, they are gathered for `gather_ms` and go in one list. As many as that at once, or
-//! more than the channel may be sent in this minute, are a list at once.
+//! A few notices are sent alone. If there are `group_at` notices, including those of the last window, they are
+//! collected for `gather_ms` and sent in one list. If `group_at` notices arrive at the same time, or if the channel has
+//! reached its limit for this minute, they are sent in a list immediately.
 
 use std::collections::VecDeque;
 

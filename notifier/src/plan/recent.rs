@@ -1,4 +1,4 @@
-//! Remembers the causes that were sent; the oldest are forgotten.
+//! Remembers the sent causes, and forgets the oldest.
 
 use std::collections::{BTreeMap, HashMap};
 

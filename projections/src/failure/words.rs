@@ -1,5 +1,5 @@
-//! The phrases by which failures are recognized, in lower case. A word stands in the table whose tool says it and
-//! nobody else, as far as there is one; the order of the tables is [`super::HeadAndTail::kind`]'s.
+//! The phrases by which failures are recognized, in lower case. If possible, a phrase is in the table of the only tool
+//! that prints it; [`super::HeadAndTail::kind`] defines the order of the tables.
 
 pub(super) const MERGE_CONFLICT: &[&str] = &[
     "conflict (content)",

@@ -1,5 +1,5 @@
-//! The approvals of a session: opened by a request from a hook or a protocol, or by a dialog on the screen; closed by a
-//! decision, or when the agent continues, whoever answered.
+//! The approvals of a session. A request from a hook or a protocol, or a dialog on the screen, opens an approval. A
+//! decision closes it, or the fact that the agent continues, whoever answered.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
@@ -87,19 +87,19 @@ impl Approval {
 }
 
 impl SessionState {
-    /// The approvals that are remembered, oldest first; closed ones are not for long.
+    /// The remembered approvals, oldest first; closed ones are remembered only for a short time.
     pub fn approvals(&self) -> impl Iterator<Item = &Approval> {
         self.approvals.iter()
     }
 
-    /// An approval that is remembered.
+    /// A remembered approval.
     #[must_use]
     pub fn approval(&self, id: &ApprovalId) -> Option<&Approval> {
         self.approvals.iter().find(|a| a.id == *id)
     }
 
-    /// The request for permission to run a command that is pending, when it is the only one and no other call is open:
-    /// a command that begins now is the one that was asked for.
+    /// The pending request to run a command, if it is the only request and no other call is open. A command that begins
+    /// now is the requested one.
     #[must_use]
     pub fn pending_command(&self) -> Option<&Approval> {
         if self.conversation.calls.len() > 1 {
@@ -108,7 +108,7 @@ impl SessionState {
         self.only_request().filter(|only| matches!(only.kind, Some(ApprovalKind::Command) | None))
     }
 
-    /// The request for permission that is pending, when it is the only one.
+    /// The pending permission request, if it is the only one.
     #[must_use]
     pub fn only_request(&self) -> Option<&Approval> {
         let mut pending = self.approvals.iter().filter(|approval| approval.is_pending());

@@ -1,4 +1,4 @@
-//! Applies claims: a claim changes the conversation, or stands until it is replaced or withdrawn.
+//! Applies claims: a claim changes the conversation, or applies until it is replaced or withdrawn.
 
 use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome};
 

@@ -1,6 +1,6 @@
 //! Explains a status decision: every claim, how it was weighed, and the rule that decided.
 //!
-//! It only tells of what [`decide`](super::decide) does and decides nothing itself.
+//! The module only describes what [`decide`](super::decide) does; it decides nothing itself.
 
 use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use schemars::JsonSchema;
@@ -8,36 +8,35 @@ use serde::{Deserialize, Serialize};
 
 use super::{Basis, Candidate, Process, StandingClaim, StatusInputs, claim_candidates, weigh};
 
-/// What was weighed, and which rule decided.
+/// All claims about a status, and the rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// The rule that decided.
     pub rule: DecidingRule,
-    /// Every claim there is, the one that decides first, then the stronger before the weaker.
+    /// Every claim: the deciding one first, then in order of strength.
     pub claims: Vec<WeighedClaim>,
 }
 
-/// Which rule decided between the claims.
+/// The rule that decided between the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Rule")]
 pub enum DecidingRule {
-    /// The process is gone, and with it every claim.
+    /// The process has ended, which ends every claim.
     ProcessGone,
     /// There was no activity for a long time, which decides.
     Silence,
     /// There is only one claim.
     Alone,
-    /// All claims say the same.
+    /// All claims agree.
     Unanimous,
     /// The strongest claim wins.
     Strongest,
-    /// Of equally strong claims the one whose source is closest to the agent wins.
+    /// Among equally strong claims, the one whose source is closest to the agent wins.
     Closest,
-    /// Of equally strong claims of one source the last one wins.
+    /// Among equally strong claims of one source, the last one wins.
     Latest,
-    /// The newest of equally strong claims is believed for the moment a closer source may need to
-    /// notice it too.
+    /// The newest of equally strong claims wins for the short time that a closer source may need to notice the change.
     First,
 }
 
@@ -74,13 +73,13 @@ pub struct WeighedClaim {
     pub claim: String,
     /// How strong it counts.
     pub strength: Confidence,
-    /// Since when it is held.
+    /// When it was made.
     pub at: Timestamp,
-    /// When it begins to count, if not at once.
+    /// When it begins to count, if not immediately.
     pub from: Option<Timestamp>,
-    /// Until when it is held, if it runs out; otherwise until it is replaced or withdrawn.
+    /// When it expires, if it does; otherwise it applies until it is replaced or withdrawn.
     pub until: Option<Timestamp>,
-    /// The event that made it; absent for what the conversation as a whole says.
+    /// The event that contains it; absent for the claim of the conversation as a whole.
     pub event: Option<EventId>,
     /// Its outcome.
     pub standing: ClaimStanding,
@@ -93,15 +92,15 @@ pub struct WeighedClaim {
 pub enum ClaimStanding {
     /// It decides.
     Decides,
-    /// It says the same as the one that decides.
+    /// It agrees with the deciding claim.
     Agrees,
-    /// It says something else and is weaker.
+    /// It disagrees and is weaker.
     Weaker,
-    /// It says something else and is as strong or stronger, but a rule is against it.
+    /// It disagrees and is at least as strong, but a rule is against it.
     Overruled,
     /// It does not count yet.
     NotYet,
-    /// It has run out.
+    /// It has expired.
     Over,
 }
 

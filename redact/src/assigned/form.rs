@@ -1,10 +1,10 @@
-//! How a value is written.
+//! The notation of a value.
 
 use crate::text::until;
 
 pub(crate) const LONGEST_VALUE: usize = 8192;
 
-/// How a value is written.
+/// The notation of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueForm {
     /// Between quotes.

@@ -6,7 +6,7 @@ use crate::{
     value,
 };
 
-/// Reads the value at `at`: where it begins and ends, and how it stands there.
+/// Reads the value at `at`: its start, its end and its notation.
 pub(crate) fn read(bytes: &[u8], at: usize, form: ValueForm) -> Option<(usize, usize, ValueForm)> {
     let mut at = skip_blanks(bytes, at);
     // On the next line: after a colon, or as a block of YAML.
@@ -64,7 +64,7 @@ fn behind_call(bytes: &[u8], at: usize) -> usize {
     at
 }
 
-/// Where the quote closes that was opened behind `slashes` backslashes.
+/// The position of the closing quote for a quote that was opened after `slashes` backslashes.
 pub(crate) fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize> {
     let to = bytes.len().min(from + LONGEST_VALUE);
     let mut run = 0;

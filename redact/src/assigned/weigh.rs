@@ -6,7 +6,7 @@ use crate::{
     value,
 };
 
-/// Whether a value is a secret, under a name that says `meaning`.
+/// Whether a value is a secret, for a name with this `meaning`.
 pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> bool {
     // A colour that begins here is not a value; what follows it is read without it.
     let is_sequence = value.starts_with(b"\x1b") || value.starts_with(b"\\u001b") || value.starts_with(b"\\x1b");

@@ -1,7 +1,7 @@
 //! Recognizes placeholders: variables, masks, `YOUR_API_KEY`, and this crate's own mark.
 //!
-//! A word such as `example` or `todo` excuses a value only when words, masks and counted digits are all there is of it:
-//! one in forty drawn keys holds some such word by chance.
+//! A word such as `example` or `todo` makes a value a placeholder only if the value consists entirely of words, masks
+//! and counted digits, because one in forty random keys contains such a word by chance.
 
 use crate::value::shape::{has_stray_capitals, is_words, looks_random, trim};
 
@@ -214,7 +214,7 @@ const PUBLISHED: &[&[&str]] = &[
     &["je7MtGbClwBF/", "2Zp9Utk/h3yCo8nv", "bEXAMPLEKEY"],
 ];
 
-/// Whether a value stands for a secret: a variable, a mask, `YOUR_API_KEY`, or the mark this crate leaves.
+/// Whether a value is a placeholder: a variable, a mask, `YOUR_API_KEY`, or the mark of this crate.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = trim(value);
     let Some(&first) = value.first() else { return true };

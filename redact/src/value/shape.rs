@@ -1,6 +1,6 @@
-//! The shape of a value: drawn at random, of words, a path, a number.
+//! The shape of a value: random, made of words, a path, a number.
 
-/// Bits per byte, of the bytes as they are distributed.
+/// The entropy of the bytes, in bits per byte.
 pub(crate) fn entropy(value: &[u8]) -> f32 {
     let mut counts = [0_u32; 256];
     for &byte in value {
@@ -17,7 +17,7 @@ pub(crate) fn entropy(value: &[u8]) -> f32 {
         .sum()
 }
 
-/// Whether a value looks drawn at random: as no word, path, version or name does.
+/// Whether a value looks random, unlike words, paths, versions and names.
 pub(crate) fn looks_random(value: &[u8]) -> bool {
     let classes = CharCounts::of(value);
     let letters = classes.lower + classes.upper;
@@ -37,8 +37,8 @@ pub(crate) fn looks_random(value: &[u8]) -> bool {
     entropy(value) >= enough && longest >= 6.min(value.len())
 }
 
-/// Whether capitals stand together in more than one place, or consonants without end: no name in capitals and small
-/// letters does that.
+/// Whether capitals occur together in more than one place, or there are very long runs of consonants, which names in
+/// mixed case do not have.
 pub(crate) fn has_stray_capitals(value: &[u8]) -> bool {
     let runs = value.split(|b| !b.is_ascii_uppercase()).filter(|run| run.len() > 1).count();
     runs >= 2 || scrambled(value) && runs >= 1
@@ -68,7 +68,7 @@ fn longest_mixed(value: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// Words of letters, with separators between: `my-app-secret`, `config.password`, `userPassword`, `TOKEN_NAME`.
+/// Whether a value consists of words with separators: `my-app-secret`, `config.password`, `userPassword`, `TOKEN_NAME`.
 pub(crate) fn is_words(value: &[u8]) -> bool {
     value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b'-' | b'/' | b'$' | b':' | b'@'))
         && !scrambled(value)
@@ -99,7 +99,7 @@ fn scrambled(value: &[u8]) -> bool {
     capitals || value.len() >= 8 && longest >= if mixed { 6 } else { 7 }
 }
 
-/// A place in a file system or an address.
+/// Whether a value is a path or an address.
 pub(crate) fn is_path(value: &[u8]) -> bool {
     let starts = [
         &b"./"[..],
@@ -161,7 +161,7 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
     is_drive || ends.iter().any(|end| value.ends_with(end))
 }
 
-/// A number, a date, a version; also as programs write them: `0x1f`, `983040i32`, `30s`.
+/// Whether a value is a number, a date or a version, also as programs write them: `0x1f`, `983040i32`, `30s`.
 pub(crate) fn is_number(value: &[u8]) -> bool {
     let hex = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
     let is_hex_literal =

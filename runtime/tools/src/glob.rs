@@ -30,6 +30,7 @@ pub(crate) fn names_hidden(pattern: &str) -> bool {
 /// are wanted, and never into links or `.git`.
 pub(crate) fn walk(root: &Path, hidden: bool) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
+    walk.add_custom_ignore_filename(".rgignore");
     walk.hidden(!hidden).follow_links(false).filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     walk
 }

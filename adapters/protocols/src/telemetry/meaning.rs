@@ -22,7 +22,7 @@ pub(crate) enum TelemetryEvent<'a> {
         /// A code of the provider's own.
         code: Option<&'a str>,
         message: &'a str,
-        /// The agent tries again by itself.
+        /// Whether the agent retries by itself.
         retrying: bool,
         /// It is the main conversation that waits for it, and no helper.
         main: bool,

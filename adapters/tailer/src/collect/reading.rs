@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use events::Timestamp;
+
 use super::{
     Collector, Stopped,
     files::{FileId, FileOwner, PendingCursor},
@@ -22,14 +24,22 @@ const RELEASED_AT_ONCE: usize = 4096;
 /// Most files remembered after they are gone, in case they come back.
 const GONE: usize = 4096;
 
-/// A new file without a record of this last time was written earlier and copied or moved here.
+/// A file that was written this long ago, ms, was there before it was found.
 const LATELY_MS: i64 = 60_000;
+/// An agent that has just started writes its first records within this time, ms.
+const FIRST_RECORDS_MS: i64 = 2_000;
 
-/// Whether the first look at a new file found only records of an earlier time: by their own clock, or where they have no
-/// times, by the file's.
+/// Whether a new file was written before it was found, since it was moved or copied here: neither the file nor a record in
+/// it is of the last minute. A copy is as new as the moment of copying; its records are not. Where they are of one old
+/// moment, the agent may have just started, under a clock that is wrong.
 fn is_past(look: &TailRead, now: Now) -> bool {
-    let last = look.events.iter().filter_map(|event| event.created_at).max().or(look.modified_at);
-    last.is_some_and(|last| now.wall.since_ms(last) > LATELY_MS)
+    let is_old = |at: Timestamp| now.wall.since_ms(at) > LATELY_MS;
+    let times = || look.events.iter().filter_map(|event| event.created_at);
+    let is_moved = look.modified_at.is_some_and(is_old);
+    match (times().min(), times().max()) {
+        (Some(first), Some(last)) => is_old(last) && (is_moved || last.since_ms(first) > FIRST_RECORDS_MS),
+        _ => is_moved,
+    }
 }
 
 impl Collector {

@@ -325,6 +325,7 @@ fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
     case.append("moved.jsonl", &note("moved", "moved"));
     File::options().append(true).open(case.path("moved.jsonl")).unwrap().set_modified(ago(hours)).unwrap();
     case.append("begun.jsonl", &note_of("begun", moment));
+    case.append("skewed.jsonl", &(note_of("skewed", hours) + &note_of("skewed-2", hours)));
     case.append("untimed.jsonl", &note("untimed", "untimed"));
     case.append("resumed.jsonl", &(note_of("resumed", hours) + &note_of("resumed-now", moment)));
     case.run(seconds(5.0));
@@ -340,6 +341,7 @@ fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
     assert_eq!(is_history("moved"), [("moved", true)]);
     assert_eq!(is_history("begun"), [("begun", false), ("begun-on", false)]);
     assert_eq!(is_history("untimed"), [("untimed", false)]);
+    assert_eq!(is_history("skewed"), [("skewed", false)], "it may have started under a wrong clock");
     assert_eq!(is_history("resumed"), [("resumed", false)]);
     let mut large = is_history("large");
     assert_eq!(large.pop(), Some(("large-on", false)));

@@ -429,3 +429,27 @@ fn a_pattern_is_what_it_may_mean() {
     let safe = reads.decide(&request("git status && ls src/*.rs"), &git).rewrite.unwrap();
     assert!(safe.ends_with(" && ls src/*.rs"), "{safe}");
 }
+
+#[test]
+fn captures_own_searches_are_judged_by_what_they_read() {
+    let facts = facts()
+        .with_file("/home/dev/w/src/main.rs", "fn main() {}")
+        .with_file("/home/dev/w/.env", "KEY=1")
+        .with_file("/home/dev/keys/id_rsa", "key");
+    let reads = Policy::preset(Preset::ReadOnly);
+    let search = |agent, tool: &str, glob: Option<&str>, path: &str| {
+        let (tool, glob) = (Some(tool.to_owned()), glob.map(str::to_owned));
+        let request = PermissionRequest { agent, tool, glob, ..file(RequestKind::Read, path) };
+        reads.decide(&request, &facts).verdict
+    };
+    for (tool, glob) in [("grep", None), ("grep", Some("*.rs")), ("grep", Some("./src/*")), ("glob", None)] {
+        assert_eq!(search(Provider::Capture, tool, glob, "."), Verdict::Allow, "{tool} {glob:?}");
+        assert_eq!(search(Provider::Claude, tool, glob, "."), Verdict::Ask, "another agent's tool {tool}");
+    }
+    for glob in [".*", ".env", "**/.env", "{.env,x}", "{x,.env}", "?env", "[.]env"] {
+        assert_eq!(search(Provider::Capture, "grep", Some(glob), "."), Verdict::Ask, "{glob}");
+    }
+    assert_eq!(search(Provider::Capture, "grep", None, ".env"), Verdict::Ask);
+    assert_eq!(search(Provider::Capture, "grep", None, "/home/dev/keys"), Verdict::Ask, "outside of the workspace");
+    assert_eq!(search(Provider::Capture, "glob", None, "/home/dev/keys"), Verdict::Ask, "outside of the workspace");
+}

@@ -172,6 +172,7 @@ impl PolicyJudge {
             paths: Vec::new(),
             url: None,
             labels: BTreeMap::new(),
+            glob: None,
             takes_rewrite: true,
             shell: Shell::Unknown,
         };

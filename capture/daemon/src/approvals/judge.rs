@@ -148,11 +148,18 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionR
         cwd_is_certain: approval.source == Source::Protocol || names_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
+        glob: approval.input.as_deref().and_then(glob_of),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
         takes_rewrite: accepts_rewrite(approval.provider) || protocol::is_own(approval.provider),
         // Of other agents it is the user's login shell, which nobody tells.
         shell: if protocol::is_own(approval.provider) { Shell::Bash } else { Shell::Unknown },
     })
+}
+
+/// The pattern of a search, as capture's own tool takes it.
+fn glob_of(input: &str) -> Option<String> {
+    let input: serde_json::Value = serde_json::from_str(input).ok()?;
+    input["glob"].as_str().map(str::to_owned)
 }
 
 /// Whether the request is only for the command.

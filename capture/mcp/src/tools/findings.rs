@@ -77,7 +77,7 @@ struct FindingRow {
     last_at: Timestamp,
     /// How often it was seen.
     count: u32,
-    /// When it is expected to end by itself: the reset of a limit.
+    /// When it is expected to end by itself, such as the reset of a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
     /// Why it was resolved.

@@ -125,14 +125,14 @@ pub(crate) struct SessionDetails {
     note: &'static str,
     /// The session.
     session: SessionRow,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_session_id: Option<String>,
     /// The run that hosts it: prompts can be queued for it.
     #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<RunId>,
-    /// The session whose helper this is.
+    /// The parent session, if this is a sub-agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_session_id: Option<SessionId>,
     /// Its labels.
@@ -189,7 +189,7 @@ pub(crate) struct SummaryAnswer {
     /// What it did last, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     recent: Option<String>,
-    /// What was asked last.
+    /// The last prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_prompt: Option<String>,
     /// The files it changed and how often, at most 50, by its last 20,000 events.

@@ -1,9 +1,9 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: d70cf4cee2c1599be0b2868d94c791777dce550926f4d84a5f5799038e0cfbbb
+// SHA-256 of its paths and components: f999e3fb1a5b94a48784b82c2deead6750a59c46a91406030491af674eebf32b
 
-/** What was weighed, and which rule decided. */
+/** All claims about a status, and the rule that decided. */
 export type Account = {
-  /** Every claim there is, the one that decides first, then the stronger before the weaker. */
+  /** Every claim: the deciding one first, then in order of strength. */
   claims: Weighed[];
   /** The rule that decided. */
   rule: Rule;
@@ -12,7 +12,7 @@ export type Account = {
 /** What an agent's accounting covers. */
 export type AccountScope = ("session" | "call");
 
-/** What an agent's accounting says of one model. */
+/** The sums of an agent's own accounting for one model. */
 export type AccountedModel = {
   /** Input tokens read from a cache. */
   cache_read_tokens?: number;
@@ -97,7 +97,7 @@ export type Annotation = {
 /** The answer that an option of a dialog gives to its approval. */
 export type Answer = ("allow_once" | "allow_always" | "deny" | "other");
 
-/** What an approval is about. */
+/** The subject of an approval. */
 export type ApprovalKind = ("command" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "write" | "question" | "read");
 
 /** How long people took to answer requests for permission. */
@@ -122,32 +122,29 @@ export type ApprovalPage = {
   next_cursor: string | null;
 };
 
-/**
- * The agent stopped to ask for permission. What it asks for is exact unless it was read from a
- * screen.
- */
+/** The agent stopped to ask for permission. The content of the request is exact unless it was read from a screen. */
 export type ApprovalRequested = {
   /** What it is about. */
   about?: (ApprovalKind | null);
-  /** Ours: names the approval until it is closed. */
+  /** capture's id of the approval. */
   approval_id: string;
-  /** The provider's id of the call, when it says. */
+  /** The provider's id of the call, if it reports one. */
   call_id?: string | null;
   /** The command, every byte of it. */
   command?: string | null;
-  /** Some of the request is unknown. */
+  /** Whether part of the request is unknown. */
   cut?: boolean;
   /** The directory it would happen in. */
   cwd?: string | null;
-  /** The delivery of the hook that asks, which may wait for the answer. */
+  /** The delivery of the hook that made the request and may wait for the answer. */
   delivery?: string | null;
   /** The dialog it was read from. */
   dialog?: (Dialog | null);
   /** The BLAKE3 hash of what the hook was called with. */
   digest?: string | null;
   /**
-   * The beginning and the end of the command, or else of the input, when `command` and `input` are left out because
-   * they are too long.
+   * The beginning and the end of the command, or of the input if there is no command, if they are too long to be
+   * in `command` and `input`.
    */
   excerpt?: (Excerpt | null);
   /** The tool's input, JSON. */
@@ -168,7 +165,7 @@ export type ApprovalRequested = {
   url?: string | null;
 };
 
-/** An approval was closed; or, with an `outcome`, its call ended. */
+/** An approval was closed. With an `outcome`: its call ended. */
 export type ApprovalResolved = {
   /** Whether it was allowed; absent when not known. */
   allowed?: boolean | null;
@@ -226,8 +223,8 @@ export type ApprovalView = {
   /** Whether every byte of the request is known; rules decide only then. */
   exact: boolean;
   /**
-   * The beginning and the end of the command, or else of the input, of a request that is too long to be kept whole.
-   * capture does not allow such a request.
+   * The beginning and the end of the command, or of the input if there is no command, of a request that is too long
+   * to be stored completely. capture does not allow such a request.
    */
   excerpt?: (Excerpt | null);
   /** The files the command would run or change, as they were when it was requested. */
@@ -245,7 +242,7 @@ export type ApprovalView = {
    * allow such a request.
    */
   masked?: boolean;
-  /** Why, or the message the agent received. */
+  /** The reason, or the message that the agent received. */
   message?: string | null;
   /** Whether it may run or change files that are not listed. */
   more_files?: boolean;
@@ -286,7 +283,7 @@ export type ApprovalView = {
   source: Source;
   /** Its state. */
   state: ApprovalState;
-  /** What it is about, in the words of the source; may be cut. */
+  /** The subject in the words of the source; may be cut. */
   subject: string | null;
   /** A rule that would allow exactly this from now on. */
   suggested_rule?: string | null;
@@ -314,7 +311,7 @@ export type ApprovalWaits = {
   p90_s: number | null;
 };
 
-/** A part of a message that came after the message's event was committed, or live output. */
+/** A part of a message that arrived after the message's event was committed, or live output. */
 export type AssistantDelta = {
   /** Which part. */
   block: Block;
@@ -339,7 +336,7 @@ export type AssistantMessage = {
   model?: string | null;
   /** Why the model stopped; `end_turn` ends the turn. */
   stop?: (Stop | null);
-  /** The model's thinking, as far as it is readable. */
+  /** The readable part of the model's thinking. */
   thinking?: string | null;
   /** Tool calls among them. */
   tool_calls?: number;
@@ -357,7 +354,7 @@ export type AttentionItem = {
   need: Need;
   /** Its agent. */
   provider: Provider;
-  /** Whether what it asks for could do irreversible harm. */
+  /** Whether the request could do irreversible harm. */
   risky: boolean;
   /** The session. */
   session_id: SessionId;
@@ -365,9 +362,9 @@ export type AttentionItem = {
   since: Timestamp;
   /** Its title. */
   title: string | null;
-  /** What it is about, in a few words. */
+  /** The subject, in a few words. */
   what: string | null;
-  /** Why we say so, where a finding does. */
+  /** The reason, if a finding states one. */
   why: string | null;
 };
 
@@ -396,9 +393,9 @@ export type ButtonPressed = {
   token: string;
 };
 
-/** What came back from a tool call. */
+/** The result of a tool call. */
 export type CallResult = {
-  /** How long it took, milliseconds: as the agent says, else by the times of call and result. */
+  /** The duration, milliseconds: as the agent reports it, otherwise from the times of call and result. */
   duration_ms?: number | null;
   /** The exit code of a command, if it is known. */
   exit_code?: number | null;
@@ -406,7 +403,7 @@ export type CallResult = {
   outcome: ToolOutcome;
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
 };
 
@@ -461,7 +458,7 @@ export type CommandRun = {
 /** Who started a compaction. */
 export type CompactTrigger = ("manual" | "auto");
 
-/** How far something can be trusted. */
+/** The confidence of a claim. */
 export type Confidence = ("low" | "medium" | "high");
 
 /** The context was compacted. */
@@ -482,7 +479,7 @@ export type ConversationItem = ({
   origin: PromptOrigin;
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
   type: "prompt";
 } | {
@@ -492,9 +489,9 @@ export type ConversationItem = ({
   stop?: (Stop | null);
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
-  /** The model's thinking, as far as it is readable. */
+  /** The readable part of the model's thinking. */
   thinking?: string | null;
   type: "message";
 } | {
@@ -504,7 +501,7 @@ export type ConversationItem = ({
   input: ItemText;
   /** The agent's name of the tool; empty if only the result is known. */
   name: string;
-  /** What came back; absent while it runs, and if it was never seen to end. */
+  /** The result; absent while the call runs, and if its end was never observed. */
   result?: (CallResult | null);
   /** The sub-agents it started. */
   subagents?: Subagent[];
@@ -536,7 +533,7 @@ export type ConversationItem = ({
   options?: string[];
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
   type: "question";
 } | {
@@ -546,13 +543,13 @@ export type ConversationItem = ({
   code?: string | null;
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
   type: "error";
 } | {
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
   /** Who started it. */
   trigger?: (CompactTrigger | null);
@@ -566,7 +563,7 @@ export type ConversationItem = ({
   outcome: TurnOutcome;
   type: "turn_end";
 }) & ({
-  /** The agent's id of the sub-agent it came from, if that has no session of its own. */
+  /** The agent's id of its sub-agent, if that has no separate session. */
   agent_id?: string | null;
   /** When it began. */
   at: Timestamp;
@@ -723,7 +720,7 @@ export type ErrorReported = {
   code?: string | null;
   /** The error ended the turn. */
   ends_turn?: boolean;
-  /** The agent tries again by itself. */
+  /** Whether the agent retries by itself. */
   retrying?: boolean;
 };
 
@@ -739,7 +736,7 @@ export type ErrorText = {
   message: string;
 };
 
-/** The wire form, and the one place that names its fields. */
+/** The wire form, and the only place that names its fields. */
 export type Event = ({
   agent_id?: string | null;
   confidence: Confidence;
@@ -778,7 +775,7 @@ export type EventPage = {
   next_cursor: string | null;
 };
 
-/** A claim about the state and who made it. */
+/** A claim about the state, and its source. */
 export type Evidence = {
   /** When. */
   at: Timestamp;
@@ -790,7 +787,7 @@ export type Evidence = {
   strength: Confidence;
 };
 
-/** The parts that are kept of a request that is too long to be kept whole. */
+/** The stored parts of a request that is too long to be stored completely. */
 export type Excerpt = {
   /** Its beginning. */
   beginning: string;
@@ -811,8 +808,8 @@ export type FileView = {
 };
 
 /**
- * Something a person should know of a session. Also the data of an event `finding`, one for each
- * change of it: the newest is how it stands.
+ * Something that a person should know about a session. Also the data of an event `finding`, one for each change of it;
+ * the newest has the current state.
  */
 export type Finding = {
   /** When a person acknowledged it. */
@@ -821,16 +818,13 @@ export type Finding = {
   approval_id?: string | null;
   /** How often it was seen. */
   count: number;
-  /** The events it was concluded from, oldest first. */
+  /** The events on which it is based, oldest first. */
   evidence?: EventId[];
   /** When it began. */
   first_at: Timestamp;
-  /** Names it: made from `session_id`, `key` and `first_at`. */
+  /** Identifies the finding; derived from `session_id`, `key` and `first_at`. */
   id: string;
-  /**
-   * One cause, one key: while a finding of the session with this key is not resolved, there is
-   * no other.
-   */
+  /** Identifies the cause. A session has at most one unresolved finding with a key. */
   key: string;
   /** The kind. */
   kind: FindingKind;
@@ -846,13 +840,13 @@ export type Finding = {
   severity: Severity;
   /** Its state. */
   state: FindingState;
-  /** What it is about, as far as one thing can be named: the tool and the command. */
+  /** The subject, if there is a single one: the tool and the command. */
   subject?: string | null;
-  /** When it is expected to end by itself: the reset of a limit. */
+  /** When it is expected to end by itself, such as the reset of a limit. */
   until?: (Timestamp | null);
-  /** What, in a few words: `cargo test failed 4 times`. */
+  /** The finding in a few words: `cargo test failed 4 times`. */
   what: string;
-  /** Why we say so, in one sentence. */
+  /** The reason for the finding, in one sentence. */
   why: string;
 };
 
@@ -903,10 +897,10 @@ export type HandoffNote = {
   markdown: string;
 };
 
-/** Whether capture sees all of a session. */
+/** Whether capture has read all of a session. */
 export type Health = ("ok" | "behind" | "issues");
 
-/** The session is alive; nothing else is said. */
+/** The session is alive; the event has no other meaning. */
 export type Heartbeat = Record<string, unknown>;
 
 /** A decision, as the answer to an agent that waits for it. */
@@ -990,7 +984,7 @@ export type InputSent = {
 export type ItemText = {
   /** The text; of a long one the beginning and the end. */
   text: string;
-  /** Where the whole text is, if this is not all of it. */
+  /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
 };
 
@@ -1062,11 +1056,11 @@ export type ListedDevice = {
   tunnel?: boolean;
 };
 
-/** How the user marked a session for their lists. Of no meaning to its status, and to no rule. */
+/** The user's marks on a session for their lists. They affect neither its status nor any rule. */
 export type Marks = {
-  /** Whether it is put away. */
+  /** Whether it is archived. */
   archived: boolean;
-  /** Whether it stands before others. */
+  /** Whether it is listed before others. */
   pinned: boolean;
   /** Until when it is hidden, unless it needs the user. */
   snoozed_until: (Timestamp | null);
@@ -1074,9 +1068,9 @@ export type Marks = {
 
 /** Changes of the marks of a session; what is absent stays as it is. */
 export type MarksRequest = {
-  /** Whether it is put away. */
+  /** Whether it is archived. */
   archived?: boolean | null;
-  /** Whether it stands before others. */
+  /** Whether it is listed before others. */
   pinned?: boolean | null;
   /** Until when it is hidden, unless it needs the user; `null` ends that. */
   snoozed_until?: (Timestamp | null);
@@ -1122,7 +1116,7 @@ export type Messages = {
   sessionId: SessionId;
 };
 
-/** What a session needs of a person. What is listed first is looked at first. */
+/** What a session needs from a person, in the order of urgency. */
 export type Need = ("approval" | "question" | "failure" | "stuck" | "prompt");
 
 /** A note on a session, of a person or of a rule of the user. */
@@ -1157,13 +1151,13 @@ export type Notification = {
   error?: string | null;
   /** The findings of this session it is about. */
   findings: string[];
-  /** Names the message; one that is grouped tells of several findings. */
+  /** Identifies the message; a combined message is about several findings. */
   message_id: string;
   /** Its outcome. */
   outcome: SendOutcome;
 };
 
-/** The turn that is going on. */
+/** The open turn of a session. */
 export type OpenTurn = {
   /** Its id. */
   id: TurnId;
@@ -1173,10 +1167,10 @@ export type OpenTurn = {
   started_at: Timestamp;
 };
 
-/** Which bytes, or which delivery, an event was made from. */
+/** The bytes, or the delivery, from which an event was made. */
 export type Origin = ({
   file: {
-    /** Which of the files that had this path, from 1. */
+    /** The generation of the file at this path, from 1. */
     generation: number;
     /** Length of the record without its newline, bytes. */
     length: number;
@@ -1282,7 +1276,10 @@ export type Prompt = {
   id: string;
   /** When it was queued. */
   queued_at: Timestamp;
-  /** Secrets were taken out of its text before it was stored: what is stored is not what is to be typed. */
+  /**
+   * Whether secrets were removed from its text before it was stored, so that the stored text is not the text to
+   * type.
+   */
   redacted?: boolean;
   /** The session it belongs to. */
   session_id: SessionId;
@@ -1290,11 +1287,11 @@ export type Prompt = {
   state: QueuedState;
   /** The prompt. */
   text: string;
-  /** The reason of its state, where it is not obvious. */
+  /** The reason of its state, if it is not obvious. */
   why?: string | null;
 };
 
-/** Who is behind a prompt. */
+/** The origin of a prompt. */
 export type PromptOrigin = ("human" | "steering" | "wakeup" | "agent" | "command");
 
 /** A page of queued prompts. */
@@ -1408,7 +1405,7 @@ export type QualityReport = {
   until: (Timestamp | null);
 };
 
-/** The user answered, or turned the question away. */
+/** The user answered, or dismissed the question. */
 export type QuestionAnswered = {
   /** The provider's id of the call that asked. */
   call_id?: string | null;
@@ -1425,7 +1422,7 @@ export type QuestionAsked = {
 /** Who queued a prompt. */
 export type QueuedBy = ("person" | "monitor");
 
-/** A change of a queued prompt. Its text is the event's text. */
+/** A change of a queued prompt. The prompt is the event's text. */
 export type QueuedPrompt = {
   /** Who queued it. */
   by: QueuedBy;
@@ -1433,14 +1430,14 @@ export type QueuedPrompt = {
   prompt_id: string;
   /** Its state. */
   state: QueuedState;
-  /** The reason of its state, where it is not obvious. */
+  /** The reason of its state, if it is not obvious. */
   why?: string | null;
 };
 
 /** The state of a queued prompt. */
 export type QueuedState = ("queued" | "delivering" | "delivered" | "unclear" | "cancelled");
 
-/** How much of a quota is used, in the words of the provider. */
+/** How much of a quota is used, as reported by the provider. */
 export type QuotaReported = {
   /** Its name: `primary`, `secondary`. */
   name: string;
@@ -1639,7 +1636,7 @@ export type RetentionStatus = {
   used_bytes: number;
 };
 
-/** Which rule decided between the claims. */
+/** The rule that decided between the claims. */
 export type Rule = ("process_gone" | "silence" | "alone" | "unanimous" | "strongest" | "closest" | "latest" | "first");
 
 /** One expression of a rule. */
@@ -1894,43 +1891,46 @@ export type SendOutcome = ("sent" | "failed" | "dropped");
 
 /** One session: a conversation of one agent. */
 export type Session = {
-  /** How long it waited for approvals that are closed, ms, one by one. */
+  /** Time it waited for approvals that are closed, ms; the sum over the approvals. */
   approval_wait_ms: number;
-  /** Where it began: what is its own to work on. No `cd` and no record that comes later moves it. */
+  /** The directory in which it began, which is the workspace. No later `cd` or record changes it. */
   began_in?: string | null;
   /** Version of the agent. */
   cli_version?: string | null;
   /** Working directory. */
   cwd: string | null;
-  /** What failed so far, by its sort: tool results and errors. */
+  /** Its failures so far, by kind: tool results and errors. */
   failures?: Record<string, number>;
   /** The session whose history this one continues. */
   forked_from?: string | null;
   /** Git branch. */
   git_branch: string | null;
-  /** Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`): it never waits for a prompt. */
+  /**
+   * Whether a program runs it, so that no person can type into it (`claude -p`, `codex exec`): it never waits for a
+   * prompt.
+   */
   headless?: boolean;
-  /** Whether capture sees all of it. */
+  /** Whether capture has read all of it. */
   health: Health;
-  /** Ours. */
+  /** capture's id. */
   id: SessionId;
-  /** What the user labelled it with. */
+  /** The labels that the user set. */
   labels?: Record<string, string>;
   /** Last output of the model. */
   last_assistant_output_at: (Timestamp | null);
-  /** Last event of it. */
+  /** The time of its last event. */
   last_event_at: Timestamp;
   /** Sequence of its last event. */
   last_sequence: number;
   /** Last prompt of a person. */
   last_user_prompt_at: (Timestamp | null);
-  /** How the user marked it for their lists; absent while it has no mark. */
+  /** The user's marks for their lists; absent if there are none. */
   marks?: (Marks | null);
-  /** The session this one turned out to be; ask there. */
+  /** The session into which this one was merged. */
   merged_into?: (SessionId | null);
   /** Model. */
   model: string | null;
-  /** The session whose helper this is. */
+  /** The parent session, if this is a sub-agent. */
   parent_session_id: (SessionId | null);
   /** Ids of the approvals it waits for. */
   pending_approvals: string[];
@@ -1940,17 +1940,20 @@ export type Session = {
   pid: number | null;
   /** The agent. */
   provider: Provider;
-  /** The agent's own id of it. */
+  /** The agent's own id of the session. */
   provider_session_id: string | null;
-  /** The run that hosts it, when capture started its process. */
+  /** The run that hosts it, if capture started its process. */
   run_id: string | null;
-  /** First sign of it. */
+  /** When it was first observed. */
   started_at: Timestamp;
-  /** What it is doing, and why we say so. */
+  /** Its status, and the evidence. */
   status: Status;
-  /** What it is about, in three lines. */
+  /** A description in three lines. */
   summary: Summary;
-  /** Title: the agent's or user's name for it, else what the last prompt that is a task of its own asks for. */
+  /**
+   * The title: the name that the agent or the user gave it, otherwise the subject of the last prompt that is a
+   * separate task.
+   */
   title: string | null;
   /** Its files. */
   transcripts: TranscriptView[];
@@ -1974,20 +1977,20 @@ export type SessionExited = {
 };
 
 /**
- * The session repeats another's history up to a record and goes its own way from there; or
- * it went back to an earlier record of its own (rewind).
+ * The session repeats the history of another session up to a record and then continues differently; or it returned
+ * to one of its own earlier records (rewind).
  */
 export type SessionForked = {
-  /** The provider's id of the last record both share, when known. */
+  /** The provider's id of the last common record, if known. */
   at?: string | null;
   /** The provider's id of the session it comes from; its own for a rewind. */
   from: string;
   /**
-   * Of a rewind: the first turn that was taken back, which is the event of its prompt. Those behind it are taken
-   * back too.
+   * For a rewind: the first turn that was taken back, which is the event of its prompt. The later turns are
+   * taken back too.
    */
   taken_back?: (TurnId | null);
-  /** Of a rewind, where the agent counts: how many of the last turns were taken back. */
+  /** For a rewind of an agent that counts turns: the number of turns that were taken back. */
   turns?: number | null;
 };
 
@@ -2187,16 +2190,16 @@ export type SessionUsage = {
   model: string | null;
   /** Output tokens. */
   output_tokens: number;
-  /** Output tokens spent on thinking, as far as the agent tells. */
+  /** Output tokens spent on thinking, if the agent reports them. */
   thinking_tokens?: number;
 };
 
-/** How much an event should worry a person. */
+/** The severity of an event for a person. */
 export type Severity = ("info" | "warning" | "error");
 
 /**
- * One claim of one source. The adapter that read it also says how strong it is and how long it
- * holds, so that no reducer needs to know the provider.
+ * One claim of one source. The adapter that read it sets its strength and duration, so that reducers do not depend on
+ * the provider.
  */
 export type Signal = ({
   claim: "state";
@@ -2262,7 +2265,7 @@ export type Snippet = {
   text: string;
 };
 
-/** Where a piece of knowledge came from. */
+/** The source of an event or a claim. */
 export type Source = ("transcript" | "registry" | "hook" | "telemetry" | "pty" | "input" | "process" | "protocol" | "runtime");
 
 /** One source and how it is doing. */
@@ -2345,17 +2348,17 @@ export type StateFilter = ("open" | "acknowledged" | "resolved" | "all");
 
 /** The status of a session. */
 export type Status = {
-  /** What is going on, in one line: the command, the tool, the question. */
+  /** The current activity, in one line: the command, the tool, the question. */
   activity: string | null;
   /** How sure we are. */
   confidence: Confidence;
-  /** Claims that say otherwise and were overruled. */
+  /** Claims with another state, which were overruled. */
   disagreements: Evidence[];
   /** The claims that decided. */
   evidence: Evidence[];
   /** Why. */
   reason: (Reason | null);
-  /** Since when, by the clock of the evidence. */
+  /** When it began, by the clock of the evidence. */
   since: Timestamp;
   /** The state. */
   state: State;
@@ -2434,9 +2437,9 @@ export type SteppedUp = {
 /** Why the model stopped. */
 export type Stop = ("end_turn" | "tool_use" | "max_tokens" | "aborted" | "refusal" | "other");
 
-/** A sub-agent in the conversation that started it, folded: its own conversation is read by its session's id. */
+/** A sub-agent in the conversation that started it. Only a summary; read its conversation by the id of its session. */
 export type Subagent = {
-  /** What kind of sub-agent it is, in the agent's words: `general-purpose`, `/root/helper`. */
+  /** The kind of sub-agent, as the agent names it: `general-purpose`, `/root/helper`. */
   agent_type?: string | null;
   /** Its last event. */
   last_event_at: Timestamp;
@@ -2452,13 +2455,13 @@ export type Subagent = {
   turns: number;
 };
 
-/** What a session is about, without asking a model. */
+/** A description of a session, made without a model. */
 export type Summary = {
   /** What it is doing now. */
   current: string | null;
-  /** What was asked last. */
+  /** The last prompt. */
   last_prompt: string | null;
-  /** What it did lately, the newest turn first: files changed, commands, tests, approvals, errors. */
+  /** Its recent work, newest turn first: changed files, commands, tests, approvals, errors. */
   recent: string | null;
 };
 
@@ -2500,13 +2503,13 @@ export type TextDelta = {
 /** What a text is. */
 export type TextKind = ("prompt" | "answer" | "thinking" | "call" | "output" | "error" | "question" | "summary" | "title" | "note" | "approval" | "finding");
 
-/** A text that is longer than what an event carries, and where the whole of it is. */
+/** A reference to a whole text that is longer than the text in an event. */
 export type TextRef = {
   /** BLAKE3 of the text, first 16 bytes, hexadecimal. */
   hash: string;
   /** Length, bytes. */
   length: number;
-  /** Whether the text itself is kept; false above the cap, where only `origin` leads to it. */
+  /** Whether the text itself is stored. False above the size limit: only `origin` then leads to it. */
   stored: boolean;
 };
 
@@ -2538,13 +2541,13 @@ export type Timestamp = string;
 
 /** The agent called a tool. The input, as the agent wrote it, is the event's text. */
 export type ToolCall = {
-  /** The call goes on after its turn (a background command). */
+  /** Whether the call continues after its turn (a background command). */
   background?: boolean;
   /** The provider's id of the call. */
   call_id: string;
-  /** The files of an edit that is about several; at most 64, each up to 1,024 bytes. */
+  /** The files of an edit that changes several files; at most 64, each up to 1,024 bytes. */
   files?: string[];
-  /** The agent may ask a person before it runs this call, and its records do not tell whether it does. */
+  /** Whether the agent may ask a person before it runs this call, and its records do not show whether it does. */
   may_ask?: boolean;
   /** The provider's name of the tool. */
   name: string;
@@ -2564,7 +2567,7 @@ export type ToolOutcome = ("ok" | "error" | "denied" | "blocked" | "cancelled");
 export type ToolResult = {
   /** The provider's id of the call. */
   call_id: string;
-  /** Only details of a call whose result was reported before. */
+  /** Whether it contains only details of a call whose result was reported before. */
   detail?: boolean;
   /** How long it took, milliseconds. */
   duration_ms?: number | null;
@@ -2586,14 +2589,14 @@ export type ToolWaits = {
   tool: string;
 };
 
-/** What an annotation is about. */
+/** The topic of an annotation. */
 export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace" | "mark" | "asleep");
 
 /** One file of a session. */
 export type TranscriptView = {
-  /** Which of the files that had this path, from 1. */
+  /** The generation of the file at this path, from 1. */
   generation: number;
-  /** Records that were damaged or not understood. */
+  /** Number of records that were damaged or unknown. */
   issues: number;
   /** Read up to here, bytes. */
   offset: number;
@@ -2609,7 +2612,7 @@ export type Turn = {
   approvals: number;
   /** End. */
   completed_at: (Timestamp | null);
-  /** What failed, by its sort. */
+  /** The failures, by kind. */
   failures?: Record<string, number>;
   /** Its id. */
   id: TurnId;
@@ -2626,11 +2629,11 @@ export type Turn = {
   /** Prompts typed while it ran. */
   steering: number;
   /**
-   * How often a test had failed, files were edited, and the same test ran again; absent in turns of a time when it was
-   * not counted.
+   * How often a test failed, files were edited, and the same test ran again; absent in turns that were recorded
+   * before this was counted.
    */
   test_fix_loops?: number | null;
-  /** What the agent said last, shortened: of a long message the beginning and the end. */
+  /** The agent's last text, shortened to its beginning and end. */
   text: string | null;
   /** Tool calls. */
   tool_calls: number;
@@ -2640,7 +2643,7 @@ export type Turn = {
   trigger: TurnTrigger;
   /** Tokens spent. */
   usage: Usage;
-  /** What was done in it. */
+  /** The work of the turn. */
   work?: TurnWork;
 };
 
@@ -2682,34 +2685,34 @@ export type TurnStarted = {
 /** What opened a turn. */
 export type TurnTrigger = ("prompt" | "wakeup" | "command");
 
-/** What was done in a turn. */
+/** The work of a turn. */
 export type TurnWork = {
-  /** Commands that were begun, without those that run tests. */
+  /** Number of commands that were started, except those that run tests. */
   commands?: number;
   /** Calls that a person refused. */
   denied?: number;
-  /** The files that were changed, as the agent names them, each once, in the order of their first change; at most 8. */
+  /** The changed files, as the agent names them, each once, in the order of their first change; at most 8. */
   files?: string[];
-  /** The last of them, shortened. */
+  /** The last of these commands, shortened. */
   last_command?: string | null;
   /** Whether the last tests passed. */
   last_tests_passed?: boolean | null;
   /** Whether more files were changed than are named. */
   more_files?: boolean;
-  /** Commands that ran tests, some of which failed. */
+  /** Number of test commands with failed tests. */
   tests_failed?: number;
-  /** Commands that ran tests, which passed. */
+  /** Number of test commands that passed. */
   tests_passed?: number;
 };
 
 /**
- * A record that is not understood, or damaged. Nothing is dropped: `origin` says where
- * its bytes are, the event's text holds them as far as they are readable.
+ * A record that is unknown or damaged. Nothing is lost: `origin` states where its bytes are, and the event's text
+ * contains their readable part.
  */
 export type Unrecognized = {
-  /** Hash of its bytes (BLAKE3, hexadecimal), where they are not kept. */
+  /** Hash of its bytes (BLAKE3, hexadecimal), if they are not stored. */
   hash?: string | null;
-  /** What was wrong with it, for damaged ones. */
+  /** What is wrong with the record, if it is damaged. */
   issue?: string | null;
   /** Its length, bytes. */
   length?: number;
@@ -2729,17 +2732,17 @@ export type Usage = {
   input_tokens: number;
   /** Output tokens. */
   output_tokens: number;
-  /** Output tokens spent on thinking, as far as the agent tells. */
+  /** Output tokens spent on thinking, if the agent reports them. */
   thinking_tokens?: number;
 };
 
 /**
- * Sums of an agent's own accounting. It may know calls that its files do not show, such as those that make a title
- * or compact a conversation.
+ * Sums of an agent's own accounting. It may include calls that its files do not show, such as those that create a
+ * title or compact a conversation.
  */
 export type UsageAccount = {
   /**
-   * When the accounting began. A session that goes on in another one's process goes on with its sums, and has
+   * When the accounting began. A session that continues in another session's process continues its sums, and has
    * the same time here.
    */
   began_at?: (Timestamp | null);
@@ -2776,12 +2779,12 @@ export type UsageReport = {
 
 /**
  * Tokens spent on one model response that were not reported before; never a total of several responses. A source
- * hands in the whole count of the response so far, and the log gets what it grew by.
+ * reports the whole count of the response so far, and the log contains the growth.
  */
 export type UsageReported = {
   /**
-   * What the agent's own accounting says. It covers responses that are reported one by one too, so it is compared
-   * with them and never added to them.
+   * The sums of the agent's own accounting. They include responses that are also reported one by one, so they
+   * are compared with these and never added.
    */
   account?: (UsageAccount | null);
   /** Input tokens read from a cache. */
@@ -2796,7 +2799,7 @@ export type UsageReported = {
   input_tokens?: number;
   /** The provider's id of the message or response they were spent on. */
   message_id?: string | null;
-  /** Model, with `-fast` at the end where it was processed fast at a price of its own. */
+  /** The model, with `-fast` at the end if it was processed fast at a separate price. */
   model?: string | null;
   /** Output tokens, thinking included. */
   output_tokens?: number;
@@ -2845,7 +2848,7 @@ export type UsageRow = {
   session_id?: (SessionId | null);
   /** The sums of the session's sub-agents, which have rows of their own too. */
   subagents?: (UsageSums | null);
-  /** Output tokens spent on thinking, as far as the agent tells. */
+  /** Output tokens spent on thinking, if the agent reports them. */
   thinking_tokens?: number;
   /** The title of the session. */
   title?: string | null;
@@ -2876,13 +2879,13 @@ export type UsageSums = {
   output_tokens: number;
   /** The part of it that agents reported themselves. */
   reported_cost_usd: number;
-  /** Output tokens spent on thinking, as far as the agent tells. */
+  /** Output tokens spent on thinking, if the agent reports them. */
   thinking_tokens?: number;
   /** Calls whose price is not known: their cost is missing in `cost_usd`. */
   unpriced_calls: number;
 };
 
-/** Something was asked of the agent. The text is the event's text. */
+/** The agent got a prompt. The prompt is the event's text. */
 export type UserPrompt = {
   /** Images and files that came with it. */
   attachments?: number;
@@ -2911,13 +2914,13 @@ export type WaitBucket = {
 export type Weighed = {
   /** For which sub-agent, when not for the main conversation. */
   agent: string | null;
-  /** Since when it is held. */
+  /** When it was made. */
   at: Timestamp;
   /** The source's own words. */
   claim: string;
-  /** The event that made it; absent for what the conversation as a whole says. */
+  /** The event that contains it; absent for the claim of the conversation as a whole. */
   event: (EventId | null);
-  /** When it begins to count, if not at once. */
+  /** When it begins to count, if not immediately. */
   from: (Timestamp | null);
   /** Why. */
   reason: (Reason | null);
@@ -2929,23 +2932,23 @@ export type Weighed = {
   state: State;
   /** How strong it counts. */
   strength: Confidence;
-  /** Until when it is held, if it runs out; otherwise until it is replaced or withdrawn. */
+  /** When it expires, if it does; otherwise it applies until it is replaced or withdrawn. */
   until: (Timestamp | null);
 };
 
-/** What a session did, from its events in order. */
+/** The work of a session, from its events in order. */
 export type WorkLog = {
   /** The commands it ran, oldest first. */
   commands: CommandRun[];
   /** The files it changed, and how often. */
   files: Record<string, number>;
-  /** The whole of its last answer. */
+  /** The whole text of its last answer. */
   last_text: string | null;
 };
 
 /** Every route: its parameters, its body and what it answers. */
 export interface Routes {
-  /** The page for browsers; it holds no data. */
+  /** The page for browsers; it contains no data. */
   "GET /": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -2959,7 +2962,7 @@ export interface Routes {
     body: undefined;
     answer: Messages;
   };
-  /** Older name: one session in the older form. */
+  /** Older name: one session, in the older format. */
   "GET /api/sessions/{id}/stream": {
     path: { id: string };
     query: Record<never, never>;
@@ -2973,14 +2976,14 @@ export interface Routes {
     body: undefined;
     answer: SessionSummary;
   };
-  /** Older name: the status of all sessions in the older form. */
+  /** Older name: the status of all sessions, in the older format. */
   "GET /api/stream/status": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: string;
   };
-  /** Answers one by the token of a button in a message, which is good once. */
+  /** Answers a permission request with the single-use token of a button in a message. */
   "POST /api/v1/answers": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -2994,70 +2997,70 @@ export interface Routes {
     body: undefined;
     answer: ApprovalPage;
   };
-  /** One of them, with everything needed to decide it. */
+  /** A permission request, with everything needed to decide it. */
   "GET /api/v1/approvals/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ApprovalView;
   };
-  /** Allows or denies one; 409 when it is closed or cannot be answered from here. */
+  /** Allows or denies a permission request; 409 if it is closed or cannot be answered from here. */
   "POST /api/v1/approvals/{id}/decision": {
     path: { id: string };
     query: Record<never, never>;
     body: DecisionRequest;
     answer: ApprovalView;
   };
-  /** The active sessions that need a person, the most urgent first: by need, risk and waiting time. */
+  /** The active sessions that need a person, most urgent first, by need, risk and waiting time. */
   "GET /api/v1/attention": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: AttentionList;
   };
-  /** A hook put a delivery in the spool. */
+  /** Announces a delivery that a hook wrote to the spool. */
   "POST /api/v1/deliveries": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: DeliveryNotice;
     answer: DeliveryTaken;
   };
-  /** A hook waits for the decision on its delivery; 204 when there is none. */
+  /** Waits for the decision on a hook's delivery; 204 if there is none. */
   "POST /api/v1/deliveries/{id}/answer": {
     path: { id: string };
     query: Record<never, never>;
     body: HookWait;
     answer: HookAnswer;
   };
-  /** A driver says what its agent says now; streams show it as a `delta`, and nothing stores it. */
+  /** Sends the text an agent is writing now; streams send it as a `delta`, and it is not stored. */
   "POST /api/v1/deltas": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: TextDelta;
     answer: DeltaTaken;
   };
-  /** The paired devices, the last used first. */
+  /** The paired devices, most recently used first. */
   "GET /api/v1/devices": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: DeviceList;
   };
-  /** Revokes a device: its cookie is not valid any more, and what it has open ends. */
+  /** Revokes a device; its cookie becomes invalid and its connections are closed. */
   "DELETE /api/v1/devices/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: SignedOut;
   };
-  /** Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first. */
+  /** Prompts, ends of turns, permission requests, errors, findings and similar events of all sessions, newest first. */
   "GET /api/v1/events": {
     path: Record<never, never>;
     query: { agent?: Provider[]; cursor?: string; cwd?: string; failures?: boolean; kind?: Kind[]; limit?: number; session?: string; since?: Timestamp; until?: Timestamp };
     body: undefined;
     answer: TimelinePage;
   };
-  /** What the monitor noticed, newest first. */
+  /** Findings, newest first. */
   "GET /api/v1/findings": {
     path: Record<never, never>;
     query: { cursor?: string; kind?: FindingKind[]; limit?: number; session?: string; state?: StateFilter };
@@ -3078,14 +3081,14 @@ export interface Routes {
     body: EmptyBody;
     answer: Finding;
   };
-  /** The sources and how they are doing. */
+  /** The sources and their health. */
   "GET /api/v1/health/sources": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: Sources;
   };
-  /** The terminal host of a run connects (Unix socket only). */
+  /** Connects the terminal host of a run (Unix socket only). */
   "GET /api/v1/host": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3099,35 +3102,35 @@ export interface Routes {
     body: undefined;
     answer: Me;
   };
-  /** Sends a message over a notification channel, to try it out. */
+  /** Sends a test message over a notification channel. */
   "POST /api/v1/notify/test": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: ChannelTest;
     answer: Receipt;
   };
-  /** What went on in all sessions over a time: who was at work when, how long people were waited for, findings by day. */
+  /** Activity of all sessions in a period: which agents worked when, how long agents waited for people, findings by day. */
   "GET /api/v1/overview": {
     path: Record<never, never>;
     query: { limit?: number; since?: Timestamp; tz?: string; until?: Timestamp };
     body: undefined;
     answer: Overview;
   };
-  /** Pairs a browser by a code: the answer sets its cookie. Only from this server's own page. */
+  /** Pairs a browser with a code; the answer sets its cookie. Works only from this server's own page. */
   "POST /api/v1/pair": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PairRequest;
     answer: Paired;
   };
-  /** Makes a code that pairs a browser or raises a device once; with a token only. */
+  /** Creates a single-use code that pairs a browser or elevates a device. Requires a token, not a cookie. */
   "POST /api/v1/pairing": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PairingRequest;
     answer: PairingCode;
   };
-  /** Queued prompts and their outcome, newest first. */
+  /** Queued prompts and their outcomes, newest first. */
   "GET /api/v1/prompts": {
     path: Record<never, never>;
     query: { cursor?: string; limit?: number; session?: string; state?: QueuedState };
@@ -3148,21 +3151,21 @@ export interface Routes {
     body: undefined;
     answer: PushKey;
   };
-  /** Subscribes the device that is signed in to messages. */
+  /** Subscribes the signed-in device to messages. */
   "POST /api/v1/push/subscriptions": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PushSubscription;
     answer: PushState;
   };
-  /** Ends the subscription of the device that is signed in. */
+  /** Ends the subscription of the signed-in device. */
   "DELETE /api/v1/push/subscriptions": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: PushEnd;
     answer: PushState;
   };
-  /** What is still to be erased of removed sessions, and the size of the database. */
+  /** How much of the removed sessions still has to be erased, and the size of the database. */
   "GET /api/v1/retention": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3183,112 +3186,112 @@ export interface Routes {
     body: undefined;
     answer: RunPage;
   };
-  /** One of them, by its id or name. */
+  /** A run, by its id or name. */
   "GET /api/v1/runs/{id}": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: Run;
   };
-  /** As coder/agentapi: messages and changes of the status as they come. */
+  /** As in coder/agentapi: messages and status changes as they occur. */
   "GET /api/v1/runs/{id}/agentapi/events": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: string;
   };
-  /** As coder/agentapi: types a prompt or characters. */
+  /** As in coder/agentapi: types a prompt or characters. */
   "POST /api/v1/runs/{id}/agentapi/message": {
     path: { id: string };
     query: Record<never, never>;
     body: AgentApiInput;
     answer: AgentApiSent;
   };
-  /** As coder/agentapi: the prompts and answers of the run's session. */
+  /** As in coder/agentapi: the prompts and answers of the run's session. */
   "GET /api/v1/runs/{id}/agentapi/messages": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: AgentApiMessages;
   };
-  /** As coder/agentapi: whether the agent of a run works. */
+  /** As in coder/agentapi: whether the agent of a run is working. */
   "GET /api/v1/runs/{id}/agentapi/status": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: AgentApiStatus;
   };
-  /** Which rule reads its screen, and why the others do not. */
+  /** Which rule matches a run's screen, and why the other rules do not. */
   "GET /api/v1/runs/{id}/explain": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** Types into its terminal: text once it is at a prompt, keys or an interrupt at once. */
+  /** Types into a run's terminal: text as soon as a prompt is shown, keys or an interrupt immediately. */
   "POST /api/v1/runs/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
     body: Input;
     answer: InputSent;
   };
-  /** What there is of its recording. */
+  /** The length and state of a run's recording. */
   "GET /api/v1/runs/{id}/recording": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: RecordingInfo;
   };
-  /** The recorded screen at a time, and its changes from there. */
+  /** The recorded screen at a time, and the changes after it. */
   "GET /api/v1/runs/{id}/recording/frames": {
     path: { id: string };
     query: { from_ms?: number; limit?: number };
     body: undefined;
     answer: RecordedFrames;
   };
-  /** The screen of its terminal. */
+  /** The screen of a run's terminal. */
   "GET /api/v1/runs/{id}/screen": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: Screen;
   };
-  /** Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it. */
+  /** A run's terminal over a WebSocket: sends the screen as rows of coloured text, and accepts input. */
   "GET /api/v1/runs/{id}/terminal": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: undefined;
   };
-  /** Texts of all sessions that match a query, with the part that matches. */
+  /** The texts of all sessions that match a query, each with the matching part. */
   "GET /api/v1/search": {
     path: Record<never, never>;
     query: { agent?: Provider[]; cursor?: string; cwd?: string; kind?: TextKind[]; limit?: number; project?: string; q?: string; session?: string; since?: Timestamp; sort?: SearchSort; tool?: string; until?: Timestamp };
     body: undefined;
     answer: SearchPage;
   };
-  /** The search index and how far it is. */
+  /** The state and progress of the search index. */
   "GET /api/v1/search/index": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
     answer: IndexStatus;
   };
-  /** Removes the search index and builds it again; searches answer meanwhile with what is there. */
+  /** Deletes the search index and rebuilds it; until then, searches use the finished part. */
   "POST /api/v1/search/index/rebuild": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: EmptyBody;
     answer: IndexStatus;
   };
-  /** Sessions, newest last event first. */
+  /** Sessions, most recent event first. */
   "GET /api/v1/sessions": {
     path: Record<never, never>;
     query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; parent?: string; provider?: Provider[]; state?: State[] };
     body: undefined;
     answer: SessionPage;
   };
-  /** Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients. */
+  /** Starts a session: capture's own agent, or another agent over its protocol. The session's process continues when the server or the client ends. */
   "POST /api/v1/sessions": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -3302,7 +3305,7 @@ export interface Routes {
     body: undefined;
     answer: Session;
   };
-  /** Forgets a session with its sub-agents: nothing of it is left, and it is not read again. */
+  /** Forgets a session and its sub-agents: all their data is removed, and they are not read again. */
   "DELETE /api/v1/sessions/{id}": {
     path: { id: string };
     query: { dry_run?: boolean };
@@ -3316,7 +3319,7 @@ export interface Routes {
     body: CaptureRequest;
     answer: CaptureAnswer;
   };
-  /** What was said and done in a session: prompts, messages, tool calls with their results, approvals, and sub-agents where they were started. */
+  /** The conversation of a session: prompts, messages, tool calls with their results, approvals, and sub-agents at the point where they were started. */
   "GET /api/v1/sessions/{id}/conversation": {
     path: { id: string };
     query: { after?: number; cursor?: number; limit?: number; texts?: ConversationTexts };
@@ -3330,35 +3333,35 @@ export interface Routes {
     body: undefined;
     answer: EventPage;
   };
-  /** Which rule reads that screen, and why the others do not. */
+  /** Which rule matches that screen, and why the other rules do not. */
   "GET /api/v1/sessions/{id}/explain": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** A note, in Markdown and without secrets, from which a person or an agent can go on with a session's work. */
+  /** A Markdown note without secrets with which a person or an agent can continue a session's work. */
   "GET /api/v1/sessions/{id}/handoff": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: HandoffNote;
   };
-  /** Tells a session what to do, or types into the run that hosts it. */
+  /** Sends a prompt or a command to a session, or types into the run that hosts it. */
   "POST /api/v1/sessions/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
     body: SessionInputRequest;
     answer: SessionInputTaken;
   };
-  /** Sets or removes labels of a session, which policies can refer to. */
+  /** Sets or removes labels of a session. Policies can refer to labels. */
   "PUT /api/v1/sessions/{id}/labels": {
     path: { id: string };
     query: Record<never, never>;
     body: Labels;
     answer: Labels;
   };
-  /** Pins, snoozes or archives a session for the user's lists, in every view. */
+  /** Pins, snoozes or archives a session in the user's lists, for every view. */
   "PUT /api/v1/sessions/{id}/marks": {
     path: { id: string };
     query: Record<never, never>;
@@ -3372,14 +3375,14 @@ export interface Routes {
     body: undefined;
     answer: Notes;
   };
-  /** Writes a note on a session. Notes are events of it, and stay. */
+  /** Adds a note to a session. Notes are stored as events of the session and cannot be deleted. */
   "POST /api/v1/sessions/{id}/notes": {
     path: { id: string };
     query: Record<never, never>;
     body: NoteRequest;
     answer: Notes;
   };
-  /** Queues a prompt: it is typed when the session's run waits for one. */
+  /** Queues a prompt, which is typed when the session's run waits for one. */
   "POST /api/v1/sessions/{id}/prompts": {
     path: { id: string };
     query: Record<never, never>;
@@ -3393,7 +3396,7 @@ export interface Routes {
     body: undefined;
     answer: Screen;
   };
-  /** A session's status now or at a past time, the claims that held then, and the rule that decided. */
+  /** A session's status now or at a past time, the claims in force then, and the rule that decided. */
   "GET /api/v1/sessions/{id}/status": {
     path: { id: string };
     query: { at?: Timestamp };
@@ -3407,7 +3410,7 @@ export interface Routes {
     body: undefined;
     answer: StatusChangePage;
   };
-  /** Changes of a session's status, oldest first; without `after`, the last ones. */
+  /** Changes of a session's status, oldest first; without `after`, the latest ones. */
   "GET /api/v1/sessions/{id}/status/history": {
     path: { id: string };
     query: { after?: number; cursor?: number; limit?: number };
@@ -3435,35 +3438,35 @@ export interface Routes {
     body: undefined;
     answer: SessionUsage;
   };
-  /** Answers when a session reaches a state, with `after` one that follows a position. */
+  /** Answers when a session reaches a state; with `after`, only states after that position count. */
   "GET /api/v1/sessions/{id}/wait": {
     path: { id: string };
     query: { after?: number; timeout_ms?: number; until: State[] };
     body: undefined;
     answer: Session;
   };
-  /** The files a session changed, the commands it ran and its last answer, by its last 20,000 events. */
+  /** The files a session changed, the commands it ran and its last answer, from its last 20,000 events. */
   "GET /api/v1/sessions/{id}/work": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
     answer: WorkLog;
   };
-  /** Signs the device out: its cookie is not valid any more. */
+  /** Signs the device out; its cookie becomes invalid. */
   "POST /api/v1/sign-out": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: EmptyBody;
     answer: SignedOut;
   };
-  /** Raises the device for ten minutes, by a code with the scope `admin` that was made for it. */
+  /** Grants the device the scope `admin` for ten minutes. Needs a code created for this device. */
   "POST /api/v1/step-up": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: StepUpRequest;
     answer: SteppedUp;
   };
-  /** A snapshot, then events, statuses, approvals and findings as they come. */
+  /** A snapshot, then events, statuses, approvals and findings as they occur. */
   "GET /api/v1/stream": {
     path: Record<never, never>;
     query: { after?: number; batch_ms?: number; compress?: string; epoch?: string; events?: string; session?: string };
@@ -3477,7 +3480,7 @@ export interface Routes {
     body: undefined;
     answer: string;
   };
-  /** The turns of all sessions, by session. */
+  /** The turns of all sessions, grouped by session. */
   "GET /api/v1/turns": {
     path: Record<never, never>;
     query: { cursor?: string; limit?: number; since?: Timestamp };
@@ -3505,7 +3508,7 @@ export interface Routes {
     body: undefined;
     answer: undefined;
   };
-  /** 200 while everything is up, else 503. */
+  /** 200 while every part of the server works, otherwise 503. */
   "GET /healthz": {
     path: Record<never, never>;
     query: Record<never, never>;
