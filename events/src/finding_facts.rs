@@ -180,7 +180,7 @@ impl FindingKind {
                 need: Some(Need::Failure),
                 is_done: false,
                 is_of_end: true,
-                severity: "error if it died in a turn, else warning",
+                severity: "error if it died in a turn; otherwise warning",
                 raised: "the agent's process died; an exit code that only says that the prompt failed does not count",
                 resolved: "a day has passed, or the session continues",
                 advice: "Resume the session (`capture resume`); what it had done is in `capture log`.",
@@ -216,7 +216,7 @@ impl FindingKind {
                 severity: "info; warning if it failed",
                 raised: "a command of more than 5 minutes is done",
                 resolved: "the turn ends, or a new prompt arrives",
-                advice: "Nothing; it is a message for whoever waits for the command.",
+                advice: "Nothing. It tells you that the command you were waiting for is done.",
             },
             Self::Provider => FindingFacts {
                 title: "Provider",

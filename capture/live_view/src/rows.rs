@@ -54,7 +54,7 @@ pub struct SessionFilter {
 pub struct Relative {
     /// Ours.
     pub id: SessionId,
-    /// The agent's own id of the session.
+    /// The agent's own id of it.
     pub provider_session_id: Option<Arc<str>>,
 }
 
