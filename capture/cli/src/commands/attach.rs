@@ -9,9 +9,10 @@ use ::terminal::host::{
     wire::Attach,
 };
 use anyhow::Context as _;
+use client::failure::Failed;
 use home::paths;
 
-use super::{Failed, active_run, run::finish, seen};
+use super::{active_run, run::finish, seen};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -25,12 +25,15 @@ use ::terminal::{
 };
 use anyhow::Context as _;
 use api::{Client, routes::GetRun, runs::RunState};
-use client::{self, Connection, failure::with_causes};
+use client::{
+    self, Connection,
+    failure::{Failed, with_causes},
+};
 use events::RunId;
 use home::{clock, config::Config, paths, redacted_only};
 use host_protocol::{runs, screen::Size};
 
-use super::{Failed, export::CastVersionArgument, number::integer};
+use super::{export::CastVersionArgument, number::integer};
 
 use crate::terminal::{self, safe};
 
@@ -153,7 +156,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
-        super::complain(&with_causes(&error));
+        super::context::complain(&with_causes(&error));
         return Ok(ExitCode::from(USAGE));
     }
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -224,7 +227,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) ->
 }
 
 fn cannot_run(error: &agents::CannotRun) -> ExitCode {
-    super::complain(&error.to_string());
+    super::context::complain(&error.to_string());
     ExitCode::from(error.shell_code())
 }
 
@@ -240,11 +243,11 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     wait_until_known(&data, run);
     if json {
         let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
-        super::print_json(&value)?;
+        super::output::print_json(&value)?;
     } else {
         let word = name.as_deref().map_or_else(|| run.to_string(), quoted);
         let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
-        super::print_line(&format!("run {run}{name}"))?;
+        super::context::print_line(&format!("run {run}{name}"))?;
         if std::io::stderr().is_terminal() {
             terminal::print_error_line(&format!(
                 "capture: `capture attach {word}` opens it here; Ctrl-] leaves it again"
