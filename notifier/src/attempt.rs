@@ -17,7 +17,6 @@ pub struct AttemptFailure {
 
 /// Whether another attempt may succeed, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
 pub enum RetryHint {
     /// It will fail the same way.
     Never,
@@ -32,7 +31,6 @@ impl AttemptFailure {
         Self { error: error.to_string(), again: RetryHint::Never }
     }
 
-    #[cfg(any(feature = "http", feature = "desktop", test))]
     pub(crate) fn soon(error: impl fmt::Display) -> Self {
         Self { error: error.to_string(), again: RetryHint::Soon }
     }

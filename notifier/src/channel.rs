@@ -4,7 +4,6 @@
 //! about attempts. The text passed to a channel is safe to display ([`crate::text`]); the channel escapes characters
 //! with a meaning in its own format.
 
-#[cfg(feature = "http")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,23 +11,17 @@ use events::Timestamp;
 
 use crate::{config::channel::ChannelSettings, message::OutgoingMessage, secret::SecretError};
 
-#[cfg(feature = "http")]
 mod chat;
 mod command;
-#[cfg(feature = "desktop")]
 mod desktop;
-#[cfg(feature = "http")]
 mod ntfy;
 mod terminal;
-#[cfg(feature = "http")]
 mod web_push;
-#[cfg(feature = "http")]
 mod webhook;
 pub mod wire;
 
 use crate::attempt::{AttemptFailure, Channel};
 pub use crate::context::{ChannelContext, Clock, Env, PushPost, PushSink, SinkError, TerminalSink};
-#[cfg(feature = "http")]
 use crate::http::HttpClient;
 
 /// A channel that cannot work; every message fails with this error.
@@ -61,28 +54,19 @@ pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], contex
     try_build(settings, allow_hosts, context).err().map(|trouble| trouble.to_string())
 }
 
-#[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only HTTP channels have hosts"))]
 fn try_build(
     settings: &ChannelSettings,
     allow_hosts: &[String],
     context: &ChannelContext,
 ) -> Result<Box<dyn Channel>, ChannelError> {
-    #[cfg(feature = "http")]
     let secret = || match settings.secret() {
         Some(source) => Ok(Some(source.read(&*context.env)?)),
         None => Ok::<_, ChannelError>(None),
     };
-    #[cfg(feature = "http")]
     let needed = || secret()?.ok_or_else(|| ChannelError::Other("the channel's secret is not set".to_owned()));
-    #[cfg(feature = "http")]
     let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, context).map_err(ChannelError::Other);
     match settings {
-        #[cfg(feature = "desktop")]
         ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::DesktopChannel::new(context))),
-        #[cfg(not(feature = "desktop"))]
-        ChannelSettings::Desktop { .. } => {
-            Err(ChannelError::Other("this build has no desktop notifications".to_owned()))
-        }
         ChannelSettings::Command { argv, timeout_ms, .. } => {
             Ok(Box::new(command::CommandChannel::new(argv, Duration::from_millis(u64::from(*timeout_ms)), context)))
         }
@@ -90,16 +74,13 @@ fn try_build(
             Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
             None => Err(ChannelError::Other("terminal notifications are not available here".to_owned())),
         },
-        #[cfg(feature = "http")]
         ChannelSettings::Webhook { url, ca_file, .. } => Ok(Box::new(
             webhook::WebhookChannel::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?,
         )),
-        #[cfg(feature = "http")]
         ChannelSettings::Ntfy { server, topic, ca_file, buttons, .. } => {
             let client = client(ca_file.as_deref())?;
             Ok(Box::new(ntfy::NtfyChannel::new(server, topic, *buttons, secret()?, client)))
         }
-        #[cfg(feature = "http")]
         ChannelSettings::WebPush { .. } => match &context.push {
             // An endpoint is a push service's: what the user may allow else is not for it.
             Some(sink) => {
@@ -108,20 +89,10 @@ fn try_build(
             }
             None => Err(ChannelError::Other("browsers cannot be sent to from here".to_owned())),
         },
-        #[cfg(feature = "http")]
         ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),
-        #[cfg(feature = "http")]
         ChannelSettings::Discord { .. } => Ok(Box::new(chat::ChatChannel::discord(needed()?, client(None)?))),
-        #[cfg(feature = "http")]
         ChannelSettings::Telegram { server, chat_id, .. } => {
             Ok(Box::new(chat::ChatChannel::telegram(server, chat_id, &needed()?, client(None)?)))
         }
-        #[cfg(not(feature = "http"))]
-        ChannelSettings::Webhook { .. }
-        | ChannelSettings::Ntfy { .. }
-        | ChannelSettings::WebPush { .. }
-        | ChannelSettings::Slack { .. }
-        | ChannelSettings::Discord { .. }
-        | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build has no HTTP channels".to_owned())),
     }
 }

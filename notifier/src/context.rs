@@ -4,7 +4,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use events::Timestamp;
 
-#[cfg(feature = "http")]
 use outbound::Lookup;
 
 /// The reason why nothing could be written to a terminal.
@@ -69,7 +68,6 @@ pub struct ChannelContext {
     /// The subscribed browsers; without it, they get nothing.
     pub push: Option<Arc<dyn PushSink>>,
     /// Resolves names to addresses.
-    #[cfg(feature = "http")]
     pub lookup: Arc<dyn Lookup>,
     /// Time limit of an attempt.
     pub attempt: Duration,
@@ -87,7 +85,6 @@ impl ChannelContext {
             clock,
             terminals: None,
             push: None,
-            #[cfg(feature = "http")]
             lookup: Arc::new(outbound::SystemLookup),
             attempt: Self::ATTEMPT,
         }

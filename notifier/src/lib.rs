@@ -20,7 +20,6 @@ pub mod config;
 mod context;
 pub mod delivery;
 mod drive;
-#[cfg(feature = "http")]
 pub mod http;
 pub mod message;
 pub mod notice;

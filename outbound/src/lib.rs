@@ -9,17 +9,11 @@
 //! may contain a token).
 
 mod allowed_host;
-#[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
 pub mod guard;
-#[cfg(feature = "client")]
 mod lookup;
 
 pub use allowed_host::{AllowedHost, InvalidHost};
-#[cfg(feature = "client")]
 pub use client::{ClientSettings, OutboundClient, PlainHttp, RequestError, Stopper};
-#[cfg(feature = "client")]
 pub use lookup::{Lookup, SystemLookup};
-#[cfg(feature = "client")]
 pub use ureq::{Body, http};

@@ -1,6 +1,6 @@
 //! End to end. Recordings in virtual time: `replay`, `fold`, `screens`, `statusbench`. With a person
 //! at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates: `arrows`.
-//! The requirements of `docs/security.md`: `requirements`. The documentation: `docs`, and its words and those of the sources: `words`. Where agents are named: `providers`.
+//! The requirements of `docs/security.md`: `requirements`. The documentation: `docs`. Where agents are named: `providers`.
 //! All others: the real program from outside, each about what it is named after.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
@@ -62,7 +62,6 @@ mod e2e {
     mod usage;
     mod views;
     mod web;
-    mod words;
 
     /// The program.
     const PROGRAM: &str = env!("CARGO_BIN_EXE_capture-e2e");

@@ -1,6 +1,5 @@
-//! What several commands show the same way: permission requests, usage, source code. How a line reaches the terminal is
+//! What several commands show the same way: permission requests, usage. How a line reaches the terminal is
 //! `printing`'s.
 
 pub(crate) mod request;
-pub(crate) mod syntax;
 pub(crate) mod usage;

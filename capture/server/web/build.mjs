@@ -2,11 +2,12 @@
 //
 // dist/SHA256SUMS has a line for each file that the bundle is made of and for each file of it, so that a test without
 // node sees when one was changed without the other. The server has no use for it and does not contain it.
-import { build } from "esbuild";
+
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
 
 /** Most bytes of the whole bundle as browsers receive it, compressed. */
 const LIMIT = 110_000;
@@ -57,12 +58,8 @@ if (sum > LIMIT) {
 }
 
 /** The files at and below a path, by their paths. */
-const below = (path) =>
-  statSync(at(path)).isDirectory() ? readdirSync(at(path)).flatMap((name) => below(`${path}/${name}`)) : [path];
+const below = (path) => (statSync(at(path)).isDirectory() ? readdirSync(at(path)).flatMap((name) => below(`${path}/${name}`)) : [path]);
 const line = (path, file) => `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${path}\n`;
-const lines = [
-  ...readdirSync(dist).map((name) => [`dist/${name}`, `${dist}/${name}`]),
-  ...SOURCES.flatMap(below).map((path) => [path, at(path)]),
-];
+const lines = [...readdirSync(dist).map((name) => [`dist/${name}`, `${dist}/${name}`]), ...SOURCES.flatMap(below).map((path) => [path, at(path)])];
 lines.sort(([left], [right]) => (left < right ? -1 : 1));
 writeFileSync(`${dist}/${SUMS}`, lines.map(([path, file]) => line(path, file)).join(""));

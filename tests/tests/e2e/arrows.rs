@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Every crate: its folder, and what of the workspace it imports. The folders of `adapters`, `runtime` and
 /// `capture` are wings of several crates.
-const ARROWS: &[(&str, &str, &[&str])] = &[
+pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     ("events", "events", &[]),
     ("projections", "projections", &["events", "redact"]),
     ("approver", "approver", &["events"]),

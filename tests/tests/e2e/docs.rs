@@ -1,5 +1,5 @@
 //! The documentation holds: its commands run as written, its links lead somewhere, its command lines exist and its settings
-//! are valid. `words` counts its phrases.
+//! are valid. Names of code in it, and in comments, exist.
 //!
 //! The commands of a page run in the order of the page, on a machine with a few sessions and simulated agents. Ids that
 //! the program makes up at run time ([`APPROVAL`], [`FINDING`]) stand for real ones. A block that cannot run in a test is
@@ -8,7 +8,7 @@
 //! shows is what its commands print.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -481,6 +481,72 @@ fn every_route_is_on_its_page() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The sources of a crate: their text, and the names of files and directories, which are those of modules.
+fn sources(dir: &Path, text: &mut String) {
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            if !["node_modules", "target", "web"].contains(&name.as_str()) {
+                text.push_str(&format!("mod {name}\n"));
+                sources(&path, text);
+            }
+        } else if let Some(module) = name.strip_suffix(".rs") {
+            text.push_str(&format!("mod {module}\n"));
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn paths_of_items_in_docs_and_comments_exist() {
+    let crates: HashMap<&str, String> = super::arrows::ARROWS
+        .iter()
+        .map(|(name, dir, _)| {
+            let mut text = String::new();
+            sources(&Path::new(ROOT).join(dir), &mut text);
+            (*name, text)
+        })
+        .collect();
+    let items: HashMap<&str, (HashSet<&str>, HashSet<&str>)> = crates
+        .iter()
+        .map(|(name, text)| {
+            let item = Regex::new(
+                r"\b(?:fn|struct|enum|trait|mod|const|static|type|macro_rules!|as)\s+(\w+)|(?m:^\s*(\w+) \{$)",
+            );
+            let word = Regex::new(r"\w+").unwrap();
+            let defined = item.unwrap().captures_iter(text).filter_map(|found| found.get(1).or(found.get(2)));
+            (*name, (defined.map(|name| name.as_str()).collect(), word.find_iter(text).map(|w| w.as_str()).collect()))
+        })
+        .collect();
+    let path = Regex::new(r"`([a-z_]+)((?:::\w+)+)(?:\(\))?`").unwrap();
+    let mut wrong = Vec::new();
+    let mut check = |place: &str, text: &str| {
+        for found in path.captures_iter(text) {
+            let Some((defined, words)) = items.get(&found[1]) else { continue };
+            let segments: Vec<&str> = found[2].split("::").skip(1).collect();
+            let exists = segments.iter().enumerate().all(|(at, segment)| {
+                // What stands behind a type is its variant, field or method.
+                let of_type = at > 0 && segments[at - 1].starts_with(char::is_uppercase);
+                defined.contains(segment) || (of_type || at + 1 == segments.len()) && words.contains(segment)
+            });
+            if !exists {
+                wrong.push(format!("{place}: {}", &found[0]));
+            }
+        }
+    };
+    for page in pages() {
+        check(&page.name(), &page.prose());
+    }
+    for (name, text) in &crates {
+        for line in text.lines() {
+            if let Some((_, comment)) = line.split_once("//") {
+                check(name, comment);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these paths lead to nothing:\n{}", wrong.join("\n"));
 }
 
 /// `UPDATE_DOCS=1` writes the table.

@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 
 use crate::{
-    show::syntax::Painter,
     terminal::{
         asked::{self, block, extra_fields, fields},
         display::show,
@@ -221,7 +220,7 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
         let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
         (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
     };
-    Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, &[&[path_field], shown].concat()))
+    Some(painted_diff(&format!("edit, {name}"), &diff) + &others(fields, &[&[path_field], shown].concat()))
 }
 
 /// Largest file that is read for a diff, bytes.
@@ -247,29 +246,22 @@ fn diff(path: &str, old: &str, new: &str) -> String {
 }
 
 /// A diff of a file in colours, escaped like every text of an agent.
-fn painted_diff(name: &str, diff: &str, path: &str) -> String {
+fn painted_diff(name: &str, diff: &str) -> String {
     let plain = block(name, diff);
-    if style::colours() { coloured_diff(&plain, path) } else { plain }
+    if style::colours() { coloured_diff(&plain) } else { plain }
 }
 
-/// What was there stays red as a whole; what will be there has the colours of its language, on green where it is new.
-fn coloured_diff(plain: &str, path: &str) -> String {
-    let mut painter = Painter::of(path);
+/// Removed lines are red, added ones green, positions cyan.
+fn coloured_diff(plain: &str) -> String {
     let lines = plain.lines().map(|line| {
         let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
-        let painted = match text.split_at_checked(1) {
-            Some(("-", _)) => style::coloured(text, style::RED),
-            Some(("@", _)) => {
-                // Further down in the file: whether in a comment is not known.
-                painter = Painter::of(path);
-                style::coloured(text, style::CYAN)
-            }
-            Some(("+", rest)) if rest.starts_with("++ ") || !painter.knows() => style::coloured(text, style::GREEN),
-            Some(("+", rest)) => style::coloured("+", style::GREEN) + &painter.line(rest, style::GREEN),
-            Some((" ", rest)) => format!(" {}", painter.line(rest, anstyle::Style::new())),
-            Some(_) | None => text.to_owned(),
+        let colour = match text.as_bytes().first() {
+            Some(b'-') => style::RED,
+            Some(b'+') => style::GREEN,
+            Some(b'@') => style::CYAN,
+            Some(_) | None => return format!("{line}\n"),
         };
-        format!("    {painted}\n")
+        format!("    {}\n", style::coloured(text, colour))
     });
     lines.collect()
 }
@@ -447,23 +439,13 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_has_the_colours_of_its_language() {
+    fn removed_lines_of_a_diff_are_red_and_added_ones_green() {
         let plain = block("edit", &diff("/srv/a.rs", "let a = 1;\nfn b() {}\n", "let a = 2; // two\nfn b() {}\n"));
-        let shown = coloured_diff(&plain, "/srv/a.rs");
+        let shown = coloured_diff(&plain);
         let paint = style::coloured;
-        let added = [
-            paint("+", style::GREEN),
-            paint("let", style::MAGENTA),
-            paint(" a = ", style::GREEN),
-            paint("2", style::CYAN),
-            paint("; ", style::GREEN),
-            paint("// two", style::DIM),
-        ];
-        assert!(shown.contains(&format!("    {}\n", added.concat())), "{shown:?}");
         assert!(shown.contains(&format!("    {}\n", paint("-let a = 1;", style::RED))), "{shown:?}");
-        assert!(shown.contains(&format!("     {} b() {{}}\n", paint("fn", style::MAGENTA))), "{shown:?}");
-        let unknown = coloured_diff(&plain, "/srv/a");
-        assert!(unknown.contains(&paint("+let a = 2; // two", style::GREEN)), "{unknown:?}");
+        assert!(shown.contains(&format!("    {}\n", paint("+let a = 2; // two", style::GREEN))), "{shown:?}");
+        assert!(shown.contains("     fn b() {}\n"), "{shown:?}");
     }
 
     #[test]

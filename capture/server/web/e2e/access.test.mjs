@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check, settled } from "./axe.mjs";
-import { Visitor, ready } from "./browser.mjs";
+import { ready, Visitor } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
@@ -11,7 +11,12 @@ let paths;
 setup({ prepare });
 async function prepare() {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000501", "access");
-  agent.transcribe([{ prompt: "Look at **this**" }, { answer: "# Title\n\n- a\n- b\n\n```sh\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" }, { bash: "ls" }, { output: "\x1b[31mred\x1b[0m" }]);
+  agent.transcribe([
+    { prompt: "Look at **this**" },
+    { answer: "# Title\n\n- a\n- b\n\n```sh\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" },
+    { bash: "ls" },
+    { output: "\x1b[31mred\x1b[0m" },
+  ]);
   await agent.begin("Look");
   const edits = world.agent("codex", "5a6b7c8d-0000-4000-8000-000000000502", "edits");
   await edits.begin("Edit");
@@ -19,7 +24,11 @@ async function prepare() {
   void edits.ask("Bash", { command: "make" }, "300");
   const asks = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000503", "asks");
   await asks.begin("Ask");
-  void asks.ask("AskUserQuestion", { questions: [{ question: "Which?", header: "Kind", options: [{ label: "A", description: "first" }, { label: "B" }] }] }, "300");
+  void asks.ask(
+    "AskUserQuestion",
+    { questions: [{ question: "Which?", header: "Kind", options: [{ label: "A", description: "first" }, { label: "B" }] }] },
+    "300",
+  );
   const plain = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000504", "plain");
   await plain.begin("Plain");
   void plain.ask("Bash", { command: "make lint-once" }, "300");
@@ -28,7 +37,19 @@ async function prepare() {
   await world.play("claude/S12-subagent");
   world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
   const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
-  paths = { sessions: "/", all: "/?view=all&group=project", approvals: "/approvals", decided: "/approvals?view=decided", archived: "/?view=archived", elsewhere: "/no/such/view", session: `/s/${id}`, terminal: `/terminal/${run.id}`, overview: "/overview", devices: "/devices", missing: "/s/ZZZZZZZZ" };
+  paths = {
+    sessions: "/",
+    all: "/?view=all&group=project",
+    approvals: "/approvals",
+    decided: "/approvals?view=decided",
+    archived: "/?view=archived",
+    elsewhere: "/no/such/view",
+    session: `/s/${id}`,
+    terminal: `/terminal/${run.id}`,
+    overview: "/overview",
+    devices: "/devices",
+    missing: "/s/ZZZZZZZZ",
+  };
 }
 
 for (const [theme, width] of [
@@ -67,7 +88,10 @@ for (const [theme, width] of [
         await check(page, "sessions, none found");
       }
       if (name === "approvals") {
-        const card = page.locator("[data-approval]:not(.card-risky)").filter({ has: page.getByLabel("Always") }).first();
+        const card = page
+          .locator("[data-approval]:not(.card-risky)")
+          .filter({ has: page.getByLabel("Always") })
+          .first();
         await card.getByLabel("Always").check();
         await ready(card.locator("button.allow"));
         await card.locator("button.allow").click();
@@ -110,7 +134,13 @@ function small() {
   const inText = (element) => getComputedStyle(element).display === "inline" && !element.matches(".lane-name");
   const found = [];
   for (const element of document.querySelectorAll("a[href], button, select, summary, textarea, input, [role=option]")) {
-    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || element.matches(".skip, .terminal-field") || getComputedStyle(element).pointerEvents === "none" || inText(element)) continue;
+    if (
+      !element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) ||
+      element.matches(".skip, .terminal-field") ||
+      getComputedStyle(element).pointerEvents === "none" ||
+      inText(element)
+    )
+      continue;
     element.scrollIntoView({ block: "center", inline: "center" });
     // A press on its label is one on the field.
     const target = element.closest("label") ?? element;
@@ -124,7 +154,10 @@ function small() {
     const tall = reach(0, -1) + 1 + reach(0, 1);
     const wide = reach(-1, 0) + 1 + reach(1, 0);
     // What lies between two pixels is rounded.
-    if (tall < 43 || wide < 43) found.push(`${element.localName}.${element.className} ${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}: ${Math.round(width)} × ${Math.round(height)}`);
+    if (tall < 43 || wide < 43)
+      found.push(
+        `${element.localName}.${element.className} ${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}: ${Math.round(width)} × ${Math.round(height)}`,
+      );
   }
   return [...new Set(found)];
 }
@@ -160,7 +193,11 @@ test("on a phone no word of a session's head lies under a button", async () => {
       return [...document.querySelectorAll(".session-facts > *, .session-head h1")].flatMap((words) => {
         const range = document.createRange();
         range.selectNodeContents(words);
-        const lies = (box) => buttons.some((button) => box.width > 2 && box.left < button.right - 1 && box.right > button.left + 1 && box.top < button.bottom - 1 && box.bottom > button.top + 1);
+        const lies = (box) =>
+          buttons.some(
+            (button) =>
+              box.width > 2 && box.left < button.right - 1 && box.right > button.left + 1 && box.top < button.bottom - 1 && box.bottom > button.top + 1,
+          );
         return [...range.getClientRects()].some(lies) ? [words.textContent] : [];
       });
     });

@@ -22,7 +22,11 @@ const scripts = {
   ],
   "publish it": [bash("touch published"), bash("touch announced"), "Not published."],
   "wait for me": [bash("touch one"), bash("touch two"), "It is *done*."],
-  "with Claude": [use("Bash", { command: "touch by-claude", description: "Make it" }), use("Bash", { command: "touch never", description: "Make the other" }), "Claude is done."],
+  "with Claude": [
+    use("Bash", { command: "touch by-claude", description: "Make it" }),
+    use("Bash", { command: "touch never", description: "Make the other" }),
+    "Claude is done.",
+  ],
 };
 
 let scripted;
@@ -109,7 +113,9 @@ test("our own agent at a command line is answered in the page of its session", a
   child.stdout.on("data", (piece) => (said += piece));
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.stdin.end();
-  const session = await eventually("the session is listed", async () => (await world.api("/api/v1/sessions")).sessions.find((session) => session.cwd === directory));
+  const session = await eventually("the session is listed", async () =>
+    (await world.api("/api/v1/sessions")).sessions.find((session) => session.cwd === directory),
+  );
   await page.goto(`${world.url}/s/${session.id}`);
   await denyBecause(await asked(directory, "touch published"), "Not today.");
   const second = await asked(directory, "touch announced");
@@ -164,23 +170,44 @@ test("a session that takes commands is told what to do in its page, and shows no
 });
 
 /** Claude Code: the program that a variable names, or one of the PATH. */
-const claude = [process.env.CAPTURE_LIVE_CLAUDE ?? "", ...(process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, "claude"))].find((file) => file !== "" && existsSync(file));
+const claude = [process.env.CAPTURE_LIVE_CLAUDE ?? "", ...(process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, "claude"))].find(
+  (file) => file !== "" && existsSync(file),
+);
 
-test("Claude Code is answered through its hooks", { skip: claude === undefined && "Claude Code is not installed: put `claude` on the PATH, or name it in CAPTURE_LIVE_CLAUDE" }, async () => {
+test("Claude Code is answered through its hooks", {
+  skip: claude === undefined && "Claude Code is not installed: put `claude` on the PATH, or name it in CAPTURE_LIVE_CLAUDE",
+}, async () => {
   const { directory, made } = project("claude");
   const { page } = visitor;
   const KEY = "sk-dummy";
   mkdirSync(join(world.home, ".claude"), { recursive: true });
   // It starts without a question.
-  const known = { hasCompletedOnboarding: true, lastOnboardingVersion: "2.1.328", theme: "dark", customApiKeyResponses: { approved: [KEY], rejected: [] }, projects: { [directory]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] } } };
+  const known = {
+    hasCompletedOnboarding: true,
+    lastOnboardingVersion: "2.1.328",
+    theme: "dark",
+    customApiKeyResponses: { approved: [KEY], rejected: [] },
+    projects: { [directory]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true, allowedTools: [] } },
+  };
   writeFileSync(join(world.home, ".claude.json"), JSON.stringify(known));
   writeFileSync(join(world.home, ".claude/settings.json"), "{}");
-  const variables = { ANTHROPIC_BASE_URL: scripted.url, ANTHROPIC_API_KEY: KEY, DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", PATH: `${join(claude, "..")}${delimiter}${process.env.PATH}` };
-  const installed = spawnSync(process.env.CAPTURE_BINARY, ["hooks", "install", "--agent", "claude", "--approver", "--yes"], { env: { ...world.environment, ...variables }, encoding: "utf8" });
+  const variables = {
+    ANTHROPIC_BASE_URL: scripted.url,
+    ANTHROPIC_API_KEY: KEY,
+    DISABLE_AUTOUPDATER: "1",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    PATH: `${join(claude, "..")}${delimiter}${process.env.PATH}`,
+  };
+  const installed = spawnSync(process.env.CAPTURE_BINARY, ["hooks", "install", "--agent", "claude", "--approver", "--yes"], {
+    env: { ...world.environment, ...variables },
+    encoding: "utf8",
+  });
   assert.equal(installed.status, 0, installed.stderr);
 
   await page.goto(`${world.url}/approvals`);
-  world.spawn(["run", "--detach", "--name", "claude", "--", claude, "--permission-mode", "manual", "Make it with Claude"], "ignore", { cwd: directory, variables }).stdin.end();
+  world
+    .spawn(["run", "--detach", "--name", "claude", "--", claude, "--permission-mode", "manual", "Make it with Claude"], "ignore", { cwd: directory, variables })
+    .stdin.end();
   const first = await asked(directory, "touch by-claude");
   assert.equal(made("by-claude"), false);
   await press(allow(first));
@@ -188,7 +215,9 @@ test("Claude Code is answered through its hooks", { skip: claude === undefined &
   await eventually("its model is told", () => scripted.results("with Claude").length === 2);
   assert.deepEqual([made("by-claude"), made("never")], [true, false]);
   assert.match(scripted.results("with Claude")[1], /Once is enough\./);
-  const session = await eventually("the session is listed", async () => (await world.api("/api/v1/sessions")).sessions.find((session) => session.cwd === directory));
+  const session = await eventually("the session is listed", async () =>
+    (await world.api("/api/v1/sessions")).sessions.find((session) => session.cwd === directory),
+  );
   await page.goto(`${world.url}/s/${session.id}`);
   await page.getByRole("region", { name: "Conversation" }).getByText("Claude is done.").waitFor();
 });

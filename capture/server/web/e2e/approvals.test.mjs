@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
-import { Visitor, cardOf, ready } from "./browser.mjs";
+import { cardOf, ready, Visitor } from "./browser.mjs";
 import { browser, setup, visitor, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
@@ -36,7 +36,10 @@ test("a command is shown whole and allowed once", async () => {
 
 test("a request of any length is shown whole, or says how much of it is missing and cannot be allowed", async () => {
   const long = (bytes) => `echo start\n${"x=1\n".repeat(bytes / 4)}rm -rf ~ # the-end`;
-  for (const [tool, field] of [["Bash", "command"], ["Write", "content"]]) {
+  for (const [tool, field] of [
+    ["Bash", "command"],
+    ["Write", "content"],
+  ]) {
     const whole = agent.ask(tool, { file_path: "/tmp/run.sh", [field]: long(120_000) });
     let card = cardOf(visitor.page, await agent.pending());
     if (tool === "Write") {
@@ -55,7 +58,10 @@ test("a request of any length is shown whole, or says how much of it is missing 
     const cut = agent.ask(tool, { file_path: "/tmp/run.sh", [field]: long(900_000) });
     const pending = await agent.pending((approval) => approval.excerpt != null);
     card = cardOf(visitor.page, pending);
-    await card.getByText(/Not all of it is shown: 65,5\d\d of \d{3},\d{3} bytes/).first().waitFor();
+    await card
+      .getByText(/Not all of it is shown: 65,5\d\d of \d{3},\d{3} bytes/)
+      .first()
+      .waitFor();
     await card.getByText("the-end").first().waitFor();
     assert.equal(await cut, null, "the agent asks its user itself");
     await allow(card).waitFor({ state: "detached" });
@@ -95,7 +101,9 @@ test("the words of a question are on the screen, whatever its header, and widen 
   const size = visitor.page.viewportSize();
   await visitor.page.setViewportSize({ width: 390, height: 844 });
   const header = "Shall I list the files of the project, so that you can see them? Please choose".repeat(3);
-  const told = agent.ask("AskUserQuestion", { questions: [{ question: "Delete the production database now?", header, options: [{ label: "Yes" }, { label: "No" }] }] });
+  const told = agent.ask("AskUserQuestion", {
+    questions: [{ question: "Delete the production database now?", header, options: [{ label: "Yes" }, { label: "No" }] }],
+  });
   const card = cardOf(visitor.page, await agent.pending());
   const question = await card.getByText("Delete the production database now?").boundingBox();
   assert.ok(question.x >= 0 && question.x + question.width <= 390 && question.width > 150, JSON.stringify(question));
@@ -124,7 +132,8 @@ test("a press in the first moment decides nothing", async () => {
   const approval = await agent.pending();
   // Pressed by the page itself, in the same task in which the buttons appear.
   await visitor.page.evaluate((id) => {
-    const press = () => document.querySelectorAll(`[data-approval="${id}"] button.allow, [data-approval="${id}"] .decide-deny button`).forEach((button) => button.click());
+    const press = () =>
+      document.querySelectorAll(`[data-approval="${id}"] button.allow, [data-approval="${id}"] .decide-deny button`).forEach((button) => button.click());
     globalThis.pressed = 0;
     new MutationObserver((_, observer) => {
       if (document.querySelector(`[data-approval="${id}"] button.allow`) === null) return;
@@ -144,7 +153,10 @@ test("a press in the first moment decides nothing", async () => {
       globalThis.pressed = buttons.length;
     }).observe(document.body, { childList: true, subtree: true });
   }, approval.id);
-  await visitor.page.getByRole("link", { name: /Approvals/ }).first().click();
+  await visitor.page
+    .getByRole("link", { name: /Approvals/ })
+    .first()
+    .click();
   await visitor.page.waitForFunction(() => globalThis.pressed === 2);
   const card = cardOf(visitor.page, approval);
   await ready(allow(card));
@@ -182,7 +194,12 @@ test("a decided card keeps what was decided", async () => {
 });
 
 /** Whether the focus is on a card, or on what a card decides with. */
-const focused = (page) => page.evaluate(() => ({ card: document.activeElement.dataset.approval ?? null, ring: getComputedStyle(document.activeElement).outlineStyle, button: document.activeElement.innerText }));
+const focused = (page) =>
+  page.evaluate(() => ({
+    card: document.activeElement.dataset.approval ?? null,
+    ring: getComputedStyle(document.activeElement).outlineStyle,
+    button: document.activeElement.innerText,
+  }));
 
 test("keys select requests one after another, and decide them", async () => {
   const { page } = visitor;
@@ -193,7 +210,11 @@ test("keys select requests one after another, and decide them", async () => {
   const other = second.ask("Bash", { command: "rm -rf ./second" });
   const { id: risky } = await second.pending();
   await cardOf(page, { id: risky }).waitFor();
-  for (const [next, back] of [["j", "k"], ["ArrowDown", "ArrowUp"], ["]", "["]]) {
+  for (const [next, back] of [
+    ["j", "k"],
+    ["ArrowDown", "ArrowUp"],
+    ["]", "["],
+  ]) {
     await page.reload();
     await ready(allow(cardOf(page, { id: risky })));
     // Others may wait before them.
@@ -307,7 +328,10 @@ test("a key that stays down decides one request", async () => {
   await page.keyboard.down("a");
   assert.deepEqual(decision(await told), { behavior: "allow" });
   await ready(allow(cardOf(page, { id: next })));
-  for (const [key, on] of [["a", cardOf(page, { id: next })], ["Enter", allow(cardOf(page, { id: next }))]]) {
+  for (const [key, on] of [
+    ["a", cardOf(page, { id: next })],
+    ["Enter", allow(cardOf(page, { id: next }))],
+  ]) {
     if (key === "Enter") {
       await page.locator("h1").focus();
       await page.keyboard.down(key);
@@ -338,7 +362,9 @@ test("a key decides nothing that is out of view", async () => {
     await ready(allow(card));
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.keyboard.press(key);
-    await eventually("its buttons are in view", () => allow(card).evaluate((button) => button.getBoundingClientRect().top >= 0 && button.getBoundingClientRect().bottom <= innerHeight));
+    await eventually("its buttons are in view", () =>
+      allow(card).evaluate((button) => button.getBoundingClientRect().top >= 0 && button.getBoundingClientRect().bottom <= innerHeight),
+    );
     await stays(page, id, key);
   }
   await ready(allow(card));
@@ -476,7 +502,14 @@ test("nothing of a plan is hidden by its markup", async () => {
   const plan = agent.ask("ExitPlanMode", { plan: written.join("\n\n") });
   const card = cardOf(visitor.page, await agent.pending());
   const shown = await card.locator(".plan").innerText();
-  for (const words of ["https://docs.example/a?b=1", "read me", "https://cdn.example/x.png", "sh title=harmless rm-rf", "https://evil.example/run.sh", "javascript:alert"]) {
+  for (const words of [
+    "https://docs.example/a?b=1",
+    "read me",
+    "https://cdn.example/x.png",
+    "sh title=harmless rm-rf",
+    "https://evil.example/run.sh",
+    "javascript:alert",
+  ]) {
     assert.ok(shown.includes(words), `${words} is missing in ${shown}`);
   }
   await ready(allow(card));
@@ -505,7 +538,15 @@ test("a rule needs a code from the terminal, and is the one that was shown", asy
   await card.getByText(/^Allowed/).waitFor();
   // The agent is told before the rule is saved, and the stream says so before the request is answered.
   const file = join(world.root, "config/capture/policy.toml");
-  await eventually("the rule is saved", () => existsSync(file) && rule.trim().split("\n").every((line) => readFileSync(file, "utf8").includes(line.trim())));
+  await eventually(
+    "the rule is saved",
+    () =>
+      existsSync(file) &&
+      rule
+        .trim()
+        .split("\n")
+        .every((line) => readFileSync(file, "utf8").includes(line.trim())),
+  );
 });
 
 test("equal requests are decided together, once each, and others are not", async () => {
@@ -513,7 +554,11 @@ test("equal requests are decided together, once each, and others are not", async
   await twin.begin("Do it too");
   const other = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000003${String(count).padStart(2, "0")}`, `p${count}`);
   await other.begin("Do something else");
-  const [first, second, third] = [agent.ask("Bash", { command: "touch same" }), twin.ask("Bash", { command: "touch same" }), other.ask("Bash", { command: "touch other" })];
+  const [first, second, third] = [
+    agent.ask("Bash", { command: "touch same" }),
+    twin.ask("Bash", { command: "touch same" }),
+    other.ask("Bash", { command: "touch other" }),
+  ];
   for (const one of [twin, other]) await one.pending();
   const left = await other.pending();
   await visitor.page.reload();
@@ -559,7 +604,12 @@ test("a request that was answered elsewhere says so, and nothing is sent twice",
   await second.getByText(/^Allowed/).waitFor();
   assert.equal(await allow(second).count(), 0);
   const answer = await visitor.page.evaluate(
-    (id) => fetch(`/api/v1/approvals/${id}/decision`, { method: "POST", headers: { "Content-Type": "application/json", "X-Capture": "1" }, body: '{"decision":"deny"}' }).then((answer) => answer.status),
+    (id) =>
+      fetch(`/api/v1/approvals/${id}/decision`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Capture": "1" },
+        body: '{"decision":"deny"}',
+      }).then((answer) => answer.status),
     approval.id,
   );
   assert.equal(answer, 409);
@@ -586,7 +636,10 @@ test("a decision that comes second says what was decided, by whom and when", asy
   release();
   assert.equal((await refused).status(), 409);
   await second.getByText(/^Already allowed by .+ at \d\d:\d\d.*Your denial was not used\.$/).waitFor();
-  await other.getByRole("status").getByText(/^Already allowed in .+ at \d\d:\d\d\. Your denial was not used\.$/).waitFor();
+  await other
+    .getByRole("status")
+    .getByText(/^Already allowed in .+ at \d\d:\d\d\. Your denial was not used\.$/)
+    .waitFor();
   assert.equal((await second.locator("pre.exact").innerText()).trim(), "touch raced");
   assert.equal(await deny(second).count(), 0);
   await other.close();
@@ -615,10 +668,18 @@ test("nothing is shown as decided before the server said so", async () => {
 test("a refused decision is told, and can be tried again", async () => {
   const told = agent.ask("Bash", { command: "touch again" });
   const card = cardOf(visitor.page, await agent.pending());
-  await visitor.page.route("**/decision", (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"code":"unavailable","message":"temporarily unavailable; retry"}}' }), { times: 1 });
+  await visitor.page.route(
+    "**/decision",
+    (route) =>
+      route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"code":"unavailable","message":"temporarily unavailable; retry"}}' }),
+    { times: 1 },
+  );
   await ready(allow(card));
   await allow(card).click();
-  await card.getByRole("alert").filter({ hasText: /unavailable/ }).waitFor();
+  await card
+    .getByRole("alert")
+    .filter({ hasText: /unavailable/ })
+    .waitFor();
   await ready(allow(card));
   await allow(card).click();
   assert.deepEqual(decision(await told), { behavior: "allow" });
@@ -627,10 +688,22 @@ test("a refused decision is told, and can be tried again", async () => {
 test("a request that changed meanwhile is one's own decision still", async () => {
   const told = agent.ask("Bash", { command: "touch changed" });
   const card = cardOf(visitor.page, await agent.pending());
-  await visitor.page.route("**/decision", (route) => route.fulfill({ status: 409, contentType: "application/json", body: '{"error":{"code":"conflict","message":"the request changed; read it again","details":{"state":"pending"}}}' }), { times: 1 });
+  await visitor.page.route(
+    "**/decision",
+    (route) =>
+      route.fulfill({
+        status: 409,
+        contentType: "application/json",
+        body: '{"error":{"code":"conflict","message":"the request changed; read it again","details":{"state":"pending"}}}',
+      }),
+    { times: 1 },
+  );
   await ready(allow(card));
   await allow(card).click();
-  await card.getByRole("alert").filter({ hasText: /changed/ }).waitFor();
+  await card
+    .getByRole("alert")
+    .filter({ hasText: /changed/ })
+    .waitFor();
   await ready(deny(card));
   await deny(card).click();
   assert.equal(decision(await told).behavior, "deny");
@@ -666,8 +739,13 @@ test("a wide window lists beside the queue what waits, and leads to it", async (
   const page = await wide.open("/approvals");
   const last = cardOf(page, others[1]);
   await last.waitFor();
-  await page.getByRole("list", { name: "Requests of the queue" }).getByRole("button", { name: /make part-2/ }).click();
-  await eventually("the card is shown and has the focus", () => last.evaluate((card) => document.activeElement === card && card.getBoundingClientRect().top >= 0 && card.getBoundingClientRect().top < innerHeight));
+  await page
+    .getByRole("list", { name: "Requests of the queue" })
+    .getByRole("button", { name: /make part-2/ })
+    .click();
+  await eventually("the card is shown and has the focus", () =>
+    last.evaluate((card) => document.activeElement === card && card.getBoundingClientRect().top >= 0 && card.getBoundingClientRect().top < innerHeight),
+  );
   // What comes into view is read, and may grow.
   for (const other of others) await ready(allow(cardOf(page, other)));
   // A dialog opens where the page is scrolled to.
@@ -692,12 +770,17 @@ test("only requests in view are asked for again", async () => {
   await page.setViewportSize({ width: 900, height: 300 });
   let asked = 0;
   page.on("request", (request) => (asked += request.url().endsWith(`/approvals/${id}`) ? 1 : 0));
-  await page.getByRole("link", { name: /Approvals/ }).first().click();
+  await page
+    .getByRole("link", { name: /Approvals/ })
+    .first()
+    .click();
   await cardOf(page, { id }).waitFor({ state: "attached" });
   await page.waitForFunction((from) => performance.now() - from > 2_500, await page.evaluate(() => performance.now()));
   assert.equal(asked, 0, "nothing is read that nobody sees");
   await cardOf(page, { id }).scrollIntoViewIfNeeded();
-  await cardOf(page, { id }).getByText(/no hook waits/).waitFor();
+  await cardOf(page, { id })
+    .getByText(/no hook waits/)
+    .waitFor();
   await eventually("it is asked whether it can be answered now", () => asked >= 2);
   await page.close();
   await visitor.page.setViewportSize(size);

@@ -19,6 +19,8 @@ export async function check(page, where) {
   await settled(page);
   // Through the debugger, as the page's policy permits no script of others.
   const found = await page.evaluate(`${AXE}; axe.run(document, { runOnly: ${JSON.stringify(TAGS)}, resultTypes: ["violations"] })`);
-  const said = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target.join(" ")} ${failureSummary}`).join(" | ")}`);
+  const said = found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target.join(" ")} ${failureSummary}`).join(" | ")}`,
+  );
   assert.deepEqual(said, [], where);
 }

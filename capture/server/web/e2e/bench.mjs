@@ -4,10 +4,10 @@
 //
 //   CAPTURE_BINARY=… node e2e/bench.mjs [frames] [first] [scroll] [memory[=MINUTES]]
 
-import { appendFileSync, readFileSync, readdirSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { launch, Visitor } from "./browser.mjs";
+import { eventually, World } from "./world.mjs";
 
 const wanted = process.argv.slice(2);
 const asked = (name) => wanted.length === 0 || wanted.includes(name);
@@ -60,7 +60,15 @@ function line(agent, number, message) {
 
 /** The agent says something: a text, or a call of a tool. */
 function answers(agent, number, content, stop_reason) {
-  line(agent, number, { id: `m${number}`, type: "message", role: "assistant", model: "claude-opus-5-5", content: [content], stop_reason, usage: { input_tokens: 1, output_tokens: 1 } });
+  line(agent, number, {
+    id: `m${number}`,
+    type: "message",
+    role: "assistant",
+    model: "claude-opus-5-5",
+    content: [content],
+    stop_reason,
+    usage: { input_tokens: 1, output_tokens: 1 },
+  });
 }
 
 /** The agent runs a command, or, without one, its command ended. */
@@ -102,7 +110,9 @@ async function frames() {
   await page.locator("a.session-link").nth(10).waitFor();
   await page.evaluate(() => {
     globalThis.paints = [];
-    new PerformanceObserver((list) => globalThis.paints.push(...list.getEntriesByName("frame to paint").map((entry) => entry.duration))).observe({ type: "measure" });
+    new PerformanceObserver((list) => globalThis.paints.push(...list.getEntriesByName("frame to paint").map((entry) => entry.duration))).observe({
+      type: "measure",
+    });
     globalThis.long = [];
     new PerformanceObserver((list) => globalThis.long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: "longtask" });
   });
@@ -111,10 +121,23 @@ async function frames() {
   const long = await page.evaluate(() => globalThis.long);
   const lines = await appended(page, agents[0]);
   stop();
-  row("a frame arrives, until it is painted, 50 busy sessions", `p50 ${round(at(paints, 0.5))} ms, p99 ${round(at(paints, 0.99))} ms of ${paints.length}`, "p50 50 ms, p99 150 ms", at(paints, 0.5) <= 50 && at(paints, 0.99) <= 150);
+  row(
+    "a frame arrives, until it is painted, 50 busy sessions",
+    `p50 ${round(at(paints, 0.5))} ms, p99 ${round(at(paints, 0.99))} ms of ${paints.length}`,
+    "p50 50 ms, p99 150 ms",
+    at(paints, 0.5) <= 50 && at(paints, 0.99) <= 150,
+  );
   row("tasks over 50 ms meanwhile", long.length);
-  row("an agent writes an answer, until it is painted in its conversation", `p50 ${round(at(lines, 0.5))} ms, longest ${round(lines.at(-1))} ms of ${lines.length}`);
-  row("processor time of the server for the open page", `${round((withPage - without) * 100)} % of a core (${round(without * 100)} % without the page)`, "0.5 %", withPage - without <= 0.005);
+  row(
+    "an agent writes an answer, until it is painted in its conversation",
+    `p50 ${round(at(lines, 0.5))} ms, longest ${round(lines.at(-1))} ms of ${lines.length}`,
+  );
+  row(
+    "processor time of the server for the open page",
+    `${round((withPage - without) * 100)} % of a core (${round(without * 100)} % without the page)`,
+    "0.5 %",
+    withPage - without <= 0.005,
+  );
   await visitor.close();
 }
 
@@ -159,23 +182,30 @@ async function memory(minutes) {
   }
   stop();
   const most = (field) => round(Math.max(...samples.map((sample) => sample[field])));
-  row(`memory of a tab over ${minutes} minutes, 50 busy sessions, largest`, `PSS ${most("pss")} MB, private ${most("own")} MB, RSS ${most("rss")} MB with Chromium's own files; ${round(samples.at(-1).pss)} MB PSS at the end`, "150 MB", most("pss") <= 150);
+  row(
+    `memory of a tab over ${minutes} minutes, 50 busy sessions, largest`,
+    `PSS ${most("pss")} MB, private ${most("own")} MB, RSS ${most("rss")} MB with Chromium's own files; ${round(samples.at(-1).pss)} MB PSS at the end`,
+    "150 MB",
+    most("pss") <= 150,
+  );
   await visitor.close();
 }
 
 /** The memory of the largest tab of the browser, MB. */
 function tab() {
-  const sizes = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map((pid) => {
-    try {
-      if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer")) return null;
-      const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-      const of = (name) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) / 1024;
-      return { rss: of("Rss"), pss: of("Pss"), own: of("Private_Clean") + of("Private_Dirty") };
-    } catch {
-      // It has ended meanwhile.
-      return null;
-    }
-  });
+  const sizes = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer")) return null;
+        const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+        const of = (name) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) / 1024;
+        return { rss: of("Rss"), pss: of("Pss"), own: of("Private_Clean") + of("Private_Dirty") };
+      } catch {
+        // It has ended meanwhile.
+        return null;
+      }
+    });
   return sizes.filter((size) => size !== null).sort((left, right) => right.own - left.own)[0];
 }
 
@@ -183,14 +213,19 @@ function tab() {
 async function scroll() {
   const agent = world.agent("claude", id(9_000), "long");
   const entries = [];
-  for (let number = 0; number < 14_500; number += 1) entries.push({ prompt: `prompt ${number}` }, { answer: `answer ${number}\n\n${"- a point of `code` and **words**\n".repeat(number % 8)}` });
+  for (let number = 0; number < 14_500; number += 1)
+    entries.push({ prompt: `prompt ${number}` }, { answer: `answer ${number}\n\n${"- a point of `code` and **words**\n".repeat(number % 8)}` });
   agent.transcribe(entries);
   await agent.begin("the last");
   const { id: session } = await agent.known();
-  const { last_sequence } = await eventually("all of it is read", async () => {
-    const found = await world.api(`/api/v1/sessions/${session}`);
-    return found.turns >= 14_500 ? found : undefined;
-  }, 180_000);
+  const { last_sequence } = await eventually(
+    "all of it is read",
+    async () => {
+      const found = await world.api(`/api/v1/sessions/${session}`);
+      return found.turns >= 14_500 ? found : undefined;
+    },
+    180_000,
+  );
   const visitor = await Visitor.paired(browser, world);
   const page = await visitor.open(`/s/${session}`);
   await page.locator(".conversation").getByText("prompt 14499").waitFor();
@@ -219,7 +254,19 @@ async function scroll() {
   const client = await visitor.context.newCDPSession(page);
   await client.send("HeapProfiler.collectGarbage");
   const { usedSize } = await client.send("Runtime.getHeapUsage");
-  row(`tasks over 50 ms while scrolling ${last_sequence} events`, `${long.length}${long.length > 0 ? ` (${long.sort((a, b) => b - a).slice(0, 8).join(", ")} ms)` : ""}; ${elements} elements, heap ${round(usedSize / 1e6)} MB`, "0", long.length === 0);
+  row(
+    `tasks over 50 ms while scrolling ${last_sequence} events`,
+    `${long.length}${
+      long.length > 0
+        ? ` (${long
+            .sort((a, b) => b - a)
+            .slice(0, 8)
+            .join(", ")} ms)`
+        : ""
+    }; ${elements} elements, heap ${round(usedSize / 1e6)} MB`,
+    "0",
+    long.length === 0,
+  );
   await visitor.close();
 }
 
@@ -240,10 +287,14 @@ async function first() {
     }
     return sum;
   };
-  const sessions = await eventually("all are known", async () => {
-    const found = await count();
-    return found >= 1_990 ? found : undefined;
-  }, 120_000);
+  const sessions = await eventually(
+    "all are known",
+    async () => {
+      const found = await count();
+      return found >= 1_990 ? found : undefined;
+    },
+    120_000,
+  );
   const visitor = await Visitor.paired(browser, world);
   const times = [];
   for (let round = 0; round < 5; round += 1) {
@@ -264,6 +315,11 @@ async function first() {
     await page.close();
   }
   const middle = (index) => round(times.map((time) => time[index]).sort((left, right) => left - right)[2]);
-  row(`first paint of ${sessions} sessions, cold, processor 4 times slower, median of 5`, `${middle(0)} ms, the list ${middle(1)} ms`, "1,000 ms", middle(1) <= 1_000);
+  row(
+    `first paint of ${sessions} sessions, cold, processor 4 times slower, median of 5`,
+    `${middle(0)} ms, the list ${middle(1)} ms`,
+    "1,000 ms",
+    middle(1) <= 1_000,
+  );
   await visitor.close();
 }

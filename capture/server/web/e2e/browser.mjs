@@ -25,7 +25,10 @@ export class Visitor {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...(phone ? PHONE : {}), ...options });
     const visitor = new Visitor(world, context, []);
     context.setDefaultTimeout(15_000);
-    if (BUNDLE !== undefined) await context.route(/\/assets\/app\.(js|css)(\?|$)/, (route) => route.fulfill({ path: `${BUNDLE}${new URL(route.request().url()).pathname.replace("/assets", "")}` }));
+    if (BUNDLE !== undefined)
+      await context.route(/\/assets\/app\.(js|css)(\?|$)/, (route) =>
+        route.fulfill({ path: `${BUNDLE}${new URL(route.request().url()).pathname.replace("/assets", "")}` }),
+      );
     context.on("page", (page) => visitor.watch(page));
     return visitor;
   }
@@ -88,7 +91,13 @@ export async function ready(button) {
   // A request is read once it is in view, and those above it may push it out again when they are read.
   for (let tries = 0; tries < 30; tries += 1) {
     await button.evaluate((element) => element.scrollIntoView({ block: "center" }));
-    if (await decides.waitFor({ timeout: 500 }).then(() => true, () => false)) return;
+    if (
+      await decides.waitFor({ timeout: 500 }).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
   }
   await decides.waitFor();
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Visitor, cardOf, ready } from "./browser.mjs";
+import { cardOf, ready, Visitor } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 
 setup();
@@ -14,7 +14,9 @@ test("offline and back: the page says so, and shows what happened meanwhile", as
   const { page } = visitor;
   await state(page).filter({ hasText: "Live" }).waitFor();
   await visitor.context.setOffline(true);
-  await state(page).filter({ hasText: /Offline|Connecting/ }).waitFor();
+  await state(page)
+    .filter({ hasText: /Offline|Connecting/ })
+    .waitFor();
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000301", "meanwhile");
   await agent.begin("Meanwhile");
   await agent.known();
@@ -36,7 +38,9 @@ test("a server that is killed and started again is found again; without it nothi
   await ready(allow);
   const { port } = new URL(world.url);
   await world.kill();
-  await state(page).filter({ hasText: /Offline|Connecting/ }).waitFor();
+  await state(page)
+    .filter({ hasText: /Offline|Connecting/ })
+    .waitFor();
   await card.locator("button.allow[aria-disabled=true]").waitFor();
   await page.getByRole("alert").filter({ hasText: "Not connected" }).waitFor({ timeout: 30_000 });
   await world.serve("--listen", `127.0.0.1:${port}`);
@@ -45,7 +49,10 @@ test("a server that is killed and started again is found again; without it nothi
   await page.reload();
   await ready(card.locator("button.allow"));
   await card.locator("button.allow").click();
-  await card.getByText(/^Allowed|changed|restarted/i).first().waitFor();
+  await card
+    .getByText(/^Allowed|changed|restarted/i)
+    .first()
+    .waitFor();
   if ((await world.api(`/api/v1/approvals/${approval.id}`)).state === "pending") {
     await ready(card.locator("button.allow"));
     await card.locator("button.allow").click();
@@ -92,7 +99,9 @@ test("what arrives late is not shown as live", async () => {
   await page.locator(".session-row", { hasText: "late" }).waitFor();
   late = 4_000;
   await agent.hook("PreToolUse", { tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "toolu_late" });
-  await state(page).filter({ hasText: /Behind.*by \d+ s/ }).waitFor();
+  await state(page)
+    .filter({ hasText: /Behind.*by \d+ s/ })
+    .waitFor();
   late = 0;
   await state(page).filter({ hasText: "Live" }).waitFor();
   await visitor.close();

@@ -127,7 +127,9 @@ test("pinned, snoozed and archived are the same in every tab", async () => {
   await row(page).waitFor();
   await row(other).waitFor();
   const press = async (name) => {
-    await row(page).getByRole("button", { name: /Pin, snooze/ }).click();
+    await row(page)
+      .getByRole("button", { name: /Pin, snooze/ })
+      .click();
     await page.getByRole("menuitem", { name, exact: true }).click();
   };
   await press("Pin");
@@ -177,7 +179,10 @@ test("the palette says what is wrong with a query, and shows the hits of a sessi
   });
   await page.keyboard.press("Control+k");
   const field = page.getByRole("combobox", { name: "Search sessions, pages and texts" });
-  const wrong = await world.api("/api/v1/search?q=kind%3Acommand%20x").then(() => null, (cause) => cause.message);
+  const wrong = await world.api("/api/v1/search?q=kind%3Acommand%20x").then(
+    () => null,
+    (cause) => cause.message,
+  );
   assert.match(wrong, /422|400/);
   await field.fill("kind:command x");
   await page.getByRole("alert").filter({ hasText: /kind/ }).waitFor();
@@ -187,7 +192,10 @@ test("the palette says what is wrong with a query, and shows the hits of a sessi
   await eventually("the hits of a session are together", async () => (await group.count()) === 3);
   assert.equal(await page.getByRole("alert").count(), 0);
   assert.equal(await group.filter({ hasText: "Work of many" }).count(), 1, "its title stands once");
-  await page.getByRole("option").filter({ hasText: /more hits|All \d+ hits/ }).click();
+  await page
+    .getByRole("option")
+    .filter({ hasText: /more hits|All \d+ hits/ })
+    .click();
   await eventually("all hits are shown", async () => (await page.getByRole("option").filter({ hasText: "zebra number" }).count()) === found.hits.length);
   await page.getByRole("option").filter({ hasText: "zebra number" }).last().click();
   await page.waitForURL(/\/s\/.+[?]at=\d+/);
@@ -260,4 +268,12 @@ test("what has ended and what is archived is found among all sessions", async ()
 });
 
 /** Sessions that an earlier test snoozed are folded away. */
-const snoozed = async (page) => Number((await page.getByRole("button", { name: /Snoozed/ }).locator(".count").allInnerTexts())[0] ?? 0);
+const snoozed = async (page) =>
+  Number(
+    (
+      await page
+        .getByRole("button", { name: /Snoozed/ })
+        .locator(".count")
+        .allInnerTexts()
+    )[0] ?? 0,
+  );

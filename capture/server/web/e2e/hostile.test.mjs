@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { Visitor, cardOf } from "./browser.mjs";
+import { cardOf, Visitor } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
@@ -36,7 +36,9 @@ async function harmless(page) {
   assert.equal(await page.locator("img, iframe, script:not([src='/assets/app.js'], [src^='/assets/app.js?v=']), object, embed").count(), 0);
   const hidden = await page.evaluate(() => {
     const pattern = /[\u202a-\u202e\u200b\u2066-\u2069\u{e0001}-\u{e007f}\x1b\x07]/u;
-    const spoken = [...document.querySelectorAll("[aria-label], [title], [alt], [placeholder]")].flatMap((element) => ["aria-label", "title", "alt", "placeholder"].map((name) => element.getAttribute(name) ?? ""));
+    const spoken = [...document.querySelectorAll("[aria-label], [title], [alt], [placeholder]")].flatMap((element) =>
+      ["aria-label", "title", "alt", "placeholder"].map((name) => element.getAttribute(name) ?? ""),
+    );
     return [document.body.innerText, document.title, ...spoken].find((text) => pattern.test(text))?.slice(0, 200);
   });
   assert.equal(hidden, undefined, `a hidden character is shown as it is at ${page.url()}`);
@@ -91,7 +93,12 @@ test("hostile titles, prompts, answers, commands, outputs and file names are tex
   await page.getByRole("combobox", { name: /Search sessions/ }).fill("onerror");
   await page.getByRole("option").filter({ hasText: "onerror" }).first().waitFor();
   await clean();
-  for (const path of ["/overview", "/devices", `/s/${encodeURIComponent("<script>globalThis.ran=1</script>")}`, "/?q=%3Cscript%3EglobalThis.ran%3D1%3C/script%3E"]) {
+  for (const path of [
+    "/overview",
+    "/devices",
+    `/s/${encodeURIComponent("<script>globalThis.ran=1</script>")}`,
+    "/?q=%3Cscript%3EglobalThis.ran%3D1%3C/script%3E",
+  ]) {
     await page.goto(world.url + path);
     await page.locator("main").waitFor();
     await clean();
@@ -105,9 +112,14 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   const HIDE = "\u202egnp\u202c\u200b";
   // A terminal has its program's bytes: its title, its rows, and what stands under the cursor.
   const script = join(world.home, "hostile.sh");
-  writeFileSync(script, `printf '\\033]0;%s\\007' '<img src=x onerror="globalThis.ran=1">${HIDE}title'\nprintf '%s\\r\\n' '${all[0]}' '${all[1]}' '${HIDE}row' '\u{e0041}tag'\nprintf '%s\\r' '\u202eunder'\nexec cat\n`);
+  writeFileSync(
+    script,
+    `printf '\\033]0;%s\\007' '<img src=x onerror="globalThis.ran=1">${HIDE}title'\nprintf '%s\\r\\n' '${all[0]}' '${all[1]}' '${HIDE}row' '\u{e0041}tag'\nprintf '%s\\r' '\u202eunder'\nexec cat\n`,
+  );
   world.spawn(["run", "--detach", "--name", "hostile", "--size", "100x24", "--record", "--", "sh", script]).stdin.end();
-  const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs.find((run) => run.name === "hostile" && run.session_id !== null && run.size !== null));
+  const run = await eventually("the run is there", async () =>
+    (await world.api("/api/v1/runs")).runs.find((run) => run.name === "hostile" && run.session_id !== null && run.size !== null),
+  );
   const visitor = await Visitor.paired(browser, world);
   const page = await visitor.open(`/terminal/${run.id}`);
   const screen = page.getByRole("region", { name: "Screen" });
@@ -135,7 +147,9 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   await agent.begin(`${HIDE}${all[0]}`);
   const told = agent.ask("Bash", { command: `rm -rf ./x${HIDE} ${all[1]}` }, "100");
   const approval = await agent.pending();
-  await eventually("it is found to be risky", async () => (await world.api("/api/v1/findings")).findings.some((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id));
+  await eventually("it is found to be risky", async () =>
+    (await world.api("/api/v1/findings")).findings.some((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id),
+  );
   await page.goto(`${world.url}/s/${approval.session_id}`);
   await page.locator("[data-approval]").waitFor();
   await harmless(page);

@@ -20,7 +20,16 @@ export async function model(scripts) {
     heard.push(asked);
     const step = next(scripts, asked);
     const content = [typeof step === "string" ? { type: "text", text: step } : { ...step, id: `toolu_${String(heard.length).padStart(24, "0")}` }];
-    const message = { id: `msg_${heard.length}`, type: "message", role: "assistant", model: asked.model, content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 } };
+    const message = {
+      id: `msg_${heard.length}`,
+      type: "message",
+      role: "assistant",
+      model: asked.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+    };
     const stop_reason = typeof step === "string" ? "end_turn" : "tool_use";
     if (asked.stream !== true) {
       answer.setHeader("Content-Type", "application/json");
@@ -31,7 +40,10 @@ export async function model(scripts) {
     send("message_start", { message });
     const [block] = content;
     send("content_block_start", { index: 0, content_block: block.type === "text" ? { type: "text", text: "" } : { ...block, input: {} } });
-    send("content_block_delta", { index: 0, delta: block.type === "text" ? { type: "text_delta", text: block.text } : { type: "input_json_delta", partial_json: JSON.stringify(block.input) } });
+    send("content_block_delta", {
+      index: 0,
+      delta: block.type === "text" ? { type: "text_delta", text: block.text } : { type: "input_json_delta", partial_json: JSON.stringify(block.input) },
+    });
     send("content_block_stop", { index: 0 });
     send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 20 } });
     send("message_stop", {});
@@ -41,7 +53,11 @@ export async function model(scripts) {
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     /** The results of calls that the model received in the conversation with this word, in order. */
-    results: (word) => heard.filter((asked) => place(asked, word) !== -1).map(results).reduce((longest, one) => (one.length > longest.length ? one : longest), []),
+    results: (word) =>
+      heard
+        .filter((asked) => place(asked, word) !== -1)
+        .map(results)
+        .reduce((longest, one) => (one.length > longest.length ? one : longest), []),
     close: () => server.close().closeAllConnections(),
   };
 }
@@ -50,7 +66,9 @@ const texts = ({ content }) => (typeof content === "string" ? [content] : conten
 /** Where in a conversation the user says a word first. */
 const place = ({ messages }, word) => messages.findIndex((message) => message.role === "user" && texts(message).some((text) => text.includes(word)));
 const results = ({ messages }) =>
-  messages.flatMap(({ content }) => (Array.isArray(content) ? content.filter((block) => block.type === "tool_result") : [])).map(({ content }) => (typeof content === "string" ? content : texts({ content }).join("\n")));
+  messages
+    .flatMap(({ content }) => (Array.isArray(content) ? content.filter((block) => block.type === "tool_result") : []))
+    .map(({ content }) => (typeof content === "string" ? content : texts({ content }).join("\n")));
 
 function next(scripts, asked) {
   // What an agent asks beside the conversation, as for a title, has none of its tools.

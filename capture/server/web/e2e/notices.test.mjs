@@ -18,7 +18,9 @@ test("turning notices on registers the page's own worker, under its policy", asy
   const page = await visitor.open("/devices");
   await page.getByRole("button", { name: "Turn on" }).click();
   // This browser has no service that carries pushes: it is the worker that is looked at.
-  const script = await eventually("the worker runs", () => page.evaluate(() => navigator.serviceWorker.getRegistration("/").then((found) => found?.active?.scriptURL)));
+  const script = await eventually("the worker runs", () =>
+    page.evaluate(() => navigator.serviceWorker.getRegistration("/").then((found) => found?.active?.scriptURL)),
+  );
   assert.equal(script, `${world.url}/sw.js`);
   const refused = await page.evaluate(async () => {
     try {

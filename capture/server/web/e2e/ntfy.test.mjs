@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, beforeEach, test } from "node:test";
-import { Visitor, cardOf, ready } from "./browser.mjs";
+import { cardOf, ready, Visitor } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
@@ -69,10 +69,13 @@ test("a request is published with a link and two buttons, and without a token of
   assert.deepEqual([path, method, message.topic], ["/", "POST", "an-unguessable-topic"]);
   assert.match(message.title, /touch told/);
   assert.equal(message.click, `${world.url}/approvals#${approval.id}`);
-  assert.deepEqual(message.actions.map(({ action, label, url, method }) => [action, label, url, method]), [
-    ["http", "Allow once", `${world.url}/api/v1/answers`, "POST"],
-    ["http", "Deny", `${world.url}/api/v1/answers`, "POST"],
-  ]);
+  assert.deepEqual(
+    message.actions.map(({ action, label, url, method }) => [action, label, url, method]),
+    [
+      ["http", "Allow once", `${world.url}/api/v1/answers`, "POST"],
+      ["http", "Deny", `${world.url}/api/v1/answers`, "POST"],
+    ],
+  );
   const bodies = message.actions.map(({ body }) => Object.keys(JSON.parse(body)).join());
   assert.deepEqual(bodies, ["token", "token"]);
   assert.ok(!JSON.stringify(published).includes(world.token), "no token of the server is in a message");
@@ -164,7 +167,11 @@ test("a message that does not show the whole request cannot allow it", async () 
   ]) {
     const answered = agent.ask(tool, input);
     const message = await told(await agent.pending());
-    assert.deepEqual(message.actions.map(({ label }) => label), ["Deny"], JSON.stringify(input).slice(0, 60));
+    assert.deepEqual(
+      message.actions.map(({ label }) => label),
+      ["Deny"],
+      JSON.stringify(input).slice(0, 60),
+    );
     assert.equal((await press(button(message, "Deny"))).status, 200);
     assert.equal(decision(await answered).behavior, "deny");
   }

@@ -22,9 +22,16 @@ async function prepare() {
 function faults(picture) {
   const around = picture.getBoundingClientRect();
   const boxes = [...picture.querySelectorAll("text")].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
-  const outside = boxes.filter(({ box }) => box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1 || box.bottom > around.bottom + 1);
+  const outside = boxes.filter(
+    ({ box }) => box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1 || box.bottom > around.bottom + 1,
+  );
   const meets = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-  const pairs = boxes.flatMap(({ text, box }, index) => boxes.slice(index + 1).filter((other) => meets(box, other.box)).map((other) => `${text} and ${other.text}`));
+  const pairs = boxes.flatMap(({ text, box }, index) =>
+    boxes
+      .slice(index + 1)
+      .filter((other) => meets(box, other.box))
+      .map((other) => `${text} and ${other.text}`),
+  );
   return [...outside.map(({ text }) => `${text} is outside`), ...pairs];
 }
 
@@ -84,7 +91,14 @@ test("a quota whose reset has passed is shown as past", async () => {
     const report = await answer.json();
     report.quotas = [
       { provider: "claude", name: "5 h", used_percent: 40, resets_at: new Date(Date.now() + day).toISOString(), at: new Date().toISOString() },
-      { provider: "codex", name: "weekly", used_percent: 97, resets_at: new Date(Date.now() - 17 * day).toISOString(), used_up_at: new Date(Date.now() - 18 * day).toISOString(), at: new Date(Date.now() - 19 * day).toISOString() },
+      {
+        provider: "codex",
+        name: "weekly",
+        used_percent: 97,
+        resets_at: new Date(Date.now() - 17 * day).toISOString(),
+        used_up_at: new Date(Date.now() - 18 * day).toISOString(),
+        at: new Date(Date.now() - 19 * day).toISOString(),
+      },
     ];
     await route.fulfill({ response: answer, json: report });
   });

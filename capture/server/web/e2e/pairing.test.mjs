@@ -111,12 +111,17 @@ test("a cookie alone changes nothing for a foreign page, and the page cannot be 
   const visitor = await Visitor.paired(browser, world);
   const [{ name, value }] = await visitor.context.cookies();
   for (const headers of [{}, { Origin: "https://evil.test", "X-Capture": "1" }, { Origin: "null", "X-Capture": "1" }, { Origin: world.url }]) {
-    const answer = await fetch(`${world.url}/api/v1/sign-out`, { method: "POST", headers: { Cookie: `${name}=${value}`, "Content-Type": "application/json", ...headers }, body: "{}" });
+    const answer = await fetch(`${world.url}/api/v1/sign-out`, {
+      method: "POST",
+      headers: { Cookie: `${name}=${value}`, "Content-Type": "application/json", ...headers },
+      body: "{}",
+    });
     assert.equal(answer.status, 403, JSON.stringify(headers));
   }
   const page = await fetch(`${world.url}/`);
   const policy = page.headers.get("content-security-policy");
-  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]) assert.ok(policy.includes(part), part);
+  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+    assert.ok(policy.includes(part), part);
   assert.doesNotMatch(policy, /unsafe|\*|https?:/);
   assert.equal(page.headers.get("x-content-type-options"), "nosniff");
   assert.equal(page.headers.get("access-control-allow-origin"), null);

@@ -64,7 +64,10 @@ test("what the agent does appears while the page is open", async () => {
   const { page } = visitor;
   await page.goto(`${world.url}/s/${id}`);
   await conversation(page).getByText("Count to three").waitFor();
-  agent.transcribe([{ prompt: "Count to three" }, { bash: "seq 3" }, { output: "1\n2\n3" }, { answer: "**Three** it is." }].slice(1), { sessionId: agent.session, parentUuid: null });
+  agent.transcribe([{ prompt: "Count to three" }, { bash: "seq 3" }, { output: "1\n2\n3" }, { answer: "**Three** it is." }].slice(1), {
+    sessionId: agent.session,
+    parentUuid: null,
+  });
   await conversation(page).locator(".tool-line", { hasText: "seq 3" }).waitFor();
   await conversation(page).locator("strong", { hasText: "Three" }).waitFor();
 });
@@ -97,25 +100,33 @@ test("notes are written, and stay", async () => {
   await page.reload();
   await page.locator(".side-body").getByText("waits for the review").waitFor();
   const { notes } = await world.api(`/api/v1/sessions/${id}/notes`);
-  assert.deepEqual(notes.map(({ text }) => text), ["waits for the review\nof <b>#214</b>"]);
+  assert.deepEqual(
+    notes.map(({ text }) => text),
+    ["waits for the review\nof <b>#214</b>"],
+  );
 });
 
 test("a long conversation is read where it is looked at", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000203", "long");
   const entries = [];
-  for (let index = 0; index < 3_000; index += 1) entries.push({ prompt: `prompt ${index} begins here` }, { answer: `answer ${index}\n\n${"text ".repeat(index % 60)}` });
+  for (let index = 0; index < 3_000; index += 1)
+    entries.push({ prompt: `prompt ${index} begins here` }, { answer: `answer ${index}\n\n${"text ".repeat(index % 60)}` });
   agent.transcribe(entries);
   await agent.begin("last one");
   const { id } = await agent.known();
-  const prompts = await eventually("all of it is read", async () => {
-    const found = [];
-    for (let cursor = ""; cursor !== null; ) {
-      const page = await world.api(`/api/v1/sessions/${id}/events?kind=user.prompt&limit=1000${cursor === "" ? "" : `&cursor=${cursor}`}`);
-      found.push(...page.events);
-      cursor = page.next_cursor;
-    }
-    return found.some((event) => event.text === "prompt 2999 begins here") ? found : undefined;
-  }, 60_000);
+  const prompts = await eventually(
+    "all of it is read",
+    async () => {
+      const found = [];
+      for (let cursor = ""; cursor !== null; ) {
+        const page = await world.api(`/api/v1/sessions/${id}/events?kind=user.prompt&limit=1000${cursor === "" ? "" : `&cursor=${cursor}`}`);
+        found.push(...page.events);
+        cursor = page.next_cursor;
+      }
+      return found.some((event) => event.text === "prompt 2999 begins here") ? found : undefined;
+    },
+    60_000,
+  );
   const { page } = visitor;
   await page.goto(`${world.url}/s/${id}`);
   await conversation(page).getByText("prompt 2999 begins here").waitFor();
@@ -127,7 +138,9 @@ test("a long conversation is read where it is looked at", async () => {
   await page.goto(`${world.url}/s/${id}?at=${prompts.find((event) => event.text === "prompt 1500 begins here").sequence}`);
   const middle = page.locator(".item-marked", { hasText: "prompt 1500 begins here" });
   await middle.waitFor();
-  await eventually("it is in view", () => middle.evaluate((element) => element.getBoundingClientRect().top > 0 && element.getBoundingClientRect().bottom < innerHeight));
+  await eventually("it is in view", () =>
+    middle.evaluate((element) => element.getBoundingClientRect().top > 0 && element.getBoundingClientRect().bottom < innerHeight),
+  );
   assert.equal(await conversation(page).getByText("prompt 2999 begins here").count(), 0);
 });
 
@@ -135,7 +148,13 @@ test("long texts are shown whole when they come into view, and no Markdown is re
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000241", "long");
   const list = Array.from({ length: 300 }, (_, index) => `${index + 1}. item ${index + 1} of the list`).join("\n");
   const code = `Here:\n\n\`\`\`sh\n${"echo 1\n".repeat(400)}\`\`\`\n\nAfter the code.`;
-  agent.transcribe([{ prompt: `Do ${"a lot ".repeat(400)}and end` }, { bash: "seq 900" }, { output: Array.from({ length: 900 }, (_, index) => `line ${index + 1}`).join("\n") }, { answer: list }, { answer: code }]);
+  agent.transcribe([
+    { prompt: `Do ${"a lot ".repeat(400)}and end` },
+    { bash: "seq 900" },
+    { output: Array.from({ length: 900 }, (_, index) => `line ${index + 1}`).join("\n") },
+    { answer: list },
+    { answer: code },
+  ]);
   await agent.begin("Do");
   const { id } = await eventually("it is read", async () => {
     const session = await agent.known();
@@ -156,7 +175,12 @@ test("long texts are shown whole when they come into view, and no Markdown is re
     await conversation(page).evaluate((element) => (element.scrollTop = 0));
     return (await conversation(page).locator("ol li").count()) === 300;
   });
-  assert.deepEqual(await conversation(page).locator("ol li").evaluateAll((items) => items.flatMap((item, index) => (item.textContent.trim() === `item ${index + 1} of the list` ? [] : [item.textContent]))), []);
+  assert.deepEqual(
+    await conversation(page)
+      .locator("ol li")
+      .evaluateAll((items) => items.flatMap((item, index) => (item.textContent.trim() === `item ${index + 1} of the list` ? [] : [item.textContent]))),
+    [],
+  );
   assert.equal(await conversation(page).locator("ol").count(), 1);
   await conversation(page).locator(".tool-line").click();
   await eventually("the result is whole", async () => /line 450\nline 451/.test(await conversation(page).locator(".output").last().innerText()));

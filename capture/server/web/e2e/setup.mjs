@@ -1,7 +1,7 @@
 // The browser and the machine of a test file: started before its first test, ended after its last one.
 
 import { after, before } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
+import { launch, Visitor } from "./browser.mjs";
 import { World } from "./world.mjs";
 
 export let browser;

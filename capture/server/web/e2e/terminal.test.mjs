@@ -45,7 +45,8 @@ test("a phone has a bar with the keys that its keyboard lacks", async () => {
   const page = await phone.open(`/terminal/${id}`);
   await screen(page).getByText("sleep 1000").waitFor();
   const bar = page.getByRole("toolbar", { name: "Keys" });
-  for (const name of ["Esc", "Shift Tab", "Left", "Up", "Down", "Right", "Enter", "Control C"]) assert.ok(await bar.getByRole("button", { name, exact: true }).count(), name);
+  for (const name of ["Esc", "Shift Tab", "Left", "Up", "Down", "Right", "Enter", "Control C"])
+    assert.ok(await bar.getByRole("button", { name, exact: true }).count(), name);
   await bar.getByRole("button", { name: "Control C" }).tap();
   await page.getByRole("button", { name: "Type", exact: true }).tap();
   await page.keyboard.type("echo $((20+3))");
@@ -115,10 +116,16 @@ test("a view takes the size visibly, one at a time, and gives it back", async ()
   // Whoever types goes on typing: the button does not keep the keys.
   await second.getByRole("button", { name: "Give the size back" }).click();
   await second.getByRole("button", { name: "Type", exact: true }).click();
-  for (const [name, then] of [["Take the size", "Give the size back"], ["Give the size back", "Take the size"], ["Larger text", "Fit"]]) {
+  for (const [name, then] of [
+    ["Take the size", "Give the size back"],
+    ["Give the size back", "Take the size"],
+    ["Larger text", "Fit"],
+  ]) {
     await second.getByRole("button", { name }).click();
     await second.keyboard.type(`echo after-${name.split(" ")[0]}-$((1+1))\n`);
-    await screen(second).getByText(`after-${name.split(" ")[0]}-2`, { exact: true }).waitFor();
+    await screen(second)
+      .getByText(`after-${name.split(" ")[0]}-2`, { exact: true })
+      .waitFor();
     await second.getByRole("button", { name: then }).waitFor();
   }
   await visitor.close();
@@ -153,7 +160,8 @@ const contrastOf = (page) =>
   });
 
 /** Every colour of the palette and some of the others, as front and as back, dim and inverse. */
-const COLOURS = "for m in '' '2;' '7;' '2;7;'; do for c in $(seq 0 7); do printf \"\\033[$m$((30+c))mab\\033[0m\\033[$m$((90+c))mcd\\033[0m\\033[$m$((40+c))mef\\033[0m\\033[$m$((100+c))mgh\\033[0m\\033[$m\\063\\070;5;$((16+c*30))mij\\033[0m\\033[${m}48;2;$((c*36));$((c*30));90mkl\\033[0m\"; done; echo; done";
+const COLOURS =
+  "for m in '' '2;' '7;' '2;7;'; do for c in $(seq 0 7); do printf \"\\033[$m$((30+c))mab\\033[0m\\033[$m$((90+c))mcd\\033[0m\\033[$m$((40+c))mef\\033[0m\\033[$m$((100+c))mgh\\033[0m\\033[$m\\063\\070;5;$((16+c*30))mij\\033[0m\\033[${m}48;2;$((c*36));$((c*30));90mkl\\033[0m\"; done; echo; done";
 
 test("every character of a terminal can be read, in the light theme and in the dark one", async () => {
   const { id } = await run("colours");
@@ -191,7 +199,9 @@ test("the cursor stays in view until somebody scrolls up, and there is a way bac
   await eventually("the lines before are in view", async () => {
     const seen = await page.evaluate(() => {
       const pane = document.querySelector(".terminal-pane").getBoundingClientRect();
-      return [...document.querySelectorAll(".terminal-line")].filter((line) => line.getBoundingClientRect().top >= pane.top && line.getBoundingClientRect().bottom <= pane.bottom).map((line) => Number(line.textContent.trim()));
+      return [...document.querySelectorAll(".terminal-line")]
+        .filter((line) => line.getBoundingClientRect().top >= pane.top && line.getBoundingClientRect().bottom <= pane.bottom)
+        .map((line) => Number(line.textContent.trim()));
     });
     return seen.length > 5 && seen[0] > 230 && seen.at(-1) < 285;
   });
@@ -214,7 +224,9 @@ test("the cursor stays in view until somebody scrolls up, and there is a way bac
 
 test("wide characters stay in their columns", async () => {
   const { id } = await run("wide");
-  await world.api(`/api/v1/runs/${id}/input`, { text: "clear; printf '|\\346\\227\\245\\346\\234\\254\\350\\252\\236|\\n|abcdef|\\n|\\360\\237\\232\\200\\360\\237\\232\\200\\360\\237\\232\\200|\\n|\\342\\235\\257\\342\\217\\272\\342\\234\\273---|\\n'; echo end\n" });
+  await world.api(`/api/v1/runs/${id}/input`, {
+    text: "clear; printf '|\\346\\227\\245\\346\\234\\254\\350\\252\\236|\\n|abcdef|\\n|\\360\\237\\232\\200\\360\\237\\232\\200\\360\\237\\232\\200|\\n|\\342\\235\\257\\342\\217\\272\\342\\234\\273---|\\n'; echo end\n",
+  });
   const visitor = await Visitor.paired(browser, world, "read");
   const page = await visitor.open(`/terminal/${id}`);
   await screen(page).getByText("end", { exact: true }).waitFor();
@@ -290,7 +302,10 @@ test("a terminal whose connection leads nowhere is not shown as live", async () 
   isDead = true;
   await page.keyboard.type("x");
   const away = page.getByText(/^Not connected\. This is the screen of/);
-  await page.getByText(/whether the input arrived is not known/).first().waitFor();
+  await page
+    .getByText(/whether the input arrived is not known/)
+    .first()
+    .waitFor();
   const live = page.locator(".terminal-head .chip", { hasText: /^live$/ });
   await eventually("it is made again", () => sockets >= 2);
   await live.waitFor();

@@ -204,14 +204,45 @@ export class Agent {
       // Lines with the same id are the same line, also in another file.
       const uuid = `${String(index).padStart(8, "0")}${this.session.slice(8)}`;
       const [type, content] = Object.entries(entry)[0];
-      const base = { parentUuid: parent, isSidechain: false, userType: "external", cwd: this.cwd, sessionId: this.session, version: "2.1.328", gitBranch: "main", uuid, timestamp: new Date((at += 1000)).toISOString(), ...more };
+      const base = {
+        parentUuid: parent,
+        isSidechain: false,
+        userType: "external",
+        cwd: this.cwd,
+        sessionId: this.session,
+        version: "2.1.328",
+        gitBranch: "main",
+        uuid,
+        timestamp: new Date((at += 1000)).toISOString(),
+        ...more,
+      };
       parent = uuid;
       const id = `toolu_${this.session.slice(-12)}${String(index).padStart(8, "0")}`;
-      const assistant = (content, stop_reason) => ({ ...base, type: "assistant", message: { id: `msg_${uuid}`, type: "message", role: "assistant", model: "claude-opus-5-5", content, stop_reason, usage: { input_tokens: 10, output_tokens: 20, cache_read_input_tokens: 5, cache_creation_input_tokens: 5 } } });
+      const assistant = (content, stop_reason) => ({
+        ...base,
+        type: "assistant",
+        message: {
+          id: `msg_${uuid}`,
+          type: "message",
+          role: "assistant",
+          model: "claude-opus-5-5",
+          content,
+          stop_reason,
+          usage: { input_tokens: 10, output_tokens: 20, cache_read_input_tokens: 5, cache_creation_input_tokens: 5 },
+        },
+      });
       if (type === "prompt") return { ...base, type: "user", message: { role: "user", content } };
       if (type === "answer") return assistant([{ type: "text", text: content }], "end_turn");
       if (type === "bash") return assistant([{ type: "tool_use", id, name: "Bash", input: { command: content } }], "tool_use");
-      if (type === "output") return { ...base, type: "user", message: { role: "user", content: [{ type: "tool_result", tool_use_id: `toolu_${this.session.slice(-12)}${String(index - 1).padStart(8, "0")}`, content, is_error: false }] } };
+      if (type === "output")
+        return {
+          ...base,
+          type: "user",
+          message: {
+            role: "user",
+            content: [{ type: "tool_result", tool_use_id: `toolu_${this.session.slice(-12)}${String(index - 1).padStart(8, "0")}`, content, is_error: false }],
+          },
+        };
       throw new Error(`no such entry: ${type}`);
     });
     appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));

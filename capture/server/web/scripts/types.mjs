@@ -27,7 +27,9 @@ const sorted = (value) => {
   return keys.map((name) => [name, sorted(value[name])]);
 };
 const { paths, components } = document;
-const hash = createHash("sha256").update(JSON.stringify(sorted({ paths, components }))).digest("hex");
+const hash = createHash("sha256")
+  .update(JSON.stringify(sorted({ paths, components })))
+  .digest("hex");
 
 const name = (reference) => reference.split("/").at(-1);
 const key = (text) => (/^[A-Za-z_$][\w$]*$/.test(text) ? text : JSON.stringify(text));

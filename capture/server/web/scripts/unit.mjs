@@ -1,8 +1,9 @@
 // Bundles the tests of test/ for node and runs them.
-import { build } from "esbuild";
+
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 rmSync(at(".unit"), { recursive: true, force: true });

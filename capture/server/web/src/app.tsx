@@ -3,15 +3,14 @@
 import { computed, useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { paired } from "./api/client";
-import { approvals, needing, reconnect, row } from "./live/store";
+import { listenToKeys } from "./keys";
+import { approvals, needing, now, reconnect, row } from "./live/store";
 import { behind, connection, heardAt } from "./live/stream";
-import { now } from "./live/store";
 import { identify, me, meFailed } from "./me";
 import { Dialogs, open } from "./parts/dialogs";
 import { Failed, Loading, Notices } from "./parts/feedback";
 import { Icon, type IconName } from "./parts/icons";
-import { listenToKeys } from "./keys";
-import { route, type Page } from "./router";
+import { type Page, route } from "./router";
 import { ago, counted } from "./text/format";
 import { titleOf } from "./text/title";
 import { visible } from "./text/visible";
@@ -185,10 +184,7 @@ function ConnectionBanner() {
   return (
     <div class="banner" role="alert">
       <Icon name="warning" />
-      <span>
-        Not connected. What is shown is {ago(age.value)} old and may have changed; decisions are not possible until the connection is
-        back.
-      </span>
+      <span>Not connected. What is shown is {ago(age.value)} old and may have changed; decisions are not possible until the connection is back.</span>
       <button type="button" class="button small" onClick={reconnect}>
         Connect now
       </button>

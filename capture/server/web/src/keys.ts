@@ -1,8 +1,8 @@
 // Keys that work on every page. Views add their own; a key never decides anything outside a focused card.
 
 import { effect, signal } from "@preact/signals";
-import { needing, type Row } from "./live/store";
 import { NEEDS } from "./live/need";
+import { needing, type Row } from "./live/store";
 import { open, opened } from "./parts/dialogs";
 import { address, go, route } from "./router";
 
@@ -50,7 +50,8 @@ export function setSingleKeys(on: boolean): void {
 }
 
 /** Whether a press is a shortcut of a single letter or sign, and these are on. */
-export const isShortcut = (event: KeyboardEvent): boolean => singleKeys.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing && !isTyping(event.target);
+export const isShortcut = (event: KeyboardEvent): boolean =>
+  singleKeys.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing && !isTyping(event.target);
 
 /** Whether a key goes to a field, where it is text. */
 export function isTyping(target: EventTarget | null): boolean {

@@ -2,7 +2,7 @@
 
 import { call } from "./api/client";
 import type { Marks, MarksRequest } from "./api/routes";
-import { mark, row, type Row } from "./live/store";
+import { mark, type Row, row } from "./live/store";
 import { attempt, notify } from "./parts/feedback";
 import type { Item } from "./parts/menu";
 
@@ -27,8 +27,7 @@ export function reversed(change: MarksRequest, before: Marks | null): MarksReque
   return back;
 }
 
-const snooze = (id: string, until: number, done: string): Promise<void> =>
-  setMarks(id, { snoozed_until: new Date(until).toISOString() }, done);
+const snooze = (id: string, until: number, done: string): Promise<void> => setMarks(id, { snoozed_until: new Date(until).toISOString() }, done);
 
 /** Snoozes for an hour. */
 export const snoozeHour = (id: string): Promise<void> => snooze(id, Date.now() + HOUR, "Snoozed for an hour");

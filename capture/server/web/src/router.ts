@@ -15,7 +15,10 @@ export type Page =
 
 /** Reads a path. */
 export function page(path: string): Page {
-  const [first = "", second = "", ...more] = path.split("/").filter((part) => part !== "").map(decoded);
+  const [first = "", second = "", ...more] = path
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decoded);
   if (more.length > 0) return { name: "missing" };
   switch (first) {
     case "":

@@ -82,7 +82,19 @@ function session(state: State, reason: Reason | null, more: Partial<MarkedSessio
 }
 
 function finding(kind: FindingKind, of: string, first_at = "2026-11-23T09:00:00Z", state: Finding["state"] = "open"): Finding {
-  return { id: `${of} ${kind}`, kind, session_id: of, state, first_at, what: "what", why: "why", severity: "warning", count: 1, key: kind, last_at: first_at } as Finding;
+  return {
+    id: `${of} ${kind}`,
+    kind,
+    session_id: of,
+    state,
+    first_at,
+    what: "what",
+    why: "why",
+    severity: "warning",
+    count: 1,
+    key: kind,
+    last_at: first_at,
+  } as Finding;
 }
 
 test("a session needs what its status and its findings say", () => {

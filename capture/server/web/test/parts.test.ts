@@ -4,22 +4,22 @@ import { url } from "../src/api/client";
 import type { OpenApproval } from "../src/api/routes";
 import { answers } from "../src/approval/questions";
 import { readable, request, sameRequest } from "../src/approval/request";
+import { reversed } from "../src/marks";
 import { roundUp, scale } from "../src/parts/chart";
 import { Heights } from "../src/parts/heights";
-import { visibleSegments, type Segment } from "../src/parts/lane";
+import { type Segment, visibleSegments } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
-import { reversed } from "../src/marks";
+import { pieces } from "../src/parts/search";
+import { rolledUp } from "../src/parts/sessions";
+import { bytes } from "../src/push";
+import { page } from "../src/router";
 import { requestOf } from "../src/session/item";
 import { broken, heard, silent } from "../src/session/saying";
 import { keep, known } from "../src/session/whole";
-import { pieces } from "../src/parts/search";
-import { bytes } from "../src/push";
-import { page } from "../src/router";
 import { cells, held } from "../src/terminal/cells";
 import { colours, contrast, PALETTES, shades } from "../src/terminal/colours";
 import { restingPlace } from "../src/terminal/follow";
 import { joined, keyOf, patched } from "../src/terminal/grid";
-import { rolledUp } from "../src/parts/sessions";
 import { clock, moment } from "../src/text/format";
 import { titleOf } from "../src/text/title";
 import { deviceName } from "../src/views/pair";
@@ -44,7 +44,10 @@ test("heights are those of a plain sum, whatever is measured", () => {
       const total = plain.reduce((sum, height) => sum + height, 0);
       assert.equal(heights.total(), total);
       const upTo = next(plain.length + 1);
-      assert.equal(heights.top(upTo), plain.slice(0, upTo).reduce((sum, height) => sum + height, 0));
+      assert.equal(
+        heights.top(upTo),
+        plain.slice(0, upTo).reduce((sum, height) => sum + height, 0),
+      );
       if (total > 0) {
         const offset = next(total);
         const found = heights.at(offset);
@@ -75,14 +78,39 @@ test("addresses name pages", () => {
 
 test("parts of a path and parameters are encoded", () => {
   assert.equal(url("GET /api/v1/sessions/{id}/events", { id: "../x?y#z" }), "/api/v1/sessions/..%2Fx%3Fy%23z/events");
-  assert.equal(url("GET /api/v1/sessions", {}, { state: ["running", "idle"], cursor: undefined, q: "a&b" }), "/api/v1/sessions?state=running,idle&q=a%26b".replace(",", "%2C"));
+  assert.equal(
+    url("GET /api/v1/sessions", {}, { state: ["running", "idle"], cursor: undefined, q: "a&b" }),
+    "/api/v1/sessions?state=running,idle&q=a%26b".replace(",", "%2C"),
+  );
 });
 
-const approval = (more: Partial<OpenApproval>): OpenApproval => ({ id: "A", session_id: "S", provider: "claude", kind: null, tool: null, command: null, paths: [], subject: null, exact: true, cwd: "/p", ...more }) as OpenApproval;
+const approval = (more: Partial<OpenApproval>): OpenApproval =>
+  ({
+    id: "A",
+    session_id: "S",
+    provider: "claude",
+    kind: null,
+    tool: null,
+    command: null,
+    paths: [],
+    subject: null,
+    exact: true,
+    cwd: "/p",
+    ...more,
+  }) as OpenApproval;
 
 test("a command is shown whole, and the rest of its input beside it", () => {
-  const found = request(approval({ kind: "command", command: "ls -la\nrm x", input: '{"command":"ls -la\\nrm x","description":"list","timeout":5,"run_in_background":true}' }));
-  assert.deepEqual(found, { body: { kind: "command", text: "ls -la\nrm x", whole: true }, said: "list", rest: [["timeout", "5"], ["run_in_background", "true"]] });
+  const found = request(
+    approval({ kind: "command", command: "ls -la\nrm x", input: '{"command":"ls -la\\nrm x","description":"list","timeout":5,"run_in_background":true}' }),
+  );
+  assert.deepEqual(found, {
+    body: { kind: "command", text: "ls -la\nrm x", whole: true },
+    said: "list",
+    rest: [
+      ["timeout", "5"],
+      ["run_in_background", "true"],
+    ],
+  });
 });
 
 test("a command that the input words otherwise is shown twice", () => {
@@ -150,16 +178,31 @@ test("questions are answered by option, by several, or by a text", () => {
 test("requests are equal only in all that is decided on", () => {
   const one = approval({ command: "ls", input: "{}", tool: "Bash" });
   assert.ok(sameRequest(one, { ...one, id: "B" }));
-  for (const change of [{ command: "ls -a" }, { cwd: "/q" }, { tool: "Sh" }, { input: "{ }" }, { provider: "codex" as const }]) assert.ok(!sameRequest(one, { ...one, ...change }));
+  for (const change of [{ command: "ls -a" }, { cwd: "/q" }, { tool: "Sh" }, { input: "{ }" }, { provider: "codex" as const }])
+    assert.ok(!sameRequest(one, { ...one, ...change }));
 });
 
 test("matches of a search are marked by bytes", () => {
-  assert.deepEqual(pieces({ text: "größe der Datei", highlights: [[0, 7], [12, 17]] }), [
-    { text: "größe", marked: true },
-    { text: " der ", marked: false },
-    { text: "Datei", marked: true },
-  ]);
-  assert.equal(pieces({ text: "abc", highlights: [[2, 99]] }).map(({ text }) => text).join(""), "abc");
+  assert.deepEqual(
+    pieces({
+      text: "größe der Datei",
+      highlights: [
+        [0, 7],
+        [12, 17],
+      ],
+    }),
+    [
+      { text: "größe", marked: true },
+      { text: " der ", marked: false },
+      { text: "Datei", marked: true },
+    ],
+  );
+  assert.equal(
+    pieces({ text: "abc", highlights: [[2, 99]] })
+      .map(({ text }) => text)
+      .join(""),
+    "abc",
+  );
 });
 
 test("all words of a search have to be there", () => {
@@ -168,7 +211,15 @@ test("all words of a search have to be there", () => {
 });
 
 test("a screen is patched by rows; the others stay the same", () => {
-  const first = patched(null, { type: "grid", rev: 1, cols: 4, rows: 2, cursor: { row: 0, col: 1, visible: true }, title: "t", lines: { 0: [["ab"]], 1: [["cd", 1, "#ff0000", 5]] } });
+  const first = patched(null, {
+    type: "grid",
+    rev: 1,
+    cols: 4,
+    rows: 2,
+    cursor: { row: 0, col: 1, visible: true },
+    title: "t",
+    lines: { 0: [["ab"]], 1: [["cd", 1, "#ff0000", 5]] },
+  });
   assert.deepEqual(first.lines[1], [{ text: "cd", fg: 1, bg: "#ff0000", flags: 5 }]);
   const second = patched(first, { type: "grid", rev: 2, cols: 4, rows: 2, cursor: null, lines: { 0: [["xy"]] } });
   assert.equal(second.lines[1], first.lines[1]);
@@ -189,7 +240,12 @@ test("keys that make no text are sent by name, and the browser keeps its own", (
 });
 
 test("a strip joins what is narrower than a pixel, and keeps what a person should see", () => {
-  const segments: Segment[] = Array.from({ length: 10_000 }, (_, index) => ({ state: index === 5_000 ? "waiting_approval" : index % 2 === 0 ? "running" : "waiting", from: index * 10, until: (index + 1) * 10, confidence: "high" }));
+  const segments: Segment[] = Array.from({ length: 10_000 }, (_, index) => ({
+    state: index === 5_000 ? "waiting_approval" : index % 2 === 0 ? "running" : "waiting",
+    from: index * 10,
+    until: (index + 1) * 10,
+    confidence: "high",
+  }));
   const shown = visibleSegments(segments, 0, 100_000, 500);
   assert.ok(shown.length <= 1_000);
   assert.ok(shown.some(({ state }) => state === "waiting_approval"));
@@ -200,13 +256,22 @@ test("a strip joins what is narrower than a pixel, and keeps what a person shoul
 test("scales are round", () => {
   assert.deepEqual([0, 1, 7, 11, 24, 99, 1234].map(roundUp), [1, 1, 10, 20, 25, 100, 2000]);
   // So are their halves: counts have no parts, and times are those of a clock.
-  assert.deepEqual([0, 1, 2, 3, 7, 13, 101].map((value) => scale(value, "count")), [2, 2, 2, 4, 10, 20, 200]);
-  assert.deepEqual([50, 100, 3_000, 7_300, 30_000, 100_000, 400_000].map((value) => scale(value, "seconds") / 2), [30, 60, 1_800, 7_200, 21_600, 86_400, 259_200]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 7, 13, 101].map((value) => scale(value, "count")),
+    [2, 2, 2, 4, 10, 20, 200],
+  );
+  assert.deepEqual(
+    [50, 100, 3_000, 7_300, 30_000, 100_000, 400_000].map((value) => scale(value, "seconds") / 2),
+    [30, 60, 1_800, 7_200, 21_600, 86_400, 259_200],
+  );
 });
 
 test("keys of a subscription are bytes, and browsers have names", () => {
   assert.deepEqual([...bytes("-_8A")], [251, 255, 0]);
-  assert.equal(deviceName("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605 Version/19.0 Mobile/15E148 Safari/604.1"), "Safari on iPhone");
+  assert.equal(
+    deviceName("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605 Version/19.0 Mobile/15E148 Safari/604.1"),
+    "Safari on iPhone",
+  );
   assert.equal(deviceName("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"), "Chrome on Linux");
   assert.equal(deviceName("?"), "Browser on this device");
 });
@@ -330,8 +395,18 @@ test("marks are taken back as they were", () => {
 });
 
 test("a call waits for the request that names it, or asks for the same", () => {
-  const call = { type: "tool_call", sequence: 1, at: "", call_id: "c1", name: "Bash", tool: "execute", title: "make", input: { text: "" } } as unknown as Parameters<typeof requestOf>[0];
-  const asked = (fields: Partial<OpenApproval>): OpenApproval => ({ id: "a", call_id: null, tool: "Bash", command: "make", subject: "make", ...fields }) as OpenApproval;
+  const call = {
+    type: "tool_call",
+    sequence: 1,
+    at: "",
+    call_id: "c1",
+    name: "Bash",
+    tool: "execute",
+    title: "make",
+    input: { text: "" },
+  } as unknown as Parameters<typeof requestOf>[0];
+  const asked = (fields: Partial<OpenApproval>): OpenApproval =>
+    ({ id: "a", call_id: null, tool: "Bash", command: "make", subject: "make", ...fields }) as OpenApproval;
   assert.equal(requestOf(call, [asked({ call_id: "c2" }), asked({ call_id: "c1", id: "b" })])?.id, "b");
   assert.equal(requestOf(call, [asked({})])?.id, "a");
   assert.equal(requestOf(call, [asked({ call_id: "c2" })]), undefined);

@@ -5,7 +5,13 @@ import { changeAfter, frameAt, Player, screens } from "../src/terminal/recording
 import { position } from "../src/text/format";
 import { random } from "./random";
 
-const frame = (at_ms: number, lines: Record<string, string>): RecordingFrame => ({ at_ms, cols: 20, rows: 2, cursor: null, lines: Object.fromEntries(Object.entries(lines).map(([row, text]) => [row, [[text]]])) });
+const frame = (at_ms: number, lines: Record<string, string>): RecordingFrame => ({
+  at_ms,
+  cols: 20,
+  rows: 2,
+  cursor: null,
+  lines: Object.fromEntries(Object.entries(lines).map(([row, text]) => [row, [[text]]])),
+});
 const recording = (duration_ms: number, ended = true): Recording => ({ started_at: "2026-11-23T10:00:00Z", duration_ms, ended, dropped_ms: 0 });
 
 /** A server with a screen that says its number at each of these times, in pages of so many frames. */
@@ -27,8 +33,14 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 test("the screen of a time is the last one before it", () => {
   const frames = screens({ frames: [frame(0, { 0: "a", 1: "b" }), frame(10, { 0: "c" }), frame(30, { 1: "d" })], next_ms: null });
   assert.equal(frames[1]?.grid.lines[1], frames[0]?.grid.lines[1]);
-  assert.deepEqual([-1, 0, 9, 10, 29, 30, 99].map((time) => frameAt(frames, time)?.at), [undefined, 0, 0, 10, 10, 30, 30]);
-  assert.deepEqual([-1, 0, 10, 30].map((time) => changeAfter(frames, time)), [0, 10, 30, null]);
+  assert.deepEqual(
+    [-1, 0, 9, 10, 29, 30, 99].map((time) => frameAt(frames, time)?.at),
+    [undefined, 0, 0, 10, 10, 30, 30],
+  );
+  assert.deepEqual(
+    [-1, 0, 10, 30].map((time) => changeAfter(frames, time)),
+    [0, 10, 30, null],
+  );
 });
 
 test("every time shows its screen, wherever it is jumped to from", async () => {
@@ -59,7 +71,10 @@ test("playing shows every change in order, reads ahead, and ends", async () => {
     await settled();
     if (shown(player) !== seen.at(-1)) seen.push(shown(player));
   }
-  assert.deepEqual(seen, times.map((_, index) => `change ${index}|same`));
+  assert.deepEqual(
+    seen,
+    times.map((_, index) => `change ${index}|same`),
+  );
   assert.equal(player.position.value, 5_000);
   assert.equal(new Set(asked).size, asked.length, "nothing is read twice");
   await player.play();
@@ -83,7 +98,10 @@ test("pauses are skipped, or kept where they are wanted", async () => {
 test("a server that cannot be reached stops the playing, and it goes on from there", async () => {
   const { read } = server([0, 1_000, 2_000, 3_000], 2);
   let broken = false;
-  const player = new Player(() => Promise.resolve(recording(4_000)), (from) => (broken ? Promise.reject(new Error("gone")) : read(from)));
+  const player = new Player(
+    () => Promise.resolve(recording(4_000)),
+    (from) => (broken ? Promise.reject(new Error("gone")) : read(from)),
+  );
   await player.open();
   broken = true;
   await player.play();

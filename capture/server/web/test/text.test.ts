@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { BOLD, INVERSE, runs } from "../src/text/ansi";
 import { difference, patch } from "../src/text/diff";
 import { ago, basename, dollars, duration, short } from "../src/text/format";
-import { blocks, inlines, type Block, type Inline } from "../src/text/markdown";
+import { type Block, blocks, type Inline, inlines } from "../src/text/markdown";
 import { census, parts, visible } from "../src/text/visible";
 import { random } from "./random";
 
@@ -69,14 +69,24 @@ test("colours become runs, everything else stays in the text", () => {
     { text: "c", fg: null, bg: null, flags: 0 },
   ]);
   assert.deepEqual(runs("\x1b[38;2;255;0;7;48;5;300;7mx"), [{ text: "x", fg: "#ff0007", bg: 255, flags: INVERSE }]);
-  assert.equal(runs("\x1b]0;title\x07\x1b[2Jx").map((run) => run.text).join(""), "\x1b]0;title\x07\x1b[2Jx");
+  assert.equal(
+    runs("\x1b]0;title\x07\x1b[2Jx")
+      .map((run) => run.text)
+      .join(""),
+    "\x1b]0;title\x07\x1b[2Jx",
+  );
 });
 
 test("the runs of any text have its characters without the colours", () => {
   const next = random(2);
   for (let round = 0; round < 500; round += 1) {
     const text = Array.from({ length: next(8) }, () => ["x", "\x1b[", "31m", "\x1b[38;5;", "m", ";;", "\x1b[0m"][next(7)]).join("");
-    assert.equal(runs(text).map((run) => run.text).join(""), text.replace(/\x1b\[[0-9;:]*m/g, ""));
+    assert.equal(
+      runs(text)
+        .map((run) => run.text)
+        .join(""),
+      text.replace(/\x1b\[[0-9;:]*m/g, ""),
+    );
   }
 });
 
@@ -87,15 +97,24 @@ test("differences lead from one text to the other", () => {
     const before = Array.from({ length: next(9) }, line);
     const after = Array.from({ length: next(9) }, line);
     const lines = difference(before.join("\n"), after.join("\n"));
-    assert.deepEqual(lines.filter(({ kind }) => kind === "same" || kind === "removed").map(({ text }) => text), before);
-    assert.deepEqual(lines.filter(({ kind }) => kind === "same" || kind === "added").map(({ text }) => text), after);
+    assert.deepEqual(
+      lines.filter(({ kind }) => kind === "same" || kind === "removed").map(({ text }) => text),
+      before,
+    );
+    assert.deepEqual(
+      lines.filter(({ kind }) => kind === "same" || kind === "added").map(({ text }) => text),
+      after,
+    );
   }
   assert.equal(difference("a", "a\n").at(-1)?.kind, "note");
 });
 
 test("a patch shows its signs", () => {
   const lines = patch("*** Update File: a\n@@\n-old\n+new\n same");
-  assert.deepEqual(lines.map(({ kind }) => kind), ["same", "same", "removed", "added", "same"]);
+  assert.deepEqual(
+    lines.map(({ kind }) => kind),
+    ["same", "same", "removed", "added", "same"],
+  );
   const kinds = (text: string) => patch(text).map(({ kind }) => kind);
   assert.deepEqual(kinds("--- a/x\n+++ b/x\n@@\n--x\n+++y"), ["same", "same", "same", "removed", "added"]);
   assert.deepEqual(kinds("*** Begin Patch\n*** Update File: a\n@@\n--- i\n+++ i\n*** End Patch"), ["same", "same", "same", "removed", "added", "same"]);
@@ -124,17 +143,26 @@ const links = (found: Block[]): string[] => {
 };
 
 test("Markdown is read into blocks", () => {
-  const found = blocks("# Title\n\ntext *soft* **bold** `code`\n\n- one\n- [x] two\n  - deeper\n\n1. first\n2. second\n\n> quote\n\n```rust\nfn main() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---");
-  assert.deepEqual(found.map(({ kind }) => kind), ["heading", "paragraph", "list", "list", "quote", "code", "table", "rule"]);
+  const found = blocks(
+    "# Title\n\ntext *soft* **bold** `code`\n\n- one\n- [x] two\n  - deeper\n\n1. first\n2. second\n\n> quote\n\n```rust\nfn main() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---",
+  );
+  assert.deepEqual(
+    found.map(({ kind }) => kind),
+    ["heading", "paragraph", "list", "list", "quote", "code", "table", "rule"],
+  );
   const list = found[2];
   assert.ok(list?.kind === "list" && list.items.length === 2 && list.items[1]?.done === true);
-  assert.ok(list.items[1]?.blocks.some(({ kind }) => kind === "list"), "a list in a list");
+  assert.ok(
+    list.items[1]?.blocks.some(({ kind }) => kind === "list"),
+    "a list in a list",
+  );
   const code = found[5];
   assert.ok(code?.kind === "code" && code.text === "fn main() {}" && code.language === "rust");
 });
 
 test("what looks like HTML is text, and only http links go anywhere", () => {
-  const hostile = "<script>alert(1)</script> <img src=x onerror=alert(1)> [a](javascript:alert(1)) [b](data:text/html,x) ![c](https://evil.test/x.png) [d](https://ok.test/p \"t\") [e](//evil.test) <https://f.test>";
+  const hostile =
+    '<script>alert(1)</script> <img src=x onerror=alert(1)> [a](javascript:alert(1)) [b](data:text/html,x) ![c](https://evil.test/x.png) [d](https://ok.test/p "t") [e](//evil.test) <https://f.test>';
   const found = blocks(hostile);
   assert.deepEqual(links(found), ["https://ok.test/p", "https://f.test/"]);
   assert.ok(found[0]?.kind === "paragraph" && plain(found[0].inside).includes("<script>alert(1)</script>"));
@@ -147,7 +175,16 @@ test("a link shows where it goes", () => {
 });
 
 test("no text is deep or hostile enough to break reading", () => {
-  const hostile = ["*".repeat(20_000), "[".repeat(20_000), "> ".repeat(5_000), "- ".repeat(5_000), "`".repeat(20_000), "**a ".repeat(5_000), `${"  - x\n".repeat(2_000)}`, "|".repeat(10_000) + "\n|-|"];
+  const hostile = [
+    "*".repeat(20_000),
+    "[".repeat(20_000),
+    "> ".repeat(5_000),
+    "- ".repeat(5_000),
+    "`".repeat(20_000),
+    "**a ".repeat(5_000),
+    `${"  - x\n".repeat(2_000)}`,
+    `${"|".repeat(10_000)}\n|-|`,
+  ];
   for (const text of hostile) {
     assert.ok(blocks(text).length > 0, text.slice(0, 8));
   }

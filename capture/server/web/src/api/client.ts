@@ -43,10 +43,7 @@ export function url(route: string, path: Record<string, unknown> = {}, query: Re
  *
  * Throws an `ApiFailure` when the server refuses or cannot be reached.
  */
-export async function call<Route extends keyof Routes>(
-  route: Route,
-  options: Options<Route> = {},
-): Promise<Routes[Route]["answer"]> {
+export async function call<Route extends keyof Routes>(route: Route, options: Options<Route> = {}): Promise<Routes[Route]["answer"]> {
   const method = route.split(" ")[0] as Method<Route>;
   const changes = method !== "GET";
   const headers: Record<string, string> = { Accept: "application/json" };
@@ -81,13 +78,10 @@ export async function failure(response: Response): Promise<ApiFailure> {
   try {
     const { error } = (await response.json()) as { error: Record<string, unknown> };
     const { code, message, hint, details } = error;
-    return new ApiFailure(
-      response.status,
-      String(code),
-      String(message),
-      typeof hint === "string" ? hint : null,
-      { ...error, ...((details as Record<string, unknown> | undefined) ?? {}) },
-    );
+    return new ApiFailure(response.status, String(code), String(message), typeof hint === "string" ? hint : null, {
+      ...error,
+      ...((details as Record<string, unknown> | undefined) ?? {}),
+    });
   } catch {
     return new ApiFailure(response.status, "unknown", `The server answered with status ${response.status}.`, null, {});
   }

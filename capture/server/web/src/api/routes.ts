@@ -1,7 +1,7 @@
 // The routes of the server and their types, by the names the page uses.
 
 import type { GridMessage } from "../terminal/grid";
-import type { ApprovalView, Device as PairedDevice, Lane, RecordedFrame, RecordedFrames, RecordingInfo, Routes, Session } from "./generated";
+import type { ApprovalView, Lane, Device as PairedDevice, RecordedFrame, RecordedFrames, RecordingInfo, Routes, Session } from "./generated";
 
 export * from "./generated";
 

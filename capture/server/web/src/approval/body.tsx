@@ -8,7 +8,7 @@ import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
 import { counted, exactCount } from "../text/format";
 import { census, visible } from "../text/visible";
-import { readable, type FileChange, type Request } from "./request";
+import { type FileChange, type Request, readable } from "./request";
 
 /** What is asked for. Questions have a form of their own. `unfolded` holds the files whose lines a person had shown to
  * the end. */
@@ -23,7 +23,15 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
       )}
       {body.kind === "command" && <CommandText text={body.text} />}
       {body.kind === "command" && !body.whole && <p class="muted small">capture does not know every byte of this command.</p>}
-      {body.kind === "changes" && body.files.map((file, index) => <Changes key={index} file={file} whole={!isFolded(file, index, unfolded.value)} onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))} />)}
+      {body.kind === "changes" &&
+        body.files.map((file, index) => (
+          <Changes
+            key={index}
+            file={file}
+            whole={!isFolded(file, index, unfolded.value)}
+            onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))}
+          />
+        ))}
       {body.kind === "plan" && (
         <div class="plan">
           <Markdown text={body.text} whole />
@@ -43,18 +51,18 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
 export function Rest({ rest }: Pick<Request, "rest">) {
   if (rest.length === 0) return null;
   return (
-        <dl class="rest">
-          {rest.map(([name, value]) => (
-            <div key={name}>
-              <dt>
-                <Shown text={name} strictness="exact" />
-              </dt>
-              <dd>
-                <Shown text={value} strictness="exact" />
-              </dd>
-            </div>
-          ))}
-        </dl>
+    <dl class="rest">
+      {rest.map(([name, value]) => (
+        <div key={name}>
+          <dt>
+            <Shown text={name} strictness="exact" />
+          </dt>
+          <dd>
+            <Shown text={value} strictness="exact" />
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -75,7 +83,8 @@ function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: stri
   const warning = (
     <p class="census census-warns">
       <Icon name="warning" size={14} />
-      Not all of it is shown: {exactCount(kept)} of {exactCount(bytes)} bytes. It cannot be allowed here. Read all of it in the agent and answer there, or deny it.
+      Not all of it is shown: {exactCount(kept)} of {exactCount(bytes)} bytes. It cannot be allowed here. Read all of it in the agent and answer there, or deny
+      it.
     </p>
   );
   return (
@@ -131,7 +140,8 @@ export function isLong(request: Request): boolean {
 }
 
 /** Whether a part of the request is not on the card until somebody has it shown. */
-export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean => body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
+export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean =>
+  body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
 
 function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; onUnfold: () => void }) {
   const added = file.lines.filter((line) => line.kind === "added").length;

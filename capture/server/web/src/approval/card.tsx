@@ -5,12 +5,12 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ApiFailure, call, words } from "../api/client";
 import type { ApprovalState, Decision, OpenApproval } from "../api/routes";
+import { give, handed, isShortcut, singleKeys } from "../keys";
 import { approvals, closed, row } from "../live/store";
 import { connection } from "../live/stream";
-import { give, handed, isShortcut, singleKeys } from "../keys";
 import { elevated, mayControl } from "../me";
-import { notify } from "../parts/feedback";
 import { stepUp } from "../parts/dialogs";
+import { notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
 import { Shown, Ticked } from "../parts/text";
@@ -18,10 +18,10 @@ import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { RequestBody, Rest, hasFolded, isLong } from "./body";
-import { DecideButton, useReady, type Press } from "./hold";
-import { Questions, answers, type Choices } from "./questions";
-import { request, sameRequest, type Question } from "./request";
+import { hasFolded, isLong, RequestBody, Rest } from "./body";
+import { DecideButton, type Press, useReady } from "./hold";
+import { answers, type Choices, Questions } from "./questions";
+import { type Question, request, sameRequest } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
@@ -49,12 +49,27 @@ const CLOSED: Record<ApprovalState, string> = {
 
 /** Why a request is risky: the request says it, or a finding of the monitor does. */
 function useRisk(approval: OpenApproval): string | null {
-  const found = useComputed(() => row(approval.session_id)?.findings.value.find((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id && finding.state !== "resolved")?.why ?? null);
+  const found = useComputed(
+    () =>
+      row(approval.session_id)?.findings.value.find(
+        (finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id && finding.state !== "resolved",
+      )?.why ?? null,
+  );
   return approval.risk ?? found.value;
 }
 
 /** A request. `queue` changes whenever the queue does: the buttons rest for a moment then. */
-export function ApprovalCard({ approval: streamed, queue, focused = false, inSession = false }: { approval: OpenApproval; queue: number; focused?: boolean; inSession?: boolean }) {
+export function ApprovalCard({
+  approval: streamed,
+  queue,
+  focused = false,
+  inSession = false,
+}: {
+  approval: OpenApproval;
+  queue: number;
+  focused?: boolean;
+  inSession?: boolean;
+}) {
   const id = streamed.id;
   const detail = useSignal<OpenApproval | null>(null);
   const outcome = useSignal<OpenApproval | null>(null);
@@ -218,7 +233,14 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");
   return (
-    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown}>
+    <article
+      class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`}
+      aria-labelledby={heading}
+      tabIndex={-1}
+      ref={card}
+      data-approval={id}
+      onKeyDown={onKeyDown}
+    >
       <header class="card-head">
         <div class="card-title">
           <h2 id={heading}>
@@ -272,7 +294,11 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               </span>
             </p>
           )}
-          {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
+          {questions === null ? (
+            <RequestBody request={parsed} unfolded={unfolded} />
+          ) : (
+            <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />
+          )}
           {questions !== null && <Rest rest={parsed.rest} />}
           {screen.value !== null && <SeenOnScreen lines={screen.value} />}
           {approval.cannot_allow != null && approval.excerpt == null && (
@@ -290,20 +316,35 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               </span>
             </p>
           ) : !mayControl.value ? (
-            <p class="unanswerable"><span>This device may only look. Pair it with the scope <code>control</code> to decide.</span></p>
+            <p class="unanswerable">
+              <span>
+                This device may only look. Pair it with the scope <code>control</code> to decide.
+              </span>
+            </p>
           ) : (
             <>
               {questions === null && <ScopeChoice id={id} scope={scope} approval={approval} />}
               {same.length > 0 && questions === null && (
                 <label class="option bulk">
-                  <input type="checkbox" checked={bulk.value} disabled={scope.value !== "once"} onChange={(event) => (bulk.value = event.currentTarget.checked)} />
+                  <input
+                    type="checkbox"
+                    checked={bulk.value}
+                    disabled={scope.value !== "once"}
+                    onChange={(event) => (bulk.value = event.currentTarget.checked)}
+                  />
                   <span>Decide {counted(same.length, "equal request", "equal requests")} the same way, once each</span>
                 </label>
               )}
               {reasoning.value && (
                 <label class="field">
                   <span>Reason, which the agent receives when you deny</span>
-                  <textarea ref={reasonField} rows={2} value={reason.value} onInput={(event) => (reason.value = event.currentTarget.value)} placeholder="Use pnpm instead." />
+                  <textarea
+                    ref={reasonField}
+                    rows={2}
+                    value={reason.value}
+                    onInput={(event) => (reason.value = event.currentTarget.value)}
+                    placeholder="Use pnpm instead."
+                  />
                 </label>
               )}
               {failed.value !== null && (
@@ -313,7 +354,14 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               )}
               <div class="decide">
                 <div class="decide-deny">
-                  <DecideButton class="danger" hold={false} ready={usable} busy={busy.value !== null} onDecide={() => void decide("deny")} shortcut={singleKeys.value ? "d" : undefined}>
+                  <DecideButton
+                    class="danger"
+                    hold={false}
+                    ready={usable}
+                    busy={busy.value !== null}
+                    onDecide={() => void decide("deny")}
+                    shortcut={singleKeys.value ? "d" : undefined}
+                  >
                     {busy.value === "deny" ? "Denying…" : questions === null ? "Deny" : "Decline"}
                   </DecideButton>
                   {!reasoning.value && (
@@ -322,7 +370,15 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                     </button>
                   )}
                 </div>
-                <DecideButton class="primary allow" hold={held} ready={usable && approval.cannot_allow == null && (!isReadOff || screen.value !== null) && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut={singleKeys.value ? "a" : undefined} pressed={allowing}>
+                <DecideButton
+                  class="primary allow"
+                  hold={held}
+                  ready={usable && approval.cannot_allow == null && (!isReadOff || screen.value !== null) && (questions === null || given !== null)}
+                  busy={busy.value !== null}
+                  onDecide={() => void decide("allow")}
+                  shortcut={singleKeys.value ? "a" : undefined}
+                  pressed={allowing}
+                >
                   {busy.value === "allow" ? "Sending…" : label(approval, scope.value, held, questions !== null)}
                 </DecideButton>
               </div>
@@ -373,7 +429,9 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
   if (card == null || button == null) return undefined;
   // What only a screen reader reads is in no sight to be out of. Lines of a difference are cut by its box alone, and there
   // may be thousands.
-  const boxes = [...card.querySelectorAll<HTMLElement>(".request-body, .request-body *:not(.visually-hidden, .diff-line, .diff-line *), .seen-on-screen .exact")];
+  const boxes = [
+    ...card.querySelectorAll<HTMLElement>(".request-body, .request-body *:not(.visually-hidden, .diff-line, .diff-line *), .seen-on-screen .exact"),
+  ];
   const measure = (): void => {
     const begins = Math.min(...boxes.map((box) => box.getBoundingClientRect().top));
     const isCut = boxes.some((box) => {
@@ -397,28 +455,42 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
 
 function label(approval: OpenApproval, scope: Scope, held: boolean, asks: boolean): string {
   if (asks) return "Send the answer";
-  const verb = approval.kind === "plan" ? "Approve the plan" : scope === "once" ? "Allow once" : scope === "session" ? "Allow in this session" : "Allow and add the rule";
+  const verb =
+    approval.kind === "plan" ? "Approve the plan" : scope === "once" ? "Allow once" : scope === "session" ? "Allow in this session" : "Allow and add the rule";
   return held ? `Hold: ${verb.toLowerCase()}` : verb;
 }
 
 /** What came before a decision, for whoever pressed too late; `null` where nothing did. */
 function late({ details: { state, decided_by: by, device, decided_at: at } }: ApiFailure, pressed: "allow" | "deny"): string | null {
   if (state === "pending" || !isState(state)) return null;
-  const where = by === "policy" ? " by the policy" : by === "grant" ? " by an earlier decision" : typeof device === "string" ? ` in ${visible(device)}` : state === "answered_elsewhere" ? " in the agent" : by === "person" ? " by a person" : "";
+  const where =
+    by === "policy"
+      ? " by the policy"
+      : by === "grant"
+        ? " by an earlier decision"
+        : typeof device === "string"
+          ? ` in ${visible(device)}`
+          : state === "answered_elsewhere"
+            ? " in the agent"
+            : by === "person"
+              ? " by a person"
+              : "";
   return `Already ${state === "answered_elsewhere" ? "answered" : state}${where}${typeof at === "string" ? ` at ${moment(at)}` : ""}.${unused(state, pressed)}`;
 }
 
 const isState = (state: unknown): state is ApprovalState => typeof state === "string" && Object.hasOwn(CLOSED, state);
 
 /** Says that a decision was not used, unless it was the same. */
-const unused = (state: ApprovalState, pressed: "allow" | "deny"): string => (state === (pressed === "allow" ? "allowed" : "denied") ? "" : pressed === "allow" ? " What you allowed was not used." : " Your denial was not used.");
+const unused = (state: ApprovalState, pressed: "allow" | "deny"): string =>
+  state === (pressed === "allow" ? "allowed" : "denied") ? "" : pressed === "allow" ? " What you allowed was not used." : " Your denial was not used.";
 
 /** Who decided first, when somebody did. */
 function conflict(cause: unknown): string {
   if (cause instanceof ApiFailure && cause.status === 409) {
     const { state, decided_by: by, device, decided_at: at } = cause.details;
     const when = typeof at === "string" ? ` at ${moment(at)}` : "";
-    if (typeof by === "string") return `Answered elsewhere by ${by === "person" ? `a person${typeof device === "string" ? ` on ${visible(device)}` : ""}` : by === "policy" ? "the policy" : "an earlier decision"}${when}.`;
+    if (typeof by === "string")
+      return `Answered elsewhere by ${by === "person" ? `a person${typeof device === "string" ? ` on ${visible(device)}` : ""}` : by === "policy" ? "the policy" : "an earlier decision"}${when}.`;
     if (state === "answered_elsewhere") return `Answered in the agent${when}.`;
   }
   return words(cause);
@@ -441,7 +513,14 @@ function Asked({ questions, given }: { questions: Question[]; given: Record<stri
 }
 
 function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "deny" | null }) {
-  const by = approval.by === "policy" ? " by the policy" : approval.by === "grant" ? " by an earlier decision for the session" : approval.by === "person" ? ` by a person${approval.device == null ? "" : ` on ${visible(approval.device)}`}` : "";
+  const by =
+    approval.by === "policy"
+      ? " by the policy"
+      : approval.by === "grant"
+        ? " by an earlier decision for the session"
+        : approval.by === "person"
+          ? ` by a person${approval.device == null ? "" : ` on ${visible(approval.device)}`}`
+          : "";
   const sign = approval.state === "allowed" ? "check" : approval.state === "denied" ? "cross" : "clock";
   return (
     <p class={`done done-${approval.state}`} role="status">

@@ -37,7 +37,16 @@ export function useReady(keys: unknown[]): { ready: () => boolean; shown: boolea
 
 /** Presses a button by a key of its card. */
 export type Press = () => void;
-type Props = { children: ComponentChildren; onDecide: () => void; ready: boolean; busy: boolean; class: string; hold: boolean; shortcut?: string | undefined; pressed?: { current: Press | null } };
+type Props = {
+  children: ComponentChildren;
+  onDecide: () => void;
+  ready: boolean;
+  busy: boolean;
+  class: string;
+  hold: boolean;
+  shortcut?: string | undefined;
+  pressed?: { current: Press | null };
+};
 
 /** A button that decides at a press, or when it was held. */
 export function DecideButton({ children, onDecide, ready, busy, class: name, hold, shortcut, pressed }: Props) {

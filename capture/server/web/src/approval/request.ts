@@ -2,7 +2,7 @@
 // input no picture shows is listed beside it, so that nothing a person decides on is left out.
 
 import type { OpenApproval } from "../api/routes";
-import { difference, patch, type Line } from "../text/diff";
+import { difference, type Line, patch } from "../text/diff";
 
 export type Option = { label: string; description: string | null };
 export type Question = { question: string; header: string | null; options: Option[]; several: boolean };
@@ -62,7 +62,9 @@ function besides(fields: Fields): [string, string][] {
     const options = Array.isArray(question["options"]) ? question["options"] : [];
     return [
       ...more(question, of, ["question", "header", "options", "multiSelect"]),
-      ...options.flatMap((option, index) => more(option, `${of}, option ${index + 1}`, typeof (option as Fields | null)?.["description"] === "string" ? ["label", "description"] : ["label"])),
+      ...options.flatMap((option, index) =>
+        more(option, `${of}, option ${index + 1}`, typeof (option as Fields | null)?.["description"] === "string" ? ["label", "description"] : ["label"]),
+      ),
     ];
   });
 }
@@ -125,7 +127,12 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
 
 function changes(approval: Source, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
   const edits = fields["edits"];
-  const patchText = typeof fields["patch"] === "string" ? text("patch") : typeof fields["input"] === "string" && fields["input"].includes("*** Begin Patch") ? text("input") : null;
+  const patchText =
+    typeof fields["patch"] === "string"
+      ? text("patch")
+      : typeof fields["input"] === "string" && fields["input"].includes("*** Begin Patch")
+        ? text("input")
+        : null;
   if (patchText !== null) return [{ path: (approval.paths ?? []).join(", "), lines: patch(patchText) }];
   const path = (): string => text("file_path", "filePath", "path", "notebook_path") ?? approval.paths?.[0] ?? "";
   const pairs = Array.isArray(edits) ? edits.map(plainEdit) : [];
@@ -206,7 +213,8 @@ export function readable({ body, rest, said }: Request): string {
       for (const file of body.files) pieces.push(file.path, ...file.lines.map((line) => line.text));
       break;
     case "questions":
-      for (const { question, header, options } of body.questions) pieces.push(header ?? "", question, ...options.flatMap(({ label, description }) => [label, description ?? ""]));
+      for (const { question, header, options } of body.questions)
+        pieces.push(header ?? "", question, ...options.flatMap(({ label, description }) => [label, description ?? ""]));
       break;
   }
   return pieces.filter((piece) => piece !== "").join("\n");

@@ -1,7 +1,7 @@
 // What a session needs of a person, as `GET /api/v1/attention` answers it, for what the stream brings. Which reason and
 // which finding stand for which need is the server's table.
 
-import { FINDING_KINDS, REASONS, type Finding, type MarkedSession, type Need, type Reason, type State } from "../api/routes";
+import { FINDING_KINDS, type Finding, type MarkedSession, type Need, REASONS, type Reason, type State } from "../api/routes";
 
 /** The order in which needs are looked at. */
 export const NEEDS: Need[] = ["approval", "question", "failure", "stuck", "prompt"];

@@ -1,11 +1,11 @@
 // What the page knows: sessions, open approvals and findings, as the stream says. Views read signals; only this
 // file writes them. Frames are applied once per painted picture, so that a busy stream never blocks typing.
 
-import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
-import { needOf, type Needed, type Watched } from "./need";
-import { connection, Stream, type Message } from "./stream";
+import { type Needed, needOf, type Watched } from "./need";
+import { connection, type Message, Stream } from "./stream";
 
 export type { ConversationPage };
 
@@ -51,7 +51,8 @@ export const branchesOf = ({ provider_session_id: id }: MarkedSession): Row[] =>
 export const childrenOf = (id: string): Row[] => children.value.get(id) ?? [];
 
 /** All sub-agents below a session. */
-export const descendantsOf = (id: string, depth = 0): Row[] => (depth > 6 ? [] : childrenOf(id).flatMap((child) => [child, ...descendantsOf(child.id, depth + 1)]));
+export const descendantsOf = (id: string, depth = 0): Row[] =>
+  depth > 6 ? [] : childrenOf(id).flatMap((child) => [child, ...descendantsOf(child.id, depth + 1)]);
 
 const watchedIn = ({ session, findings }: Row): Watched => ({ session: session.value, findings: findings.value });
 
@@ -74,8 +75,7 @@ export function isShown(marks: Marks | null | undefined): boolean {
   return marks == null || (marks.archived !== true && !isSnoozed(marks));
 }
 
-export const isSnoozed = (marks: Marks | null | undefined): boolean =>
-  marks?.snoozed_until != null && Date.parse(marks.snoozed_until) > now.value;
+export const isSnoozed = (marks: Marks | null | undefined): boolean => marks?.snoozed_until != null && Date.parse(marks.snoozed_until) > now.value;
 
 /** Adds or replaces a session that was read by itself. */
 export function put(session: MarkedSession): Row {

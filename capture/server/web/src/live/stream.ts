@@ -3,7 +3,7 @@
 
 import { signal } from "@preact/signals";
 import { ApiFailure, call, failure, paired } from "../api/client";
-import { FrameReader, LineReader, type Line } from "./frames";
+import { FrameReader, type Line, LineReader } from "./frames";
 import { Lag } from "./lag";
 
 /** `live`: messages come. `stale`: the connection is open but silent for too long. */

@@ -16,7 +16,23 @@ const CHARACTER = 6.4;
 const TIMES = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 2 * 3_600, 3 * 3_600, 4 * 3_600, 6 * 3_600, 12 * 3_600, 24 * 3_600];
 
 /** A figure with its title, its legend, and its table. */
-export function Figure({ title, about, labels, series, format, children, head = "Day" }: { title: string; about?: ComponentChildren; labels: string[]; series: Series[]; format: Format; children: ComponentChildren; head?: string }) {
+export function Figure({
+  title,
+  about,
+  labels,
+  series,
+  format,
+  children,
+  head = "Day",
+}: {
+  title: string;
+  about?: ComponentChildren;
+  labels: string[];
+  series: Series[];
+  format: Format;
+  children: ComponentChildren;
+  head?: string;
+}) {
   const tabular = useSignal(false);
   const empty = labels.length === 0 || series.every(({ values }) => values.every((value) => value === null || value === 0));
   return (
@@ -102,7 +118,17 @@ export function scale(value: number, kind: Scale): number {
   return 2 * power * ([1, 1.5, 2, 3, 5, 10].find((step) => step * power >= half && Number.isInteger(step * power)) ?? 10);
 }
 
-type Props = { title: string; about?: ComponentChildren; labels: string[]; series: Series[]; format: Format; height?: number; head?: string; axis?: (label: string) => string; kind?: Scale };
+type Props = {
+  title: string;
+  about?: ComponentChildren;
+  labels: string[];
+  series: Series[];
+  format: Format;
+  height?: number;
+  head?: string;
+  axis?: (label: string) => string;
+  kind?: Scale;
+};
 
 /** Stacked bars, one for each label. */
 export function Bars({ title, about, labels, series, format, height = 190, head, axis = (label) => label, kind = "amount" }: Props) {

@@ -4,7 +4,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { call, words } from "../api/client";
-import { KEYS, singleKeys, setSingleKeys } from "../keys";
+import { KEYS, setSingleKeys, singleKeys } from "../keys";
 import { me } from "../me";
 import { Command } from "./copy";
 import { Icon } from "./icons";
@@ -78,14 +78,28 @@ export function SingleKeys() {
       <input type="checkbox" checked={singleKeys.value} onChange={(event) => setSingleKeys(event.currentTarget.checked)} />
       <span>
         Shortcuts of a single letter or sign
-        <span class="option-about">Switch them off if you dictate, or press keys by accident. This browser remembers it. <kbd>Ctrl K</kbd> always works.</span>
+        <span class="option-about">
+          Switch them off if you dictate, or press keys by accident. This browser remembers it. <kbd>Ctrl K</kbd> always works.
+        </span>
       </span>
     </label>
   );
 }
 
 /** A dialog that keeps the focus; Escape closes it. */
-export function Modal({ label, title, children, class: name, onClose = close }: { label: string; title?: string; children: ComponentChildren; class?: string; onClose?: () => void }) {
+export function Modal({
+  label,
+  title,
+  children,
+  class: name,
+  onClose = close,
+}: {
+  label: string;
+  title?: string;
+  children: ComponentChildren;
+  class?: string;
+  onClose?: () => void;
+}) {
   const element = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const dialog = element.current;
@@ -146,11 +160,21 @@ function StepUp() {
         void send();
       }}
     >
-      <p>A rule decides later requests without asking you. Run this command in a terminal on the machine of the server, then type the code that it prints here. It holds for 10 minutes.</p>
+      <p>
+        A rule decides later requests without asking you. Run this command in a terminal on the machine of the server, then type the code that it prints here.
+        It holds for 10 minutes.
+      </p>
       <Command text={`capture web pair --device ${device} --scope admin`} />
       <label class="field">
         <span>Code</span>
-        <input value={code.value} onInput={(event) => (code.value = event.currentTarget.value)} autocomplete="one-time-code" autocapitalize="characters" spellcheck={false} autoFocus />
+        <input
+          value={code.value}
+          onInput={(event) => (code.value = event.currentTarget.value)}
+          autocomplete="one-time-code"
+          autocapitalize="characters"
+          spellcheck={false}
+          autoFocus
+        />
       </label>
       {failed.value !== null && (
         <p class="error-text" role="alert">

@@ -105,7 +105,24 @@ export function Lane({ segments, from, until, height, marks = [], chosen = null,
   );
 }
 
-const STEPS = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000, 3 * 3_600_000, 6 * 3_600_000, 12 * 3_600_000, 86_400_000, 2 * 86_400_000, 7 * 86_400_000, 14 * 86_400_000, 30 * 86_400_000];
+const STEPS = [
+  1_000,
+  5_000,
+  15_000,
+  60_000,
+  300_000,
+  900_000,
+  1_800_000,
+  3_600_000,
+  3 * 3_600_000,
+  6 * 3_600_000,
+  12 * 3_600_000,
+  86_400_000,
+  2 * 86_400_000,
+  7 * 86_400_000,
+  14 * 86_400_000,
+  30 * 86_400_000,
+];
 const DATE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
 /** Times below a strip. */
@@ -122,7 +139,8 @@ export function Axis({ from, until }: { from: number; until: number }) {
         <svg width={width} height={18} focusable="false">
           {ticks.map((time) => {
             const x = ((time - from) / Math.max(1, until - from)) * width;
-            const label = step >= 86_400_000 ? DATE.format(time) : step < 60_000 ? new Date(time).toLocaleTimeString(undefined, { hourCycle: "h23" }) : clock(time);
+            const label =
+              step >= 86_400_000 ? DATE.format(time) : step < 60_000 ? new Date(time).toLocaleTimeString(undefined, { hourCycle: "h23" }) : clock(time);
             if (x + 3 + label.length * LETTER > width) return null;
             return (
               <g key={time}>

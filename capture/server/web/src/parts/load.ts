@@ -1,6 +1,6 @@
 // Reads something of the server for a view.
 
-import { useSignal, type Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 
 /** A value that is loading, there, or failed; the last value stays while it is read again. */

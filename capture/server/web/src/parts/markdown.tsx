@@ -3,7 +3,7 @@
 
 import { createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { blocks, type Block, type Inline } from "../text/markdown";
+import { type Block, blocks, type Inline } from "../text/markdown";
 import { visible } from "../text/visible";
 import { CopyButton } from "./copy";
 import { Shown } from "./text";

@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call, words } from "../api/client";
 import type { SearchHit, SearchPage } from "../api/routes";
-import { jump, singleKeys, setSingleKeys } from "../keys";
+import { jump, setSingleKeys, singleKeys } from "../keys";
 import { all, isTop, row } from "../live/store";
 import { go } from "../router";
 import { groupBy } from "../text/collect";
@@ -46,7 +46,10 @@ const PAGES: Entry[] = [
 export function score(query: string, text: string): number {
   const lower = text.toLowerCase();
   let sum = 0;
-  for (const word of query.toLowerCase().split(/\s+/).filter((word) => word !== "")) {
+  for (const word of query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "")) {
     const at = lower.indexOf(word);
     if (at < 0) return 0;
     sum += at === 0 ? 4 : /[^a-z0-9]/.test(lower.charAt(at - 1)) ? 3 : 1;
@@ -121,40 +124,71 @@ export function Palette() {
       .map(({ row, session }) => ({
         row,
         session,
-        score: text === "" ? (row.need.value === null ? 0 : 1) : score(text, `${titleOf(session)} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
+        score:
+          text === ""
+            ? row.need.value === null
+              ? 0
+              : 1
+            : score(text, `${titleOf(session)} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
       }))
       .filter(({ score }) => score > 0)
       .sort((left, right) => right.score - left.score)
       .slice(0, text === "" ? 6 : 8)
-      .map(({ session }): Entry => ({
-        key: session.id,
-        icon: "sessions",
-        label: visible(titleOf(session)),
-        detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
-        run: () => go(`/s/${session.id}`),
-      }));
-    const pages = PAGES.filter((entry) => entry.key !== theme.value && entry.key !== (singleKeys.value ? "keys-on" : "keys-off") && (text === "" ? !["theme", "keys"].includes(entry.detail) : score(text, entry.label) > 0));
+      .map(
+        ({ session }): Entry => ({
+          key: session.id,
+          icon: "sessions",
+          label: visible(titleOf(session)),
+          detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
+          run: () => go(`/s/${session.id}`),
+        }),
+      );
+    const pages = PAGES.filter(
+      (entry) =>
+        entry.key !== theme.value &&
+        entry.key !== (singleKeys.value ? "keys-on" : "keys-off") &&
+        (text === "" ? !["theme", "keys"].includes(entry.detail) : score(text, entry.label) > 0),
+    );
     const listed = new Set(sessions.map(({ key }) => key));
     // A title that is listed as a session says nothing new.
     const fresh = hits.value.filter((hit) => hit.kind !== "title" || !listed.has(hit.session_id));
     const found = bySession(fresh).flatMap(([id, of]): Entry[] => {
       const shown = whole.value.has(id) || of.length <= FIRST + 1 ? of : of.slice(0, FIRST);
-      const lines = shown.map((hit, index): Entry => ({
-        key: hit.id,
-        icon: "search",
-        label: visible(hit.title ?? titleOf(row(id)?.session.value ?? { provider: hit.agent, title: null, cwd: null })),
-        detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
-        hit,
-        under: index > 0,
-        run: () => go(`/s/${id}?at=${hit.sequence}`),
-      }));
+      const lines = shown.map(
+        (hit, index): Entry => ({
+          key: hit.id,
+          icon: "search",
+          label: visible(hit.title ?? titleOf(row(id)?.session.value ?? { provider: hit.agent, title: null, cwd: null })),
+          detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
+          hit,
+          under: index > 0,
+          run: () => go(`/s/${id}?at=${hit.sequence}`),
+        }),
+      );
       const left = of.length - shown.length;
-      if (left > 0) lines.push({ key: `more ${id}`, icon: "down", label: `${left} more hits in this session`, detail: "", under: true, stays: true, run: () => (whole.value = new Set([...whole.value, id])) });
+      if (left > 0)
+        lines.push({
+          key: `more ${id}`,
+          icon: "down",
+          label: `${left} more hits in this session`,
+          detail: "",
+          under: true,
+          stays: true,
+          run: () => (whole.value = new Set([...whole.value, id])),
+        });
       return lines;
     });
     const next = page.value?.next_cursor ?? null;
     const left = (page.value?.matches ?? 0) - hits.value.length;
-    if (next !== null && left > 0) found.push({ key: "next hits", icon: "down", label: `All hits: ${page.value?.at_least === true ? "at least " : ""}${left} more`, detail: "", stays: true, run: () => more(next) });
+    if (next !== null && left > 0)
+      found.push({
+        key: "next hits",
+        icon: "down",
+        label: `All hits: ${page.value?.at_least === true ? "at least " : ""}${left} more`,
+        detail: "",
+        stays: true,
+        run: () => more(next),
+      });
     return [...sessions, ...pages, ...found];
   });
 

@@ -1,6 +1,6 @@
 // Whether a run has a recording that can be played, and the link to it.
 
-import { signal, type Signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call } from "../api/client";
 import type { Recording } from "../api/routes";

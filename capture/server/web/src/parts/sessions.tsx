@@ -1,12 +1,12 @@
 // What a session looks like in lists: its sign, its words, its times.
 
-import { now, descendantsOf, type Row } from "../live/store";
-import type { Sign } from "./icons";
-import { SignShape, TONES, WORDS } from "./icons";
+import { descendantsOf, now, type Row } from "../live/store";
 import { groupBy } from "../text/collect";
 import { ago, counted, exactly, millis, relative, shortId } from "../text/format";
 import { CONFIDENCE, REASONS } from "../text/names";
-import { givenTitle, titleOf, type Named } from "../text/title";
+import { givenTitle, type Named, titleOf } from "../text/title";
+import type { Sign } from "./icons";
+import { SignShape, TONES, WORDS } from "./icons";
 import { Shown } from "./text";
 
 /** What a row shows first: its need, else its state. */

@@ -1,7 +1,7 @@
 // Texts of agents on the page: always text nodes, with escapes for what cannot be seen.
 
 import { colours } from "../terminal/colours";
-import { BOLD, INVERSE, ITALIC, UNDERLINE, runs, type Style } from "../text/ansi";
+import { BOLD, INVERSE, ITALIC, runs, type Style, UNDERLINE } from "../text/ansi";
 import { parts, type Strictness } from "../text/visible";
 
 /** A text with visible escapes. */

@@ -183,7 +183,17 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
 
   const rows = [];
   for (let index = first; index < last; index += 1) {
-    rows.push(<Measured key={keyOf(index)} index={index} height={heights.get(index)} observer={observer} render={render} role={role === "list" ? "listitem" : undefined} count={count} />);
+    rows.push(
+      <Measured
+        key={keyOf(index)}
+        index={index}
+        height={heights.get(index)}
+        observer={observer}
+        render={render}
+        role={role === "list" ? "listitem" : undefined}
+        count={count}
+      />,
+    );
   }
   const before = heights.top(first);
   const after = Math.max(0, heights.total() - heights.top(last));
@@ -214,7 +224,13 @@ function Measured({ index, height, observer, render, role, count }: RowProps) {
     return () => observer.unobserve(row);
   }, [observer]);
   return (
-    <div ref={element} data-index={index} role={role} aria-setsize={role === undefined ? undefined : count} aria-posinset={role === undefined ? undefined : index + 1}>
+    <div
+      ref={element}
+      data-index={index}
+      role={role}
+      aria-setsize={role === undefined ? undefined : count}
+      aria-posinset={role === undefined ? undefined : index + 1}
+    >
       {render(index, height)}
     </div>
   );

@@ -9,10 +9,10 @@ import { Empty, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
-import { VirtualList, type Handle } from "../parts/virtual";
+import { type Handle, VirtualList } from "../parts/virtual";
 import { ItemView } from "./item";
 import { Conversation } from "./loader";
-import { broken, heard, silent, type Saying } from "./saying";
+import { broken, heard, type Saying, silent } from "./saying";
 
 /** The conversation of a session; `at` is the sequence to show. */
 export function ConversationView({ id, at }: { id: string; at: number | null }) {
@@ -72,7 +72,17 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
         count={count}
         estimate={900}
         keyOf={String}
-        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} asked={pending.value} />}
+        render={(block, height) => (
+          <BlockView
+            conversation={conversation}
+            block={block}
+            height={height}
+            marked={at}
+            ongoing={session?.turn != null}
+            cwd={session?.cwd ?? null}
+            asked={pending.value}
+          />
+        )}
         onRange={onRange}
         onEnd={onEnd}
         follow
@@ -101,7 +111,23 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   );
 }
 
-function BlockView({ conversation, block, height, marked, ongoing, cwd, asked }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null; asked: OpenApproval[] }) {
+function BlockView({
+  conversation,
+  block,
+  height,
+  marked,
+  ongoing,
+  cwd,
+  asked,
+}: {
+  conversation: Conversation;
+  block: number;
+  height: number;
+  marked: number | null;
+  ongoing: boolean;
+  cwd: string | null;
+  asked: OpenApproval[];
+}) {
   const items = conversation.items(block);
   if (items === null) {
     const failure = conversation.failure(block);

@@ -7,7 +7,7 @@ import { words } from "../api/client";
 import type { ConversationItem, ItemText, OpenApproval, Subagent, TextRef, ToolKind } from "../api/routes";
 import { RequestBody } from "../approval/body";
 import { request as readRequest } from "../approval/request";
-import { Icon, SignShape, type IconName } from "../parts/icons";
+import { Icon, type IconName, SignShape } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Output, Shown } from "../parts/text";
 import { bytes, clock, counted, duration, exactly, relative } from "../text/format";
@@ -22,7 +22,8 @@ export function requestOf(item: ConversationItem & { type: "tool_call" }, pendin
   const calls = pending.filter(({ call_id }) => call_id != null);
   const named = item.call_id === "" ? undefined : calls.find(({ call_id }) => call_id === item.call_id);
   // Of a hook that names no call: by what is asked for.
-  const fits = ({ call_id, tool, command, subject }: OpenApproval): boolean => call_id == null && tool === item.name && item.title != null && (command === item.title || subject === item.title);
+  const fits = ({ call_id, tool, command, subject }: OpenApproval): boolean =>
+    call_id == null && tool === item.name && item.title != null && (command === item.title || subject === item.title);
   return named ?? pending.find(fits);
 }
 
@@ -30,7 +31,19 @@ export function requestOf(item: ConversationItem & { type: "tool_call" }, pendin
  * An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`; files below
  * `cwd` are named without it. `asked`: the open requests of the session.
  */
-export function ItemView({ item, marked, ongoing, cwd, asked }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null; asked: OpenApproval[] }) {
+export function ItemView({
+  item,
+  marked,
+  ongoing,
+  cwd,
+  asked,
+}: {
+  item: ConversationItem;
+  marked: boolean;
+  ongoing: boolean;
+  cwd: string | null;
+  asked: OpenApproval[];
+}) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
     <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
@@ -144,7 +157,17 @@ const AHEAD = "600px";
 
 /** A text whose middle may be missing: the whole is read when it comes into view, or at a press where it is very long. With
  * a hole in it, it is not Markdown. */
-function Long({ text, reference, render, plain = false }: { text: string; reference: TextRef | null; render: (text: string) => ComponentChildren; plain?: boolean }) {
+function Long({
+  text,
+  reference,
+  render,
+  plain = false,
+}: {
+  text: string;
+  reference: TextRef | null;
+  render: (text: string) => ComponentChildren;
+  plain?: boolean;
+}) {
   const hash = reference?.hash ?? "";
   const read = useSignal<{ hash: string; text: string } | null>(null);
   const failed = useSignal<unknown>(null);
@@ -156,7 +179,10 @@ function Long({ text, reference, render, plain = false }: { text: string; refere
     if (reading.current === hash) return;
     reading.current = hash;
     failed.value = null;
-    const [text, cause] = await readWhole(hash).then((text) => [text, null] as const, (cause: unknown) => [null, cause] as const);
+    const [text, cause] = await readWhole(hash).then(
+      (text) => [text, null] as const,
+      (cause: unknown) => [null, cause] as const,
+    );
     if (reading.current !== hash) return;
     reading.current = null;
     if (text === null) failed.value = cause;
@@ -178,7 +204,9 @@ function Long({ text, reference, render, plain = false }: { text: string; refere
   if (whole !== null || reference === null) return <>{render(whole ?? text)}</>;
   return (
     <div ref={element}>
-      {plain ? render(text) : (
+      {plain ? (
+        render(text)
+      ) : (
         <p class="cut">
           <Shown text={text} />
         </p>
@@ -214,7 +242,17 @@ const TOOL_ICONS: Record<ToolKind, IconName> = {
   other: "tool",
 };
 
-function ToolView({ item, ongoing, cwd, request }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean; cwd: string | null; request: OpenApproval | undefined }) {
+function ToolView({
+  item,
+  ongoing,
+  cwd,
+  request,
+}: {
+  item: ConversationItem & { type: "tool_call" };
+  ongoing: boolean;
+  cwd: string | null;
+  request: OpenApproval | undefined;
+}) {
   const shown = useSignal(false);
   const result = item.result ?? null;
   const failed = result !== null && result.outcome !== "ok";
@@ -226,13 +264,29 @@ function ToolView({ item, ongoing, cwd, request }: { item: ConversationItem & { 
         </span>
         <Icon name={TOOL_ICONS[item.tool]} size={14} />
         <span class="tool-called">{item.name === "" ? "tool" : <Shown text={item.name} />}</span>
-        <span class="tool-title">{item.title != null && <Shown text={item.tool === "edit" || item.tool === "read" ? relative(item.title, cwd) : item.title} />}</span>
+        <span class="tool-title">
+          {item.title != null && <Shown text={item.tool === "edit" || item.tool === "read" ? relative(item.title, cwd) : item.title} />}
+        </span>
         <span class={`tool-result ${failed ? "error-text" : ""}`}>
-          {request !== undefined ? <span class="tool-waits">waits for your decision</span> : result === null ? (ongoing ? "running" : "no result") : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
+          {request !== undefined ? (
+            <span class="tool-waits">waits for your decision</span>
+          ) : result === null ? (
+            ongoing ? (
+              "running"
+            ) : (
+              "no result"
+            )
+          ) : failed ? (
+            `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}`
+          ) : (
+            ""
+          )}
           {result?.duration_ms != null && <span class="muted"> {duration(result.duration_ms)}</span>}
         </span>
       </button>
-      {item.subagents?.map((subagent) => <SubagentLine key={subagent.session_id} subagent={subagent} />)}
+      {item.subagents?.map((subagent) => (
+        <SubagentLine key={subagent.session_id} subagent={subagent} />
+      ))}
       {shown.value && (
         <div class="tool-body">
           <Input tool={item.tool} input={item.input} title={item.title ?? null} />
@@ -259,8 +313,18 @@ function ToolView({ item, ongoing, cwd, request }: { item: ConversationItem & { 
 
 function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title: string | null }) {
   const read = useMemo(() => {
-    const kind = tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
-    return readRequest({ kind, input: input.text, command: tool === "execute" ? commandOf(input.text, title) : null, exact: true, paths: [], url: null, subject: null, question: null });
+    const kind =
+      tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
+    return readRequest({
+      kind,
+      input: input.text,
+      command: tool === "execute" ? commandOf(input.text, title) : null,
+      exact: true,
+      paths: [],
+      url: null,
+      subject: null,
+      question: null,
+    });
   }, [tool, input.text, title]);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;

@@ -6,13 +6,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import { FINDING_KINDS, type Finding, type MarkedSession, type Prompt, type Run } from "../api/routes";
-import { all, branchesOf, childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
+import { all, branchesOf, childrenOf, descendantsOf, type Row, restarts, row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { Since, Title, rolledUp, signOf } from "../parts/sessions";
+import { rolledUp, Since, signOf, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { STATES, spaced } from "../text/names";
@@ -36,7 +36,10 @@ export function Panel({ title, count, children, open = true }: { title: string; 
 /** Why the status is what it is. */
 export function Why({ id }: { id: string }) {
   const status = row(id)?.session.value.status;
-  const { state, again } = useLoad((abort) => call("GET /api/v1/sessions/{id}/status", { path: { id }, signal: abort }), [id, status?.since, status?.state, status?.reason]);
+  const { state, again } = useLoad(
+    (abort) => call("GET /api/v1/sessions/{id}/status", { path: { id }, signal: abort }),
+    [id, status?.since, status?.state, status?.reason],
+  );
   const { value, cause } = state.value;
   return (
     <Panel title="Why this status">
@@ -47,7 +50,9 @@ export function Why({ id }: { id: string }) {
 
 /** Open findings. What a request is about stands in its card, for those in `decided`. */
 export function Findings({ known, decided }: { known: Row; decided: string[] }) {
-  const findings = known.findings.value.filter(({ kind, approval_id }) => !((kind === "approval" || kind === "risky_approval") && approval_id != null && decided.includes(approval_id)));
+  const findings = known.findings.value.filter(
+    ({ kind, approval_id }) => !((kind === "approval" || kind === "risky_approval") && approval_id != null && decided.includes(approval_id)),
+  );
   if (findings.length === 0) return null;
   const acknowledge = (finding: Finding): void => {
     void attempt(async () => {
@@ -132,7 +137,9 @@ export function Tree({ known }: { known: Row }) {
       )}
       {children.length > 0 && <p class="muted small">{rolledUp(descendantsOf(known.id).map(signOf))}</p>}
       <Branches rows={children} depth={0} />
-      {branches.length > 0 && <p class="muted small">{counted(branches.length, "branch goes on with this conversation", "branches go on with this conversation")}</p>}
+      {branches.length > 0 && (
+        <p class="muted small">{counted(branches.length, "branch goes on with this conversation", "branches go on with this conversation")}</p>
+      )}
       <Branches rows={branches} depth={0} />
     </Panel>
   );
@@ -195,7 +202,9 @@ export function Work({ id }: { id: string }) {
                 <code>
                   <Shown text={command.command} />
                 </code>
-                <span class={`small nowrap ${command.outcome == null || command.outcome === "ok" ? "muted" : "error-text"}`}>{command.outcome ?? (session?.turn == null ? "no result" : "running")}</span>
+                <span class={`small nowrap ${command.outcome == null || command.outcome === "ok" ? "muted" : "error-text"}`}>
+                  {command.outcome ?? (session?.turn == null ? "no result" : "running")}
+                </span>
               </li>
             ))}
           </ul>
@@ -208,7 +217,10 @@ export function Work({ id }: { id: string }) {
 /** Turns; a press shows the turn in the conversation. */
 export function Turns({ id, onTime }: { id: string; onTime: (time: string) => void }) {
   const count = row(id)?.session.value.turns ?? 0;
-  const { state } = useLoad((abort) => call("GET /api/v1/sessions/{id}/turns", { path: { id }, query: { after: Math.max(0, count - 100), limit: 100 }, signal: abort }), [id, count]);
+  const { state } = useLoad(
+    (abort) => call("GET /api/v1/sessions/{id}/turns", { path: { id }, query: { after: Math.max(0, count - 100), limit: 100 }, signal: abort }),
+    [id, count],
+  );
   const turns = state.value.value?.turns ?? [];
   if (turns.length === 0) return null;
   return (
@@ -227,14 +239,21 @@ export function Turns({ id, onTime }: { id: string; onTime: (time: string) => vo
           </li>
         ))}
       </ol>
-      {count > turns.length && <p class="muted small">The last {turns.length} of {count} turns.</p>}
+      {count > turns.length && (
+        <p class="muted small">
+          The last {turns.length} of {count} turns.
+        </p>
+      )}
     </Panel>
   );
 }
 
 /** Tokens and cost, with those of sub-agents. */
 export function UsagePanel({ session }: { session: MarkedSession }) {
-  const { state } = useLoad((abort) => call("GET /api/v1/usage", { query: { by: "session", session: session.id }, signal: abort }), [session.id, session.turns]);
+  const { state } = useLoad(
+    (abort) => call("GET /api/v1/usage", { query: { by: "session", session: session.id }, signal: abort }),
+    [session.id, session.turns],
+  );
   const row_ = state.value.value?.usage.find((entry) => entry.session_id === session.id);
   const { usage } = session;
   const cells: [string, string][] = [
@@ -311,7 +330,10 @@ export function LabelsPanel({ session }: { session: MarkedSession }) {
 export function NotesPanel({ session }: { session: MarkedSession }) {
   const text = useSignal("");
   const failed = useSignal<unknown>(null);
-  const { state, again } = useLoad((abort) => call("GET /api/v1/sessions/{id}/notes", { path: { id: session.id }, signal: abort }), [session.id, session.status.since, restarts.value]);
+  const { state, again } = useLoad(
+    (abort) => call("GET /api/v1/sessions/{id}/notes", { path: { id: session.id }, signal: abort }),
+    [session.id, session.status.since, restarts.value],
+  );
   const notes = state.value.value?.notes ?? [];
   const add = async (): Promise<void> => {
     failed.value = null;
@@ -344,7 +366,14 @@ export function NotesPanel({ session }: { session: MarkedSession }) {
             void add();
           }}
         >
-          <textarea rows={2} aria-label="Note" placeholder="What to remember of this session" maxLength={2_000} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          <textarea
+            rows={2}
+            aria-label="Note"
+            placeholder="What to remember of this session"
+            maxLength={2_000}
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
           {failed.value !== null && (
             <p class="error-text" role="alert">
               {words(failed.value)}
@@ -365,7 +394,10 @@ export function NotesPanel({ session }: { session: MarkedSession }) {
 export function Prompts({ session, run }: { session: MarkedSession; run: Run | null }) {
   const text = useSignal("");
   const failed = useSignal<unknown>(null);
-  const { state, again } = useLoad((abort) => call("GET /api/v1/prompts", { query: { session: session.id, limit: 20 }, signal: abort }), [session.id, session.status.state, restarts.value]);
+  const { state, again } = useLoad(
+    (abort) => call("GET /api/v1/prompts", { query: { session: session.id, limit: 20 }, signal: abort }),
+    [session.id, session.status.state, restarts.value],
+  );
   const prompts = state.value.value?.prompts ?? [];
   const open = prompts.filter((prompt) => prompt.state === "queued" || prompt.state === "delivering");
   useEffect(() => {
@@ -374,7 +406,7 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
     return () => clearInterval(timer);
   }, [open.length]);
   // A session that takes commands is written to below its conversation.
-  const types = run !== null && run.terminal && run.state === "running";
+  const types = run?.terminal && run.state === "running";
   if (!types && prompts.length === 0) return null;
   const queue = async (): Promise<void> => {
     failed.value = null;
@@ -402,7 +434,13 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
             void queue();
           }}
         >
-          <textarea rows={3} aria-label="Prompt" placeholder="Typed when the agent waits for a prompt" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          <textarea
+            rows={3}
+            aria-label="Prompt"
+            placeholder="Typed when the agent waits for a prompt"
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
           {failed.value !== null && (
             <p class="error-text" role="alert">
               {words(failed.value)}

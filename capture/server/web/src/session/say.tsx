@@ -31,7 +31,10 @@ export function Say({ session, run }: { session: MarkedSession; run: Run }) {
     busy.value = true;
     failed.value = null;
     try {
-      await call("POST /api/v1/sessions/{id}/input", { path: { id: session.id }, body: message === undefined ? { do: action } : { do: action, text: message } });
+      await call("POST /api/v1/sessions/{id}/input", {
+        path: { id: session.id },
+        body: message === undefined ? { do: action } : { do: action, text: message },
+      });
       if (message !== undefined) text.value = "";
       const done = DONE[action];
       if (done !== undefined && (message === undefined || isWorking)) notify(done);
@@ -41,7 +44,8 @@ export function Say({ session, run }: { session: MarkedSession; run: Run }) {
     busy.value = false;
   };
   // Between two turns the message is a prompt; a turn that runs takes it up itself.
-  const first: SessionAction | null = isWorking || paused ? (takes("steer") ? "steer" : takes("follow_up") ? "follow_up" : null) : takes("prompt") ? "prompt" : null;
+  const first: SessionAction | null =
+    isWorking || paused ? (takes("steer") ? "steer" : takes("follow_up") ? "follow_up" : null) : takes("prompt") ? "prompt" : null;
   const message = text.value.trim();
   const submit = (action: SessionAction | null): void => {
     if (action !== null && message !== "") void send(action, message);
@@ -94,7 +98,13 @@ export function Say({ session, run }: { session: MarkedSession; run: Run }) {
         )}
         <span class="say-space" />
         {first === "steer" && takes("follow_up") && (
-          <button type="button" class="button small" title="The agent takes it up after this turn" disabled={busy.value || message === ""} onClick={() => submit("follow_up")}>
+          <button
+            type="button"
+            class="button small"
+            title="The agent takes it up after this turn"
+            disabled={busy.value || message === ""}
+            onClick={() => submit("follow_up")}
+          >
             Queue
           </button>
         )}

@@ -56,7 +56,10 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
   const since = `${status?.since} ${status?.state} ${status?.reason}`;
   useEffect(() => {
     const abort = new AbortController();
-    const timer = setTimeout(() => read(abort.signal).catch((cause: unknown) => !abort.signal.aborted && (failed.value = cause)), changes.peek() === null ? 0 : 400);
+    const timer = setTimeout(
+      () => read(abort.signal).catch((cause: unknown) => !abort.signal.aborted && (failed.value = cause)),
+      changes.peek() === null ? 0 : 400,
+    );
     return () => {
       clearTimeout(timer);
       abort.abort();
@@ -92,7 +95,9 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
   const screen = (time: number): string | null => {
     const place = recording === null ? -1 : time - Date.parse(recording.started_at);
     // What is still written has become longer meanwhile.
-    return recording === null || place < 0 || (recording.ended && place > recording.duration_ms + END) ? null : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
+    return recording === null || place < 0 || (recording.ended && place > recording.duration_ms + END)
+      ? null
+      : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
   };
   return (
     <section class={chosen.value !== null ? "timeline timeline-opened" : "timeline"} aria-label="Timeline">
@@ -137,12 +142,36 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
           <Axis from={from} until={until} />
         </div>
       )}
-      {chosen.value !== null && <Moment key={chosen.value} id={id} at={chosen.value} change={current} screen={screen(chosen.value)} close={() => (chosen.value = null)} onPlace={onPlace} />}
+      {chosen.value !== null && (
+        <Moment
+          key={chosen.value}
+          id={id}
+          at={chosen.value}
+          change={current}
+          screen={screen(chosen.value)}
+          close={() => (chosen.value = null)}
+          onPlace={onPlace}
+        />
+      )}
     </section>
   );
 }
 
-function Moment({ id, at, change, screen, close, onPlace }: { id: string; at: number; change: StatusChange | undefined; screen: string | null; close: () => void; onPlace: (sequence: number) => void }) {
+function Moment({
+  id,
+  at,
+  change,
+  screen,
+  close,
+  onPlace,
+}: {
+  id: string;
+  at: number;
+  change: StatusChange | undefined;
+  screen: string | null;
+  close: () => void;
+  onPlace: (sequence: number) => void;
+}) {
   const found = useSignal<StatusAt | null>(null);
   const failed = useSignal<unknown>(null);
   const head = useRef<HTMLDivElement>(null);

@@ -39,7 +39,8 @@ export function contrast(left: Rgb, right: Rgb): number {
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }
 
-const mixed = (from: Rgb, to: Rgb, part: number): Rgb => [0, 1, 2].map((index) => Math.round((from[index] ?? 0) + ((to[index] ?? 0) - (from[index] ?? 0)) * part)) as unknown as Rgb;
+const mixed = (from: Rgb, to: Rgb, part: number): Rgb =>
+  [0, 1, 2].map((index) => Math.round((from[index] ?? 0) + ((to[index] ?? 0) - (from[index] ?? 0)) * part)) as unknown as Rgb;
 
 /** The colour, or the nearest one towards white or black that can be read on a background. */
 function readable(colour: Rgb, ground: Rgb): Rgb {

@@ -30,7 +30,13 @@ export class Follower {
     let last = lines.length - 1;
     while (last > 0 && lines[last]?.textContent?.trim() === "") last -= 1;
     const filled = (lines[last]?.getBoundingClientRect().bottom ?? top) - top;
-    return { height: pane.scrollHeight, window: pane.clientHeight, line: lines[0]?.offsetHeight ?? 16, cursor: cursor === null ? null : cursor.top - top, filled };
+    return {
+      height: pane.scrollHeight,
+      window: pane.clientHeight,
+      line: lines[0]?.offsetHeight ?? 16,
+      cursor: cursor === null ? null : cursor.top - top,
+      filled,
+    };
   }
 
   /** Called after the screen changed, or the pane. */

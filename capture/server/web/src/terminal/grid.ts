@@ -37,7 +37,7 @@ export function patched(before: Grid | null, message: GridMessage): Grid {
   return {
     columns: message.cols,
     rows: message.rows,
-    cursor: cursor !== null && cursor.visible ? { row: cursor.row, column: cursor.col } : null,
+    cursor: cursor?.visible ? { row: cursor.row, column: cursor.col } : null,
     title: message.title ?? before?.title ?? "",
     alternate: message.alternate ?? before?.alternate ?? false,
     scrolled: message.scrolled ?? before?.scrolled ?? 0,
@@ -56,7 +56,12 @@ export function joined(known: Scrollback | null, message: { from: number; oldest
   if (known === null || known.lines.length === 0 || fresh.to < known.from || fresh.from > known.to) return fresh;
   const before = lines.slice(0, Math.max(0, known.from - fresh.from));
   const after = lines.slice(Math.max(0, known.to - fresh.from));
-  return { from: Math.min(known.from, fresh.from), to: Math.max(known.to, fresh.to), oldest: fresh.oldest, lines: [...before, ...known.lines, ...(fresh.to > known.to ? after : [])] };
+  return {
+    from: Math.min(known.from, fresh.from),
+    to: Math.max(known.to, fresh.to),
+    oldest: fresh.oldest,
+    lines: [...before, ...known.lines, ...(fresh.to > known.to ? after : [])],
+  };
 }
 
 const NAMED: Record<string, string> = {

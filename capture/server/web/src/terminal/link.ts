@@ -4,12 +4,16 @@
 import { signal } from "@preact/signals";
 import { ApiFailure, call } from "../api/client";
 import type { Screen } from "../api/routes";
-import { joined, patched, type Grid, type GridMessage, type Scrollback, type WireRun } from "./grid";
+import { type Grid, type GridMessage, joined, patched, type Scrollback, type WireRun } from "./grid";
 
 /** `away`: the last screen is shown, and the server is looked for. */
 export type Mode = "connecting" | "live" | "away" | "polling";
 export type Typed = { type: "input"; text: string; force?: boolean } | { type: "paste"; text: string; force?: boolean } | { type: "keys"; keys: string[] };
-type Outgoing = Typed | { type: "scrollback"; before: number; count: number } | { type: "lease"; take?: boolean } | { type: "resize"; cols: number; rows: number };
+type Outgoing =
+  | Typed
+  | { type: "scrollback"; before: number; count: number }
+  | { type: "lease"; take?: boolean }
+  | { type: "resize"; cols: number; rows: number };
 type Size = { cols: number; rows: number };
 
 /** WebSockets that failed while the server answered, after which the screen is polled. */

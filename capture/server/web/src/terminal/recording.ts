@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import type { Recording, RecordingFrames } from "../api/routes";
-import { patched, type Grid } from "./grid";
+import { type Grid, patched } from "./grid";
 
 /** The screen from a time on, ms from the beginning. */
 export type Frame = { at: number; grid: Grid };

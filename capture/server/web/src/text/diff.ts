@@ -55,8 +55,7 @@ function* middle(old: string[], fresh: string[]): Generator<[Line["kind"], strin
   const at = (row: number, column: number): number => longest[row * width + column] ?? 0;
   for (let row = old.length - 1; row >= 0; row -= 1) {
     for (let column = fresh.length - 1; column >= 0; column -= 1) {
-      longest[row * width + column] =
-        old[row] === fresh[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
+      longest[row * width + column] = old[row] === fresh[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
     }
   }
   let row = 0;
@@ -82,7 +81,10 @@ export function patch(text: string): Line[] {
   // Only a unified difference names its files by signs.
   const names = !text.includes("*** Begin Patch");
   return lines.map((line, index): Line => {
-    const isName = names && ((line.startsWith("--- ") && lines[index + 1]?.startsWith("+++ ") === true) || (line.startsWith("+++ ") && lines[index - 1]?.startsWith("--- ") === true));
+    const isName =
+      names &&
+      ((line.startsWith("--- ") && lines[index + 1]?.startsWith("+++ ") === true) ||
+        (line.startsWith("+++ ") && lines[index - 1]?.startsWith("--- ") === true));
     const kind = isName ? "same" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same";
     return { kind, text: kind === "same" ? line : line.slice(1), before: null, after: null };
   });

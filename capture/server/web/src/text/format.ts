@@ -99,7 +99,8 @@ export function basename(path: string): string {
 }
 
 /** A path below a directory, without it. */
-export const relative = (path: string, directory: string | null): string => (directory !== null && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path);
+export const relative = (path: string, directory: string | null): string =>
+  directory !== null && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 
 /** The first eight characters from the end of an id: what capture prints. */
 export const shortId = (id: string): string => id.slice(-8);

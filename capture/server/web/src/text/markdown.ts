@@ -146,7 +146,7 @@ function cells(line: string): Inline[][] {
 
 // One alternative per thing that may begin here; each is bounded, so that a hostile text cannot make this slow.
 const INLINE =
-  /(?<ticks>`+)(?<code>[^`]+)\k<ticks>(?!`)|(?<!\w)(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S|\S)\k<strong>(?!\w)|(?<strike>~~)(?<struck>[^~\n]{1,2000})~~|(?<!\w)(?<em>[*_])(?=[^\s*_])(?<soft>[^*_\n]{0,1000}[^\s*_])\k<em>(?!\w)|(?<image>!?)\[(?<label>[^\]\n]{0,1000})\]\((?<href>[^()\s]{1,2000})(?:\s+"(?<title>[^"\n]{0,500})")?\)|(?<bare>https?:\/\/[^\s<>"'`\])]{1,2000})|\\(?<literal>[!-\/:-@[-`{-~])/gu;
+  /(?<ticks>`+)(?<code>[^`]+)\k<ticks>(?!`)|(?<!\w)(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S|\S)\k<strong>(?!\w)|(?<strike>~~)(?<struck>[^~\n]{1,2000})~~|(?<!\w)(?<em>[*_])(?=[^\s*_])(?<soft>[^*_\n]{0,1000}[^\s*_])\k<em>(?!\w)|(?<image>!?)\[(?<label>[^\]\n]{0,1000})\]\((?<href>[^()\s]{1,2000})(?:\s+"(?<title>[^"\n]{0,500})")?\)|(?<bare>https?:\/\/[^\s<>"'`\])]{1,2000})|\\(?<literal>[!-/:-@[-`{-~])/gu;
 
 /** Reads a line of text. */
 export function inlines(text: string, depth = 0): Inline[] {
@@ -182,13 +182,7 @@ export function inlines(text: string, depth = 0): Inline[] {
   return found;
 }
 
-function link(
-  found: Inline[],
-  groups: Record<string, string | undefined>,
-  whole: string,
-  depth: number,
-  plain: (text: string) => void,
-): void {
+function link(found: Inline[], groups: Record<string, string | undefined>, whole: string, depth: number, plain: (text: string) => void): void {
   const target = web(groups["href"] ?? "");
   const label = groups["label"] ?? "";
   const title = groups["title"] ?? "";

@@ -17,7 +17,7 @@ const PICTURE = /\p{Extended_Pictographic}|[\u{1F3FB}-\u{1F3FF}\u{FE0F}]/u;
 const JOINER = "\u200D";
 
 /** The escape of one character. */
-export function escape(character: string): string {
+export function escaped(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code === 0x1b) return "\\e";
   if (code === 0x0d) return "\\r";
@@ -38,15 +38,11 @@ export function parts(text: string, strictness: Strictness = "reading"): Part[] 
   };
   const characters = [...text];
   characters.forEach((character, index) => {
-    const joins =
-      strictness === "reading" &&
-      character === JOINER &&
-      PICTURE.test(characters[index - 1] ?? "") &&
-      PICTURE.test(characters[index + 1] ?? "");
+    const joins = strictness === "reading" && character === JOINER && PICTURE.test(characters[index - 1] ?? "") && PICTURE.test(characters[index + 1] ?? "");
     const lineEnd = character === "\r" && characters[index + 1] === "\n" && strictness === "reading";
     if (lineEnd) return;
     const hidden = pattern.test(character) && !joins;
-    push(hidden ? escape(character) : character, hidden, exact && !hidden && FOREIGN.test(character));
+    push(hidden ? escaped(character) : character, hidden, exact && !hidden && FOREIGN.test(character));
   });
   return found;
 }

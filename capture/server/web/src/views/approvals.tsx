@@ -3,9 +3,9 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { ApprovalCard, KINDS } from "../approval/card";
 import { call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
+import { ApprovalCard, KINDS } from "../approval/card";
 import { approvals, closed, loaded, row } from "../live/store";
 import { Command } from "../parts/copy";
 import { Empty, Failed, Loading } from "../parts/feedback";
@@ -50,14 +50,20 @@ function Queue({ focus }: { focus: string | null }) {
       .then((found) => (linked.value = found))
       .catch(() => undefined);
   }, [focus]);
-  const pending = useComputed(() => [...approvals.value.values()].sort((left, right) => (left.opened_at < right.opened_at ? -1 : left.opened_at > right.opened_at ? 1 : left.id < right.id ? -1 : 1)));
+  const pending = useComputed(() =>
+    [...approvals.value.values()].sort((left, right) =>
+      left.opened_at < right.opened_at ? -1 : left.opened_at > right.opened_at ? 1 : left.id < right.id ? -1 : 1,
+    ),
+  );
   for (const approval of pending.value) {
     if (!known.current.has(approval.id)) order.current.push(approval.id);
     known.current.set(approval.id, approval);
   }
   const gone = linked.value;
   const alone = gone !== null && !known.current.has(gone.id) ? gone : null;
-  const shown = order.current.map((id) => approvals.value.get(id) ?? closed.value.get(id) ?? known.current.get(id)).filter((approval) => approval !== undefined);
+  const shown = order.current
+    .map((id) => approvals.value.get(id) ?? closed.value.get(id) ?? known.current.get(id))
+    .filter((approval) => approval !== undefined);
   const stamp = useStamp(shown.map((approval) => `${approval.id} ${approval.state}`).join());
   if (!loaded.value) return <Loading lines={6} label="Loading the requests" />;
   return (
@@ -177,7 +183,15 @@ function Decided() {
                   )}
                 </div>
               </td>
-              <td class="nowrap wide-only">{approval.by == null ? (approval.state === "answered_elsewhere" ? "in the agent" : "") : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
+              <td class="nowrap wide-only">
+                {approval.by == null
+                  ? approval.state === "answered_elsewhere"
+                    ? "in the agent"
+                    : ""
+                  : approval.by === "policy"
+                    ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}`
+                    : approval.by}
+              </td>
               <td class="number wide-only">{approval.waited_ms == null ? "" : duration(approval.waited_ms)}</td>
             </tr>
           ))}

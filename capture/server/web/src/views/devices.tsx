@@ -4,9 +4,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import type { Device, Scope } from "../api/routes";
-import { SingleKeys } from "../parts/dialogs";
-import { elevated, me, mayControl, signOut } from "../me";
+import { elevated, mayControl, me, signOut } from "../me";
 import { Command } from "../parts/copy";
+import { SingleKeys } from "../parts/dialogs";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
@@ -14,7 +14,7 @@ import { Since } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { impossible, offered, subscribe, subscription, unsubscribe } from "../push";
 import { clock, moment } from "../text/format";
-import { choose, theme, type Theme } from "../theme";
+import { choose, type Theme, theme } from "../theme";
 
 const SCOPES: Record<Scope, string> = {
   read: "sees sessions",
@@ -87,7 +87,8 @@ function Devices() {
             {device.tunnel === true && <span class="chip">over a proxy</span>}
             {isThis(device) && elevated.value && <span class="chip chip-need">may change rules</span>}
             <p class="muted small">
-              <span class="mono">{device.id}</span> · {SCOPES[device.scope]} · paired {moment(device.paired_at)} · last used <Since time={device.last_used_at} /> ago
+              <span class="mono">{device.id}</span> · {SCOPES[device.scope]} · paired {moment(device.paired_at)} · last used{" "}
+              <Since time={device.last_used_at} /> ago
             </p>
           </div>
           {(mayControl.value || isThis(device)) &&
@@ -156,7 +157,8 @@ function Notices() {
         <p>This server does not send notices to browsers. Use one of the channels below; a notice links to its request.</p>
       ) : (
         <p class="muted">
-          The maker of your browser carries them, encrypted. They name the agent, the directory and the kind of request; never the command. A notice opens the request it is about.
+          The maker of your browser carries them, encrypted. They name the agent, the directory and the kind of request; never the command. A notice opens the
+          request it is about.
         </p>
       )}
       {state.value === "not offered" ? null : why !== null ? (

@@ -16,7 +16,18 @@ export function matches(row: Row, filter: string, agent: string): boolean {
   if (agent !== "" && session.provider !== agent) return false;
   if (filter === "") return true;
   const labels = Object.entries(session.labels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const text = [titleOf(session), session.cwd, session.provider, session.git_branch, session.model, session.status.activity, session.status.state, session.status.reason, session.id, ...labels]
+  const text = [
+    titleOf(session),
+    session.cwd,
+    session.provider,
+    session.git_branch,
+    session.model,
+    session.status.activity,
+    session.status.state,
+    session.status.reason,
+    session.id,
+    ...labels,
+  ]
     .join(" ")
     .toLowerCase();
   return filter

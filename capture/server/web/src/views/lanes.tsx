@@ -23,7 +23,9 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
   const prepared = useMemo(
     () =>
       lanes.map((lane) => {
-        const segments = lane.segments.map((segment): Segment => ({ state: segment.state, confidence: segment.confidence, from: Date.parse(segment.from), until: Date.parse(segment.until) }));
+        const segments = lane.segments.map(
+          (segment): Segment => ({ state: segment.state, confidence: segment.confidence, from: Date.parse(segment.from), until: Date.parse(segment.until) }),
+        );
         const marks = lane.marks.map((mark) => ({ at: Date.parse(mark.at), kind: mark.kind }));
         return { lane, segments, marks };
       }),

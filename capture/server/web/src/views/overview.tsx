@@ -140,7 +140,11 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
     <>
       <Bars
         title="How long requests waited"
-        about={p50_s === null || p90_s === null ? "Permission requests by the time until they were closed" : `Half within ${duration(p50_s * 1000)}, 90 % within ${duration(p90_s * 1000)}`}
+        about={
+          p50_s === null || p90_s === null
+            ? "Permission requests by the time until they were closed"
+            : `Half within ${duration(p50_s * 1000)}, 90 % within ${duration(p90_s * 1000)}`
+        }
         head="Waited"
         labels={buckets.map(({ up_to_s }) => upTo(up_to_s))}
         kind="count"
@@ -157,34 +161,34 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
           <p class="muted figure-empty">Nothing in this period.</p>
         ) : (
           <div class="table-scroll" tabIndex={0} role="region" aria-label="Waits by tool">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Tool</th>
-                <th scope="col" class="number">
-                  Requests
-                </th>
-                <th scope="col" class="number">
-                  Half within
-                </th>
-                <th scope="col" class="number">
-                  90 % within
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {waits.by_tool.slice(0, 12).map((tool) => (
-                <tr key={tool.tool}>
-                  <td>
-                    <Shown text={tool.tool} />
-                  </td>
-                  <td class="number">{tool.count}</td>
-                  <td class="number">{tool.p50_s === null ? "—" : duration(tool.p50_s * 1000)}</td>
-                  <td class="number">{tool.p90_s === null ? "—" : duration(tool.p90_s * 1000)}</td>
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Tool</th>
+                  <th scope="col" class="number">
+                    Requests
+                  </th>
+                  <th scope="col" class="number">
+                    Half within
+                  </th>
+                  <th scope="col" class="number">
+                    90 % within
+                  </th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {waits.by_tool.slice(0, 12).map((tool) => (
+                  <tr key={tool.tool}>
+                    <td>
+                      <Shown text={tool.tool} />
+                    </td>
+                    <td class="number">{tool.count}</td>
+                    <td class="number">{tool.p50_s === null ? "—" : duration(tool.p50_s * 1000)}</td>
+                    <td class="number">{tool.p90_s === null ? "—" : duration(tool.p90_s * 1000)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
           </div>
         )}
       </div>
@@ -198,7 +202,10 @@ function FindingsByDay({ findings, days }: { findings: Overview["findings"]; day
     .sort((left, right) => right.sum - left.sum);
   const series = kinds.slice(0, 7).map(({ kind, of }): Series => {
     const byDay = new Map(of.map(({ day, count }) => [day, count]));
-    return { name: kind in FINDING_KINDS ? FINDING_KINDS[kind as keyof typeof FINDING_KINDS].title : spaced(kind), values: days.map((day) => byDay.get(day) ?? 0) };
+    return {
+      name: kind in FINDING_KINDS ? FINDING_KINDS[kind as keyof typeof FINDING_KINDS].title : spaced(kind),
+      values: days.map((day) => byDay.get(day) ?? 0),
+    };
   });
   const rest = kinds.slice(7);
   if (rest.length > 0) {
@@ -217,32 +224,46 @@ function Costs({ days }: { days: number }) {
   const since = beginning(days);
   const measure = useSignal<Measure>("tokens");
   const by = useSignal<By>("agent");
-  const { state, again } = useLoad(async (abort) => {
-    const query = { since, tz: zone() };
-    const [agents, models, projects, sessions] = await Promise.all(
-      (["agent", "model", "project", "session"] as By[]).map((by) => call("GET /api/v1/usage", { query: { ...query, by, limit: 20 }, signal: abort })),
-    );
-    return { agent: agents, model: models, project: projects, session: sessions } as Record<By, UsageReport>;
-  }, [days, restarts.value]);
+  const { state, again } = useLoad(
+    async (abort) => {
+      const query = { since, tz: zone() };
+      const [agents, models, projects, sessions] = await Promise.all(
+        (["agent", "model", "project", "session"] as By[]).map((by) => call("GET /api/v1/usage", { query: { ...query, by, limit: 20 }, signal: abort })),
+      );
+      return { agent: agents, model: models, project: projects, session: sessions } as Record<By, UsageReport>;
+    },
+    [days, restarts.value],
+  );
   // The rows of sessions stand beside the days of agents: seven sessions of many say little.
   const dimension = by.value === "session" ? "agent" : by.value;
   const reports = state.value.value;
-  const daily = useLoad(async (abort) => {
-    const parts = (reports?.[dimension].usage ?? []).slice(0, SERIES).flatMap((entry): Part[] =>
-      dimension === "project"
-        ? entry.project == null || entry.project === "" ? [] : [{ name: visible(basename(entry.project)), query: { project: entry.project } }]
-        : dimension === "model"
-          ? entry.model == null || entry.provider == null ? [] : [{ name: `${visible(entry.model)} (${AGENTS[entry.provider]})`, query: { agent: [entry.provider], model: entry.model } }]
-          : entry.provider == null ? [] : [{ name: AGENTS[entry.provider], query: { agent: [entry.provider] } }],
-    );
-    const days = await Promise.all(
-      parts.map(async ({ name, query }) => {
-        const { usage } = await call("GET /api/v1/usage", { query: { since, tz: zone(), by: "day", ...query }, signal: abort });
-        return { name, days: new Map(usage.map((entry) => [entry.day ?? "", entry])) };
-      }),
-    );
-    return reports === null ? null : { dimension, days };
-  }, [dimension, reports]).state.value;
+  const daily = useLoad(
+    async (abort) => {
+      const parts = (reports?.[dimension].usage ?? [])
+        .slice(0, SERIES)
+        .flatMap((entry): Part[] =>
+          dimension === "project"
+            ? entry.project == null || entry.project === ""
+              ? []
+              : [{ name: visible(basename(entry.project)), query: { project: entry.project } }]
+            : dimension === "model"
+              ? entry.model == null || entry.provider == null
+                ? []
+                : [{ name: `${visible(entry.model)} (${AGENTS[entry.provider]})`, query: { agent: [entry.provider], model: entry.model } }]
+              : entry.provider == null
+                ? []
+                : [{ name: AGENTS[entry.provider], query: { agent: [entry.provider] } }],
+        );
+      const days = await Promise.all(
+        parts.map(async ({ name, query }) => {
+          const { usage } = await call("GET /api/v1/usage", { query: { since, tz: zone(), by: "day", ...query }, signal: abort });
+          return { name, days: new Map(usage.map((entry) => [entry.day ?? "", entry])) };
+        }),
+      );
+      return reports === null ? null : { dimension, days };
+    },
+    [dimension, reports],
+  ).state.value;
   const { value, cause } = state.value;
   if (cause !== null && value === null) return <Failed cause={cause} retry={again} />;
   if (daily.cause !== null && daily.value === null) return <Failed cause={daily.cause} />;
@@ -250,14 +271,16 @@ function Costs({ days }: { days: number }) {
   const total = value.agent.total;
   if (total.calls === 0) return <Empty icon="overview" title="No tokens were used in this period" />;
   const labels = calendar(since);
-  const series = daily.value.days.map(({ name, days }): Series => ({
-    name,
-    values: labels.map((day) => {
-      const entry = days.get(day);
-      if (entry === undefined) return 0;
-      return measure.value === "cost" ? entry.cost_usd : tokens(entry);
+  const series = daily.value.days.map(
+    ({ name, days }): Series => ({
+      name,
+      values: labels.map((day) => {
+        const entry = days.get(day);
+        if (entry === undefined) return 0;
+        return measure.value === "cost" ? entry.cost_usd : tokens(entry);
+      }),
     }),
-  }));
+  );
   const { quotas, unpriced_models } = value.agent;
   return (
     <>
@@ -345,11 +368,7 @@ function UsageTable({ rows, by }: { rows: UsageRow[]; by: By }) {
     if (by === "model") return visible(entry.model ?? "unknown");
     if (by === "project") return <span title={visible(entry.project ?? "")}>{visible(basename(entry.project ?? "no directory"))}</span>;
     const id = entry.session_id ?? "";
-    return (
-      <a href={`/s/${id}`}>
-        {entry.title == null ? <Title of={row(id)?.session.value} id={id} /> : <Shown text={entry.title} />}
-      </a>
-    );
+    return <a href={`/s/${id}`}>{entry.title == null ? <Title of={row(id)?.session.value} id={id} /> : <Shown text={entry.title} />}</a>;
   };
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label={`Usage by ${by}`}>

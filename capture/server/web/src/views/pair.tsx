@@ -97,7 +97,14 @@ export function PairPage() {
           >
             <label class="field">
               <span>Code</span>
-              <input class="code-input" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} autocomplete="one-time-code" autocapitalize="characters" spellcheck={false} />
+              <input
+                class="code-input"
+                value={typed.value}
+                onInput={(event) => (typed.value = event.currentTarget.value)}
+                autocomplete="one-time-code"
+                autocapitalize="characters"
+                spellcheck={false}
+              />
             </label>
             <label class="field">
               <span>Name of this device</span>

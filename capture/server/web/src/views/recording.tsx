@@ -10,10 +10,10 @@ import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { Shown } from "../parts/text";
 import { parameter, setParameters } from "../router";
-import { moment, position } from "../text/format";
-import { AGENTS } from "../text/names";
 import { Player, SPEEDS } from "../terminal/recording";
 import { Screen } from "../terminal/screen";
+import { moment, position } from "../text/format";
+import { AGENTS } from "../text/names";
 
 /** Time that an arrow key goes on or back, ms. */
 const STEP = 5_000;
@@ -99,7 +99,11 @@ export function RecordingPage({ id }: { id: string }) {
   return (
     <div class="terminal-page">
       <header class="terminal-head">
-        <a href={run?.session_id == null ? "/" : `/s/${run.session_id}`} class="icon-button" aria-label={session === undefined ? "All sessions" : "The session"}>
+        <a
+          href={run?.session_id == null ? "/" : `/s/${run.session_id}`}
+          class="icon-button"
+          aria-label={session === undefined ? "All sessions" : "The session"}
+        >
           <Icon name="back" size={18} />
         </a>
         <div class="terminal-words">

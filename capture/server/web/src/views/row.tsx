@@ -5,7 +5,7 @@ import { markItems } from "../marks";
 import { mayControl } from "../me";
 import { Icon, SignShape, TONES, WORDS } from "../parts/icons";
 import { Menu } from "../parts/menu";
-import { Confidence, Since, SubagentBadge, Title, activityOf, signOf } from "../parts/sessions";
+import { activityOf, Confidence, Since, SubagentBadge, signOf, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { basename } from "../text/format";
 import { AGENTS, REASONS } from "../text/names";

@@ -12,19 +12,19 @@ import { mayControl } from "../me";
 import { attempt, Empty, Failed, Loading } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { useNarrow } from "../parts/narrow";
 import { Menu } from "../parts/menu";
+import { useNarrow } from "../parts/narrow";
 import { RecordingLink } from "../parts/recording";
 import { Since, StateWord, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, go, parameter, setParameters } from "../router";
-import { counted, moment, shortId } from "../text/format";
-import { AGENTS } from "../text/names";
-import { visible } from "../text/visible";
 import { ConversationView } from "../session/conversation";
 import { Continue, Findings, LabelsPanel, NotesPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
 import { Say } from "../session/say";
 import { Timeline } from "../session/timeline";
+import { counted, moment, shortId } from "../text/format";
+import { AGENTS } from "../text/names";
+import { visible } from "../text/visible";
 import { shortModel } from "./row";
 
 type Tab = "conversation" | "details";
@@ -196,13 +196,16 @@ export function SessionPage({ id: named }: { id: string }) {
       </header>
       <Timeline id={known.id} run={session.run_id} onPlace={place} />
       <div class="session-main" id="session-conversation">
-        {pending.length > 0 && (narrow ? <PendingLink approvals={pending} /> : (
-          <div class="session-pending">
-            {pending.map((approval) => (
-              <ApprovalCard key={approval.id} approval={approval} queue={pending.length} inSession />
-            ))}
-          </div>
-        ))}
+        {pending.length > 0 &&
+          (narrow ? (
+            <PendingLink approvals={pending} />
+          ) : (
+            <div class="session-pending">
+              {pending.map((approval) => (
+                <ApprovalCard key={approval.id} approval={approval} queue={pending.length} inSession />
+              ))}
+            </div>
+          ))}
         <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
         {run !== null && takesCommands(run) && <Say session={session} run={run} />}
       </div>
@@ -224,7 +227,10 @@ export function SessionPage({ id: named }: { id: string }) {
 
 /** The run that hosts a session, and what it takes; `null` until known, or without one. */
 function useRun(id: string | null, ended: boolean): Run | null {
-  const { state } = useLoad((abort) => (id === null ? Promise.resolve(null) : call("GET /api/v1/runs/{id}", { path: { id }, signal: abort })), [id, ended, restarts.value]);
+  const { state } = useLoad(
+    (abort) => (id === null ? Promise.resolve(null) : call("GET /api/v1/runs/{id}", { path: { id }, signal: abort })),
+    [id, ended, restarts.value],
+  );
   const { value } = state.value;
   return value?.id === id ? value : null;
 }

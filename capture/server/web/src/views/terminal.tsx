@@ -10,17 +10,17 @@ import { mayControl } from "../me";
 import { attempt, Empty, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { StateWord } from "../parts/sessions";
 import { RecordingLink } from "../parts/recording";
+import { StateWord } from "../parts/sessions";
 import { Shown } from "../parts/text";
+import { Follower } from "../terminal/follow";
+import { type Grid, keyOf } from "../terminal/grid";
+import { Link, type Mode, Refused, type Typed } from "../terminal/link";
+import { Rows } from "../terminal/rows";
+import { CELL, Screen } from "../terminal/screen";
 import { ago } from "../text/format";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
-import { Follower } from "../terminal/follow";
-import { keyOf, type Grid } from "../terminal/grid";
-import { Link, Refused, type Mode, type Typed } from "../terminal/link";
-import { Rows } from "../terminal/rows";
-import { CELL, Screen } from "../terminal/screen";
 
 /** Keys of the bar for touch: what a phone's keyboard lacks. */
 const BAR: [string, string, string][] = [
@@ -188,7 +188,11 @@ export function TerminalPage({ id }: { id: string }) {
   return (
     <div class="terminal-page" data-keys={typing.value ? "own" : undefined}>
       <header class="terminal-head">
-        <a href={run?.session_id == null ? "/" : `/s/${run.session_id}`} class="icon-button" aria-label={run?.session_id == null ? "All sessions" : "The session"}>
+        <a
+          href={run?.session_id == null ? "/" : `/s/${run.session_id}`}
+          class="icon-button"
+          aria-label={run?.session_id == null ? "All sessions" : "The session"}
+        >
           <Icon name="back" size={18} />
         </a>
         <div class="terminal-words">
@@ -211,29 +215,49 @@ export function TerminalPage({ id }: { id: string }) {
         <div class="terminal-actions">
           {session !== undefined && <StateWord row={session} />}
           {may && (
-            <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? end() : begin())}>
+            <button
+              type="button"
+              class={`button small ${typing.value ? "primary" : ""}`}
+              aria-pressed={typing.value}
+              onClick={() => (typing.value ? end() : begin())}
+            >
               <Icon name="keyboard" />
               {typing.value ? "Typing" : "Type"}
             </button>
           )}
           <RecordingLink id={id} />
-          <button type="button" class="button small" aria-pressed={large.value} onClick={() => {
-            large.value = !large.value;
-            back();
-          }}>
+          <button
+            type="button"
+            class="button small"
+            aria-pressed={large.value}
+            onClick={() => {
+              large.value = !large.value;
+              back();
+            }}
+          >
             {large.value ? "Fit" : "Larger text"}
           </button>
           {may &&
             link.mode.value === "live" &&
             (lease.held ? (
-              <button type="button" class="button small" onClick={() => {
-                back();
-                void attempt(() => link.release());
-              }} title="The terminal has the size of this window">
+              <button
+                type="button"
+                class="button small"
+                onClick={() => {
+                  back();
+                  void attempt(() => link.release());
+                }}
+                title="The terminal has the size of this window"
+              >
                 Give the size back
               </button>
             ) : (
-              <button type="button" class="button small" onClick={() => void take()} title="The program is resized for everybody who is attached, until you leave">
+              <button
+                type="button"
+                class="button small"
+                onClick={() => void take()}
+                title="The program is resized for everybody who is attached, until you leave"
+              >
                 Take the size
               </button>
             ))}
@@ -270,58 +294,76 @@ export function TerminalPage({ id }: { id: string }) {
         </p>
       )}
       <div class={away ? "terminal-frame terminal-away" : "terminal-frame"}>
-      <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} onScroll={() => follower.current?.scrolled()} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
-        {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : (
-          <Screen grid={grid} large={large.value}>
-            <Above link={link} grid={grid} follower={follower} pane={pane} />
-          </Screen>
-        )}
-        {may && (
-          <textarea
-            ref={field}
-            tabIndex={-1}
-            class="terminal-field"
-            aria-label="Type into the terminal; Control and ] stops typing"
-            autocapitalize="off"
-            autocomplete="off"
-            spellcheck={false}
-            onKeyDown={onKeyDown}
-            onInput={(event) => {
-              if ((event as InputEvent).isComposing) return;
-              const { value } = event.currentTarget;
-              event.currentTarget.value = "";
-              if (value !== "" && typing.peek()) typed(value);
-            }}
-            onCompositionEnd={(event) => {
-              const { value } = event.currentTarget;
-              event.currentTarget.value = "";
-              if (value !== "" && typing.peek()) typed(value);
-            }}
-            onPaste={(event) => {
-              event.preventDefault();
-              const text = event.clipboardData?.getData("text/plain") ?? "";
-              if (text !== "" && typing.peek()) send({ type: "paste", text });
-            }}
-          />
-        )}
-      </div>
-      {!following.value && (
-        <button
-          type="button"
-          class="to-end button small"
-          onClick={() => {
-            follower.current?.rest();
-            back();
-          }}
+        <div
+          class={`terminal-pane ${large.value ? "large" : ""}`}
+          ref={pane}
+          onScroll={() => follower.current?.scrolled()}
+          tabIndex={0}
+          role="region"
+          aria-label="Screen"
+          onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}
         >
-          <Icon name="down" size={14} /> Latest
-        </button>
-      )}
+          {link.failed.value !== null ? (
+            <Failed cause={link.failed.value} />
+          ) : grid === null ? (
+            <Loading lines={8} />
+          ) : (
+            <Screen grid={grid} large={large.value}>
+              <Above link={link} grid={grid} follower={follower} pane={pane} />
+            </Screen>
+          )}
+          {may && (
+            <textarea
+              ref={field}
+              tabIndex={-1}
+              class="terminal-field"
+              aria-label="Type into the terminal; Control and ] stops typing"
+              autocapitalize="off"
+              autocomplete="off"
+              spellcheck={false}
+              onKeyDown={onKeyDown}
+              onInput={(event) => {
+                if ((event as InputEvent).isComposing) return;
+                const { value } = event.currentTarget;
+                event.currentTarget.value = "";
+                if (value !== "" && typing.peek()) typed(value);
+              }}
+              onCompositionEnd={(event) => {
+                const { value } = event.currentTarget;
+                event.currentTarget.value = "";
+                if (value !== "" && typing.peek()) typed(value);
+              }}
+              onPaste={(event) => {
+                event.preventDefault();
+                const text = event.clipboardData?.getData("text/plain") ?? "";
+                if (text !== "" && typing.peek()) send({ type: "paste", text });
+              }}
+            />
+          )}
+        </div>
+        {!following.value && (
+          <button
+            type="button"
+            class="to-end button small"
+            onClick={() => {
+              follower.current?.rest();
+              back();
+            }}
+          >
+            <Icon name="down" size={14} /> Latest
+          </button>
+        )}
       </div>
       {may && (
         <div class="key-bar" role="toolbar" aria-label="Keys">
           {BAR.map(([word, key, name]) => (
-            <button key={key} type="button" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => send({ type: "keys", keys: [key] })}>
+            <button
+              key={key}
+              type="button"
+              aria-label={name}
+              onPointerDown={(event) => event.preventDefault()}
+              onClick={() => send({ type: "keys", keys: [key] })}
+            >
               {word}
             </button>
           ))}
