@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod conversation;
 mod dataset;
+mod detach_key;
 mod doctor;
 mod drive;
 mod editor;

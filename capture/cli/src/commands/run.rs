@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     tty: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
     #[arg(long, value_name = "KEY", default_value = "none")]
-    detach_key: super::attach::DetachKeyArgument,
+    detach_key: super::detach_key::DetachKeyArgument,
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
@@ -103,7 +103,7 @@ impl Arguments {
             detach: false,
             size: Size { rows: 40, columns: 120 },
             tty: false,
-            detach_key: super::attach::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
+            detach_key: super::detach_key::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
             on_hangup: Hangup::Keep,
             notify: None,
             record: None,

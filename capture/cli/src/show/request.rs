@@ -13,12 +13,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use crate::{
-    terminal::{
-        asked::{self, block, extra_fields, fields},
-        display::show,
-        markdown, safe, style,
-    },
+use crate::terminal::{
+    asked::{self, block, extra_fields, fields},
+    display::show,
+    markdown, safe, style,
 };
 
 /// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
