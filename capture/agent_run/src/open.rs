@@ -335,7 +335,6 @@ impl SessionOpener {
             sandbox: SANDBOX.to_owned(),
             permission: format!("mode {}: {}", self.mode, rules_of(self.mode)),
             instructions: found.files,
-            skills: Vec::new(),
         }
     }
 }

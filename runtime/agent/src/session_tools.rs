@@ -146,7 +146,6 @@ fn facts_of(intent: &Intent) -> CallFacts {
             IntentKind::Fetch => CallClass::Fetch,
             IntentKind::Question => CallClass::Question,
             IntentKind::Session => CallClass::Note,
-            IntentKind::Unknown => CallClass::Other,
         },
         cwd: text(&intent.cwd),
         paths: intent.paths.iter().map(text).collect(),

@@ -26,8 +26,6 @@ pub struct SessionFacts {
     pub permission: String,
     /// Instructions that apply here, the most general first. Within the limit of size, and without secrets, already.
     pub instructions: Vec<InstructionFile>,
-    /// The skills that can be used.
-    pub skills: Vec<ListedSkill>,
 }
 
 /// A file with instructions.
@@ -48,15 +46,6 @@ pub enum InstructionOrigin {
     User,
     /// Those of the repository.
     Repository,
-}
-
-/// A skill in the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedSkill {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub description: String,
 }
 
 /// When the context was written, and for what: the `details` of its entry.
@@ -99,12 +88,6 @@ fn text(facts: &SessionFacts, model: &str) -> String {
             InstructionOrigin::Repository => "repository",
         };
         let _ = write!(text, "\nInstructions of the {whose} in {}:\n{}\n", file.path, file.text.trim_end());
-    }
-    if !facts.skills.is_empty() {
-        text.push_str("\nSkills:\n");
-        for skill in &facts.skills {
-            let _ = writeln!(text, "- {}: {}", skill.name, skill.description);
-        }
     }
     text
 }

@@ -34,7 +34,7 @@ mod turn;
 pub mod window;
 pub mod wire;
 
-pub use context::{InstructionFile, InstructionOrigin, ListedSkill, SessionFacts};
+pub use context::{InstructionFile, InstructionOrigin, SessionFacts};
 pub use effect::{Append, AskedPermission, CallRun, Effect, EngineActivity, QueueOutcome, RequestPlan, RuntimeFrame};
 pub use ids::{CallId, RequestNumber, Ticket};
 pub use input::{

@@ -115,36 +115,6 @@ pub enum GrepMode {
     Count,
 }
 
-/// Arguments of `mcp`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct McpArguments {
-    /// Find tools, describe one, or call one.
-    pub action: McpAction,
-    /// The server of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
-    /// The tool; for `search`, words to look for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// For `call`: the arguments of the tool, in the form that `describe` shows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
-/// What `mcp` does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum McpAction {
-    /// Find tools.
-    Search,
-    /// Describe a tool.
-    Describe,
-    /// Call a tool.
-    Call,
-}
-
 /// Arguments of `process`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -181,42 +151,6 @@ pub struct ReadArguments {
     /// Most lines to return, 1 to 2000. 2000 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-}
-
-/// Arguments of `rewind`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RewindArguments {
-    /// List the tasks of the session, or show what one changed.
-    pub action: RewindAction,
-    /// The task. Needed for `diff`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<u64>,
-}
-
-/// What `rewind` shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum RewindAction {
-    /// List tasks.
-    List,
-    /// Show what a task changed.
-    Diff,
-}
-
-/// Arguments of `skill`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SkillArguments {
-    /// The name of the skill.
-    pub name: String,
-    /// What to do with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// Do it in a session of its own and return only the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fork: Option<bool>,
 }
 
 /// Arguments of `todo`.

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     arguments::{
-        AskArguments, BashArguments, EditArguments, FetchArguments, GlobArguments, GrepArguments, McpArguments,
-        ProcessAction, ProcessArguments, ReadArguments, RewindArguments, SkillArguments, TodoArguments, WriteArguments,
+        AskArguments, BashArguments, EditArguments, FetchArguments, GlobArguments, GrepArguments, ProcessAction,
+        ProcessArguments, ReadArguments, TodoArguments, WriteArguments,
     },
     limits,
     tool::Tool,
@@ -26,16 +26,10 @@ pub enum Call {
     Glob(GlobArguments),
     /// Find lines.
     Grep(GrepArguments),
-    /// Reserved.
-    Mcp(McpArguments),
     /// List, read or stop background commands.
     Process(ProcessArguments),
     /// Read a file.
     Read(ReadArguments),
-    /// Reserved.
-    Rewind(RewindArguments),
-    /// Reserved.
-    Skill(SkillArguments),
     /// Replace the list of tasks.
     Todo(TodoArguments),
     /// Write a whole file.
@@ -77,11 +71,8 @@ impl Call {
             Tool::Fetch => Self::Fetch(read(tool, arguments)?),
             Tool::Glob => Self::Glob(read(tool, arguments)?),
             Tool::Grep => Self::Grep(read(tool, arguments)?),
-            Tool::Mcp => Self::Mcp(read(tool, arguments)?),
             Tool::Process => Self::Process(read(tool, arguments)?),
             Tool::Read => Self::Read(read(tool, arguments)?),
-            Tool::Rewind => Self::Rewind(read(tool, arguments)?),
-            Tool::Skill => Self::Skill(read(tool, arguments)?),
             Tool::Todo => Self::Todo(read(tool, arguments)?),
             Tool::Write => Self::Write(read(tool, arguments)?),
         };
@@ -101,11 +92,8 @@ impl Call {
             Self::Fetch(_) => Tool::Fetch,
             Self::Glob(_) => Tool::Glob,
             Self::Grep(_) => Tool::Grep,
-            Self::Mcp(_) => Tool::Mcp,
             Self::Process(_) => Tool::Process,
             Self::Read(_) => Tool::Read,
-            Self::Rewind(_) => Tool::Rewind,
-            Self::Skill(_) => Tool::Skill,
             Self::Todo(_) => Tool::Todo,
             Self::Write(_) => Tool::Write,
         }
@@ -171,7 +159,6 @@ impl Call {
             }),
             Self::Write(write) => path("path", &write.path)
                 .or_else(|| within("content", write.content.len(), 0, limits::FILE_BYTES_MEMORY, "bytes")),
-            Self::Mcp(_) | Self::Rewind(_) | Self::Skill(_) => None,
         }
     }
 }

@@ -46,8 +46,6 @@ pub enum IntentKind {
     Question,
     /// Nothing outside the session: the list of tasks, and commands in the background that were allowed when they began.
     Session,
-    /// It is not known: reserved tools.
-    Unknown,
 }
 
 impl IntentKind {
@@ -57,9 +55,7 @@ impl IntentKind {
         match self {
             Self::ReadInWorkspace | Self::ReadOutside => true,
             // The others are run one after another, in the order of the model.
-            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session | Self::Unknown => {
-                false
-            }
+            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session => false,
         }
     }
 
@@ -67,7 +63,7 @@ impl IntentKind {
     #[must_use]
     pub const fn has_consequences(self) -> bool {
         match self {
-            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Unknown => true,
+            Self::Edit | Self::Write | Self::Command | Self::Fetch => true,
             Self::ReadInWorkspace | Self::ReadOutside | Self::Question | Self::Session => false,
         }
     }

@@ -1,4 +1,4 @@
-//! The thirteen tools, by name.
+//! The tools, by name.
 
 use std::fmt;
 
@@ -20,16 +20,10 @@ pub enum Tool {
     Glob,
     /// Find lines in files.
     Grep,
-    /// Use MCP servers. Reserved.
-    Mcp,
     /// List, read or stop background commands.
     Process,
     /// Read a file.
     Read,
-    /// Look at earlier states of files. Reserved.
-    Rewind,
-    /// Use a skill. Reserved.
-    Skill,
     /// Keep the list of tasks.
     Todo,
     /// Write a whole file.
@@ -38,18 +32,15 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, sorted by name.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 10] = [
         Self::Ask,
         Self::Bash,
         Self::Edit,
         Self::Fetch,
         Self::Glob,
         Self::Grep,
-        Self::Mcp,
         Self::Process,
         Self::Read,
-        Self::Rewind,
-        Self::Skill,
         Self::Todo,
         Self::Write,
     ];
@@ -64,11 +55,8 @@ impl Tool {
             Self::Fetch => "fetch",
             Self::Glob => "glob",
             Self::Grep => "grep",
-            Self::Mcp => "mcp",
             Self::Process => "process",
             Self::Read => "read",
-            Self::Rewind => "rewind",
-            Self::Skill => "skill",
             Self::Todo => "todo",
             Self::Write => "write",
         }

@@ -23,7 +23,6 @@ use crate::{
     result::ToolResult,
     seen::SeenFile,
     shell::CommandRunner,
-    tool::Tool,
     workspace::Workspace,
 };
 
@@ -144,7 +143,6 @@ impl Tools {
                 Ok(Intent { url: Some(url.into()), ..intent(IntentKind::Fetch) })
             }
             Call::Process(_) | Call::Todo(_) => Ok(intent(IntentKind::Session)),
-            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => Ok(intent(IntentKind::Unknown)),
         }
     }
 
@@ -183,7 +181,6 @@ impl Tools {
                 ToolResult::text(format!("the list has {} items, {done} of them done", arguments.items.len()))
             }
             Call::Write(arguments) => self.files.write(path, arguments),
-            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => ToolResult::error(reserved(call.tool())),
         }
     }
 
@@ -199,7 +196,6 @@ impl Tools {
         match call {
             Call::Edit(arguments) => Some(self.files.preview_edit(path, arguments)),
             Call::Write(arguments) => Some(self.files.preview_write(path, arguments)),
-            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => Some(Preview::Refused(reserved(call.tool()))),
             Call::Ask(_)
             | Call::Bash(_)
             | Call::Fetch(_)
@@ -221,7 +217,6 @@ impl Tools {
         match call {
             Call::Edit(arguments) => self.files.edit_without_effect(path, arguments),
             Call::Write(arguments) => self.files.write_without_effect(path, arguments),
-            Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => ToolResult::error(reserved(call.tool())),
             Call::Ask(_)
             | Call::Bash(_)
             | Call::Fetch(_)
@@ -253,10 +248,6 @@ impl Tools {
     pub fn stop_background(&self) {
         self.commands.stop();
     }
-}
-
-fn reserved(tool: Tool) -> String {
-    format!("{tool} is not available in this session")
 }
 
 /// The path of a call that has one. What was not resolved is nowhere.

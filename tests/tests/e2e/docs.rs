@@ -514,9 +514,10 @@ fn paths_of_items_in_docs_and_comments_exist() {
         .map(|(name, text)| {
             let item = Regex::new(
                 r"\b(?:fn|struct|enum|trait|mod|const|static|type|macro_rules!|as)\s+(\w+)|(?m:^\s*(\w+) \{$)",
-            );
+            )
+            .unwrap();
             let word = Regex::new(r"\w+").unwrap();
-            let defined = item.unwrap().captures_iter(text).filter_map(|found| found.get(1).or(found.get(2)));
+            let defined = item.captures_iter(text).filter_map(|found| found.get(1).or(found.get(2)));
             (*name, (defined.map(|name| name.as_str()).collect(), word.find_iter(text).map(|w| w.as_str()).collect()))
         })
         .collect();

@@ -80,10 +80,8 @@ fn only_notes_of_the_session_are_notes() {
         "edit" => r#"{"path":"a","edits":[{"old":"one","new":"1"}]}"#,
         "fetch" => r#"{"url":"https://host.test/"}"#,
         "glob" | "grep" => r#"{"pattern":"a"}"#,
-        "mcp" => r#"{"action":"search"}"#,
-        "process" | "rewind" => r#"{"action":"list"}"#,
+        "process" => r#"{"action":"list"}"#,
         "read" => r#"{"path":"a"}"#,
-        "skill" => r#"{"name":"a"}"#,
         "todo" => r#"{"items":[]}"#,
         "write" => r#"{"path":"a","content":""}"#,
         other => panic!("{other} is missing here"),
@@ -94,8 +92,6 @@ fn only_notes_of_the_session_are_notes() {
         .map(tools::Tool::name)
         .collect();
     assert_eq!(notes, ["process", "todo"]);
-    // What is reserved is anything.
-    assert_eq!(tools.inspect(&run("skill", arguments(tools::Tool::Skill))).unwrap().kind, CallClass::Other);
 }
 
 #[test]

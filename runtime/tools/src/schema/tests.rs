@@ -98,11 +98,8 @@ fn generated() -> String {
                 Tool::Fetch => parameters::<FetchArguments>(),
                 Tool::Glob => parameters::<GlobArguments>(),
                 Tool::Grep => parameters::<GrepArguments>(),
-                Tool::Mcp => parameters::<McpArguments>(),
                 Tool::Process => parameters::<ProcessArguments>(),
                 Tool::Read => parameters::<ReadArguments>(),
-                Tool::Rewind => parameters::<RewindArguments>(),
-                Tool::Skill => parameters::<SkillArguments>(),
                 Tool::Todo => parameters::<TodoArguments>(),
                 Tool::Write => parameters::<WriteArguments>(),
             };

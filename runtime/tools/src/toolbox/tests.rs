@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::tool::Tool;
 use crate::{limits, seen::SeenFiles};
 
 /// Nothing has an address.
@@ -241,9 +242,6 @@ fn calls() -> Vec<Call> {
         ("todo", json!({"items": [{"text": "a", "state": "done"}]})),
         ("process", json!({"action": "list"})),
         ("process", json!({"action": "stop", "id": "p1"})),
-        ("mcp", json!({"action": "search"})),
-        ("rewind", json!({"action": "list"})),
-        ("skill", json!({"name": "a"})),
     ];
     calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect()
 }
