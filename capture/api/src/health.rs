@@ -48,3 +48,22 @@ pub struct SourceHealth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
+
+impl SourceHealth {
+    /// A source that works and has nothing to say.
+    #[must_use]
+    pub const fn active(name: String) -> Self {
+        Self {
+            name,
+            active: true,
+            lag_ms: None,
+            last_event_at: None,
+            dropped: 0,
+            coalesced: 0,
+            errors: 0,
+            files: 0,
+            detail: None,
+            trouble: None,
+        }
+    }
+}

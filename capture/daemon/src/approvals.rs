@@ -40,9 +40,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{runs::Runs, supervisor::Supervisor};
 
-use accepted_answers::{accepts_decisions, route_of};
+use accepted_answers::{accepts_decisions, route_of, why_not_allowed};
 use blocking::BlockingPool;
-use decision::why_not_allowed;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
 use pending::{KnownSince, PendingApprovals, PendingSummary};

@@ -154,12 +154,12 @@ impl HookPaths {
             dropped: lost.map_or(0, |lost| lost.count),
             detail: Some(format!("{} deliveries waiting, {} set aside", contents.waiting, contents.aside)),
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
-            ..row(HOOKS.into())
+            ..SourceHealth::active(HOOKS.into())
         }
     }
 
     fn agent_row(&self, provider: Provider, home: &Path, hearing: &AgentHookHealth, now: Timestamp) -> SourceHealth {
-        let row = row(format!("{provider} {HOOKS}"));
+        let row = SourceHealth::active(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
         // Nothing is run: an agent that replaced the program would have it run by the server.
         let installed = || self.search.installed_by_files(provider);
@@ -242,7 +242,7 @@ fn store_row(gauges: &Gauges) -> SourceHealth {
         detail: Some(detail.into()),
         errors: gauges.store.damaged_rows(),
         trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
-        ..row(STORE.into())
+        ..SourceHealth::active(STORE.into())
     }
 }
 
@@ -278,7 +278,7 @@ impl HealthParts {
             errors: health.errors_total,
             files: health.files,
             detail: Some(detail),
-            ..row("files".into())
+            ..SourceHealth::active("files".into())
         }];
         for (index, root) in health.roots.iter().enumerate() {
             let last = self.gauges.last_event_at.get(usize::from(root.provider.code()));
@@ -291,7 +291,7 @@ impl HealthParts {
                 last_event_at: (last > 0).then(|| Timestamp::from_millisecond(last)),
                 files: root.files,
                 detail: (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes)),
-                ..row(name.to_owned())
+                ..SourceHealth::active(name.to_owned())
             });
         }
         sources
@@ -303,7 +303,7 @@ impl HealthParts {
         if census.unreachable > 0 {
             write!(detail, ", {} lost before their run ended", census.unreachable).ok();
         }
-        SourceHealth { dropped: census.frames_lost, detail: Some(detail), ..row("runs".into()) }
+        SourceHealth { dropped: census.frames_lost, detail: Some(detail), ..SourceHealth::active("runs".into()) }
     }
 }
 
@@ -326,7 +326,7 @@ fn retention_row(retention: &Retention) -> Option<SourceHealth> {
     let (trouble, removes) = (retention.clock_doubt(), retention.removes_by_itself());
     let detail = if removes { "old sessions are removed once a day" } else { "old sessions are removed on request" };
     let is_shown = removes || trouble.is_some();
-    is_shown.then(|| SourceHealth { detail: Some(detail.into()), trouble, ..row(RETENTION.into()) })
+    is_shown.then(|| SourceHealth { detail: Some(detail.into()), trouble, ..SourceHealth::active(RETENTION.into()) })
 }
 
 /// The policy that is in force: which file, and which content of it.
@@ -341,23 +341,7 @@ fn policy_row(file: &Path) -> SourceHealth {
     SourceHealth {
         detail: Some(detail),
         trouble: trouble.map(|refused| format!("{refused}; every request is left to you")),
-        ..row(POLICY.into())
-    }
-}
-
-/// A healthy source.
-pub(crate) fn row(name: String) -> SourceHealth {
-    SourceHealth {
-        name,
-        active: true,
-        lag_ms: None,
-        last_event_at: None,
-        dropped: 0,
-        coalesced: 0,
-        errors: 0,
-        files: 0,
-        detail: None,
-        trouble: None,
+        ..SourceHealth::active(POLICY.into())
     }
 }
 

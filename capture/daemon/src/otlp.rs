@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 use store::Reader;
 
-use crate::{health, notices};
+use crate::notices;
 
 /// Name of the source that reports it.
 const SOURCE: &str = "otlp export";
@@ -43,7 +43,7 @@ pub(crate) fn health(export: &OtlpExport) -> Option<SourceHealth> {
     let counts = export.counts();
     let dropped = counts.dropped().iter().map(|(_, count)| count).sum();
     let detail = format!("{} spans sent to {}", counts.sent, export.endpoint());
-    let row = health::row(SOURCE.into());
+    let row = SourceHealth::active(SOURCE.into());
     let trouble = counts.trouble.map(|why| format!("the OpenTelemetry collector: {why}"));
     Some(SourceHealth { detail: Some(detail), trouble, dropped, errors: counts.failed_requests, ..row })
 }

@@ -17,7 +17,7 @@ use prometheus_client::{
 use store::Reader;
 use tokio::sync::Semaphore;
 
-use crate::{health, supervisor::Supervisor};
+use crate::supervisor::Supervisor;
 
 /// The thread that feeds the index.
 pub use ::search::THREAD;
@@ -126,7 +126,7 @@ impl Search {
 
     /// How the index is doing.
     pub(crate) fn health(&self) -> SourceHealth {
-        let row = health::row(SOURCE.into());
+        let row = SourceHealth::active(SOURCE.into());
         let Some(index) = &self.index else {
             return SourceHealth { active: false, detail: Some("turned off".into()), ..row };
         };

@@ -21,7 +21,7 @@ use live_view::Delta;
 use processes::AgentProcess;
 use store::KnownSession;
 
-use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
+use super::{Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 pub(super) const BEFORE_MS: i64 = 2_000;
@@ -50,6 +50,17 @@ pub enum HostInput {
     },
     /// A host went and did not come back.
     Lost(RunId),
+}
+
+/// A run hosts a session from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostedSession {
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The session it hosted before, which was merged into this one.
+    pub merged: Option<SessionId>,
 }
 
 /// The runs whose hosts are connected.

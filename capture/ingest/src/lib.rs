@@ -11,8 +11,10 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+mod activity;
 mod approvals;
 mod batch;
+mod checkpoint;
 mod counters;
 mod deliveries;
 mod findings;
@@ -51,18 +53,20 @@ use store::{CommitError, ReadError, ReadFailure, Writer};
 
 use ignored::Ignored;
 
+use activity::{is_active, is_standing};
 pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
+pub use checkpoint::CheckpointProgress;
 pub use counters::Counters;
 pub use deliveries::HookInput;
 pub use findings::{DerivedKind, DerivedRecord};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
-pub use hosts::HostInput;
 use hosts::Hosts;
+pub use hosts::{HostInput, HostedSession};
 pub use input::{ChangeReply, IngestInput, Preparation, PreparedBatch, PreparedEvent};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
-use publisher::{Publisher, is_active, is_standing};
+use publisher::Publisher;
+pub use publisher::{CommitObserver, Gauges, NoObserver};
 pub use removal::{RemovalRequest, RemovalTicket};
 use sessions::Sessions;
 pub use sleep::{SleepWatch, Uptime, UptimeClock};

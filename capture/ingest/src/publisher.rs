@@ -6,13 +6,15 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
 };
 
-use events::{ApprovalState, Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
+use events::{ApprovalState, Finding, Provider, RunId, SessionId, Timestamp};
 use live_view::{Frame, Json, LiveView, OpenItem, SessionEntry};
 use projections::Approval;
 use store::ReadFailure;
 
 use super::{
+    checkpoint::CheckpointProgress,
     counters::Counters,
+    hosts::HostedSession,
     sessions::Sessions,
     shown,
     transaction::{ChangeSet, Committed},
@@ -55,39 +57,6 @@ impl Gauges {
             self.store.recovered();
         }
     }
-}
-
-/// Whether the write-ahead log is being moved into the database beside the transactions.
-#[derive(Debug, Default)]
-pub struct CheckpointProgress(AtomicBool);
-
-impl CheckpointProgress {
-    /// Runs a checkpoint.
-    ///
-    /// # Errors
-    /// Those of the checkpoint.
-    pub fn run<E>(&self, checkpoint: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        self.0.store(true, Ordering::Release);
-        let done = checkpoint();
-        self.0.store(false, Ordering::Release);
-        done
-    }
-
-    /// Whether one runs now.
-    pub(super) fn is_running(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-/// A run hosts a session from now on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostedSession {
-    /// The run.
-    pub run: RunId,
-    /// Its session.
-    pub session: SessionId,
-    /// The session it hosted before, which was merged into this one.
-    pub merged: Option<SessionId>,
 }
 
 /// Who looks on: told after the commit, and never to wait.
@@ -224,40 +193,4 @@ pub(super) fn pending(approval: &Approval) -> OpenItem {
 pub(super) fn open(finding: &Finding) -> OpenItem {
     let json = finding.is_open().then(|| Json::of(finding).ok()).flatten();
     OpenItem { session: finding.session_id, id: finding.id.to_string(), json }
-}
-
-/// Whether somebody waits for what an event says: an approval is waited for, or was decided.
-pub(super) fn needs_somebody(event: &Event) -> bool {
-    if let Payload::StatusChanged(change) = &event.payload {
-        return change.to == events::State::WaitingApproval;
-    }
-    matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_) | Payload::Finding(_))
-}
-
-/// How long after its last event, or its last use, a session that is idle or unknown still counts as active, ms.
-const ACTIVE_MS: i64 = 30 * 60 * 1000;
-
-/// Whether something of a session in this state may stand open.
-pub(super) const fn is_standing(state: events::State) -> bool {
-    matches!(state, events::State::Running | events::State::Waiting | events::State::WaitingApproval)
-}
-
-/// Whether a session that has this reason just goes on with its turn.
-pub(super) const fn is_progress(reason: events::Reason) -> bool {
-    use events::Reason::{Streaming, Subagents, Thinking, Tool};
-    matches!(reason, Thinking | Streaming | Tool | Subagents)
-}
-
-/// Whether a session belongs on a list of what goes on; an `unattended` one is kept by a daemon whose user has left.
-pub(super) fn is_active(session: &projections::Session, unattended: bool, now: Timestamp) -> bool {
-    session.status.state != events::State::Exited && active_until(session, unattended).is_none_or(|until| now < until)
-}
-
-/// When a session that rests leaves that list; `None` while its process keeps it there.
-pub(super) fn active_until(session: &projections::Session, unattended: bool) -> Option<Timestamp> {
-    let rests = matches!(session.status.state, events::State::Idle | events::State::Unknown);
-    // Events about its process, and those of its daemon, do not use the session.
-    let used = session.last_user_prompt_at.max(session.last_assistant_output_at).filter(|_| unattended);
-    let last = used.unwrap_or(session.last_event_at);
-    (rests && (session.pid.is_none() || unattended)).then(|| last.plus_ms(ACTIVE_MS))
 }

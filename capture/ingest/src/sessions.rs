@@ -15,7 +15,7 @@ use projections::{Session, SessionState, StatusRules};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, Reader, SessionRow, Writer, removed_name};
 
 use super::{
-    publisher::{active_until, is_active, is_progress},
+    activity::{active_until, is_active, is_progress},
     shown,
 };
 

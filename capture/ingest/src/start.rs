@@ -10,7 +10,8 @@ use store::{EntityFilter, ReadError, Reader};
 
 use super::{
     Ingest,
-    publisher::{self, is_active},
+    activity::is_active,
+    publisher,
     sessions::{StoredViews, cold_entry},
     shown,
 };

@@ -13,9 +13,10 @@ use projections::{Approval, Turn};
 use store::{AuditHead, CommitError, LogUse, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
 use super::{
-    CheckpointProgress, HostedSession, IngestInput,
+    HostedSession, IngestInput,
+    activity::{is_progress, needs_somebody},
+    checkpoint::CheckpointProgress,
     input::PreparedEvent,
-    publisher::{is_progress, needs_somebody},
     sessions::Sessions,
 };
 

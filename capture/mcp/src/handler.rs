@@ -13,9 +13,10 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    http_endpoint::ControlCheck,
+    blocking::blocking,
+    control_check::ControlCheck,
     link::{Connect, Link},
-    tools::{self, Entry, ToolError, ToolRun, WriteTool, wait},
+    tools::{self, Entry, ToolRun, WriteTool, wait},
 };
 
 /// What the client's model is told about the server.
@@ -112,11 +113,4 @@ impl ServerHandler for Handler {
 /// it.
 fn failed(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(crate::text::clean(why))])
-}
-
-/// Runs a request to the capture server beside the protocol, which goes on meanwhile.
-pub(crate) async fn blocking<T: Send + 'static>(
-    request: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
-    tokio::task::spawn_blocking(request).await.unwrap_or(Err(ToolError::Failed))
 }

@@ -13,26 +13,10 @@ use rmcp::transport::streamable_http_server::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{handler::Handler, link::Connect, tools::WriteTool};
+use crate::{control_check::ControlCheck, handler::Handler, link::Connect, tools::WriteTool};
 
 /// The body of an answer: JSON, or server-sent events when progress is reported.
 pub type McpBody = BoxBody<Bytes, Infallible>;
-
-/// Says why the caller may not change anything; `None` if it may.
-#[derive(Clone)]
-pub struct ControlCheck(Arc<dyn Fn() -> Option<String> + Send + Sync>);
-
-impl ControlCheck {
-    /// A check that is made when a tool that changes something is listed or called.
-    #[must_use]
-    pub fn new(check: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
-    }
-
-    pub(crate) fn refusal(&self) -> Option<String> {
-        (self.0)()
-    }
-}
 
 /// Answers messages of the protocol that come as HTTP requests.
 pub struct HttpEndpoint(StreamableHttpService<Handler, NeverSessionManager>);

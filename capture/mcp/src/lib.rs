@@ -8,6 +8,8 @@
 //! bounded, and says that texts of sessions are data. `tools` has the tools; their arguments and answers are types
 //! from which the schemas are made.
 
+mod blocking;
+mod control_check;
 mod handler;
 mod http_endpoint;
 mod link;
@@ -18,7 +20,8 @@ use std::io;
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
 
-pub use http_endpoint::{ControlCheck, HttpEndpoint, McpBody};
+pub use control_check::ControlCheck;
+pub use http_endpoint::{HttpEndpoint, McpBody};
 pub use link::{Connect, LinkError};
 pub use tools::WriteTool;
 

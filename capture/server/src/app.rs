@@ -22,14 +22,15 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Config, Health, Limits, answer,
+    Config, Health, Limits,
+    address::url_of,
+    answer,
     config::{McpAnswer, Redact, ServerClock},
     error::ApiError,
     gate::Gate,
-    listen::url_of,
+    leases::Leases,
     metrics::{self, Tally},
     snapshot::LastSnapshot,
-    terminal_socket::Leases,
 };
 
 /// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.

@@ -1,6 +1,6 @@
 //! A request that was let in, with its parameters decoded as its operation declares them.
 
-use std::{future::pending, net::SocketAddr, sync::Arc};
+use std::{future::pending, sync::Arc};
 
 use api::{ErrorCode, Operation, Route, query, routes::RequestBody};
 use axum::{
@@ -10,7 +10,6 @@ use axum::{
 use devices::{Devices, SignedIn};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use live_view::Peer;
 use serde::{Serialize, de::DeserializeOwned};
 use sync_wrapper::SyncWrapper;
 use tokio::{sync::watch, time::timeout};
@@ -19,45 +18,10 @@ use crate::{
     Limits,
     answer::{self, HandlerResult},
     app::App,
-    clients::{Admission, StreamSlot},
+    clients::StreamSlot,
+    connection::Connection,
     error::ApiError,
-    peer::Client,
 };
-
-/// How a request arrived.
-#[derive(Debug, Clone)]
-pub(crate) enum Transport {
-    /// The TCP port: from where, to where, by whom.
-    Tcp(SocketAddr, SocketAddr, Client),
-    /// The Unix socket: a process of our own user.
-    Unix(Peer),
-}
-
-impl Transport {
-    /// Who came in.
-    pub(crate) fn client(&self) -> Client {
-        match self {
-            Self::Tcp(_, _, client) => *client,
-            Self::Unix(_) => Client::Own,
-        }
-    }
-}
-
-/// The connection of a request.
-#[derive(Debug, Clone)]
-pub(crate) struct Connection {
-    /// How it arrived.
-    pub(crate) transport: Transport,
-    /// Its place among those of its client; `None` without a connection.
-    pub(crate) admission: Option<Arc<Admission>>,
-}
-
-impl Connection {
-    /// Counts the connection among the streams while the slot is held.
-    pub(crate) fn stream(&self) -> Result<Option<StreamSlot>, ApiError> {
-        self.admission.as_ref().map(Admission::stream).transpose()
-    }
-}
 
 /// What a stream holds while it is open: its place among the streams, and the device that opened it.
 pub(crate) struct StreamHold {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::{
     Config,
     access::{Grants, Tokens, WrongTokens},
-    call::Transport,
+    connection::Transport,
     error::ApiError,
     peer::{Client, PeerCheck, TcpCheck, TcpRefusal},
 };

@@ -9,6 +9,7 @@
 //! `handlers` answers the requests, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
+mod address;
 mod agentapi;
 mod answer;
 mod app;
@@ -17,11 +18,13 @@ mod call;
 mod clients;
 mod compat;
 mod config;
+mod connection;
 mod conversation;
 mod error;
 mod gate;
 mod handlers;
 mod header_timer;
+mod leases;
 mod line_stream;
 mod listen;
 mod lookup;

@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
@@ -25,9 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Config, Exposure, Health,
+    address::url_of,
     app::{App, Parts},
-    call::{Connection, Transport},
     clients::{Clients, TransportKind},
+    connection::{Connection, Transport},
     error::ApiError,
     header_timer::HeaderTimer,
     peer::{Client, TcpUser},
@@ -105,18 +106,6 @@ impl Serving {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-/// `http://ADDRESS`, at which this machine reaches a server that listens on an address.
-pub(crate) fn url_of(mut address: SocketAddr) -> String {
-    // All addresses: from this machine it is reached at loopback, by a name that needs no `allowed_hosts`.
-    if address.ip().is_unspecified() {
-        address.set_ip(match address {
-            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    format!("http://{address}")
 }
 
 /// Starts to serve. Everything it starts ends when the token is cancelled.

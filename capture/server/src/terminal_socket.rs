@@ -4,7 +4,7 @@
 //! changes, and none of them waits in a queue. A view changes nothing by looking: it types only with the scope
 //! `control`, and resizes the terminal only while it has the lease, which one view of a run can have at a time.
 
-use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use api::runs::{GridUpdate, Input, Scrollback, Size};
 use axum::{
@@ -20,11 +20,7 @@ use live_view::{Refusal, RunTarget, locks::lock};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use crate::{
-    app::App,
-    call::{Connection, StreamHold},
-    error::ApiError,
-};
+use crate::{app::App, call::StreamHold, connection::Connection, error::ApiError, leases::Lease};
 
 /// Least time between two updates: at most 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
@@ -44,19 +40,6 @@ pub(crate) struct TerminalView {
     pub(crate) headers: HeaderMap,
     pub(crate) connection: Arc<Connection>,
     pub(crate) hold: StreamHold,
-}
-
-/// Which view may resize the terminal of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    held: HashMap<RunId, Lease>,
-    views: u64,
-}
-
-#[derive(Debug)]
-struct Lease {
-    view: u64,
-    by: String,
 }
 
 /// A message to the view.

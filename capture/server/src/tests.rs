@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Config, Health, Limits, Serving, Token, Tokens,
     app::Parts,
-    call::{Connection, Transport},
+    connection::{Connection, Transport},
     peer::Client,
     router::Answering,
     serve,

@@ -7,12 +7,11 @@ use events::{AccountScope, AccountedModel, Timestamp, UsageAccount, UsageReporte
 use projections::Usage;
 use rusqlite::{Connection, params};
 
-use crate::{
-    error::ReadError,
-    reader::{Reader, lossy},
-    usage::MOST_TOKENS,
-    writer::SessionRow,
-};
+use crate::{error::ReadError, reader::Reader, rows::lossy, session_row::SessionRow};
+
+/// Highest number of tokens in a row, and in the sum of a session and a model: a number in a transcript must not
+/// overflow a sum.
+pub(crate) const MOST_TOKENS: u64 = 1 << 48;
 
 /// The sums of a session and a model by the agent's own accounting.
 #[derive(Debug, Clone, PartialEq, Eq)]

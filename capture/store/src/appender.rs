@@ -6,9 +6,10 @@ use events::{Event, Origin};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use crate::{
-    rows::marks,
+    error::{CommitError, failed},
+    rows::{marks, payload_json},
+    session_row::SessionRow,
     text::PackedText,
-    writer::{CommitError, SessionRow, failed, payload_json},
 };
 
 /// Most paths whose rows are remembered; one that comes back later is looked up again.

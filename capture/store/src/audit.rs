@@ -21,9 +21,9 @@ pub use self::{
 };
 
 use crate::{
-    error::ReadError,
+    error::{CommitError, ReadError},
     reader::Reader,
-    writer::{CommitError, Writer},
+    writer::Writer,
 };
 
 /// The end of the chain: what has to be known to notice that rows are missing there.

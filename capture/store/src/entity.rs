@@ -9,9 +9,11 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    error::ReadError,
-    reader::{Reader, lossy},
-    writer::{CommitError, SessionRow, Writer},
+    error::{CommitError, ReadError},
+    reader::Reader,
+    rows::lossy,
+    session_row::SessionRow,
+    writer::Writer,
 };
 
 /// An entity with a row of its own.

@@ -1,4 +1,4 @@
-//! Errors of reading the store.
+//! Errors of reading and writing the store.
 
 use rusqlite::ErrorCode;
 
@@ -72,4 +72,27 @@ impl ReadFailure {
             Self::Other
         }
     }
+}
+
+/// Why a transaction failed. Nothing of it is in the store; it may be tried again.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {what} to the database: {source}")]
+pub struct CommitError {
+    /// What was being written.
+    pub what: &'static str,
+    /// SQLite's reason.
+    pub source: rusqlite::Error,
+}
+
+impl CommitError {
+    /// The sort of failure.
+    #[must_use]
+    pub fn failure(&self) -> ReadFailure {
+        ReadFailure::of(&self.source)
+    }
+}
+
+/// An error of SQLite while this was being written.
+pub(crate) fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
+    move |source| CommitError { what, source }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use rusqlite::{Connection, params};
 
-use crate::writer::SessionRow;
+use crate::session_row::SessionRow;
 
 /// Number of recent identities that become a run.
 const RUN_ROWS: usize = if cfg!(test) { 64 } else { 65_536 };

@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, config::DbConfig};
+use rusqlite::Connection;
 
 use crate::{
     audit::HEAD_FILE,
     check::{self, DatabaseCheck},
     lock::LockError,
     rebuild::{RebuildError, Rebuilt, rebuild},
-    schema::{MigrationError, migrate},
+    schema::{MigrationError, migrate, plan_once},
 };
 
 /// Longest wait for a database that another program holds: longer would keep quiet about it.
@@ -105,12 +105,6 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     plan_once(&connection).map_err(sqlite)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
-}
-
-/// Makes SQLite keep the plan of a prepared statement. Otherwise it plans a statement that a partial index might serve
-/// again for each value that is bound to it.
-pub(crate) fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// After an end that was not clean: checks the database, and rebuilds it when it is beyond repair.

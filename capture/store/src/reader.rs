@@ -10,17 +10,17 @@ use std::{
 
 use events::{Cursor, CursorSummary, Event, Kind, SessionId, Timestamp};
 use projections::{Conclusion, Session, SessionState, Turn, WorkLog};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     damage::DamagedRows,
     error::{ReadError, ReadFailure},
-    open::plan_once,
-    rows::{COLUMNS, HISTORY, bits, decoded, event},
+    rows::{COLUMNS, HISTORY, bits, event, lossy},
+    schema::plan_once,
+    session_row::{KNOWN, StoredSession, known_session},
     text::{unhex, unpack},
     tombstones::REMOVED,
-    writer::{KNOWN, StoredSession, known_session},
 };
 
 /// Maximum number of idle connections in the pool.
@@ -580,14 +580,6 @@ impl Reader {
 
 pub(crate) fn clamp(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// The text of a column, which may not be UTF-8.
-pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
-    Ok(match row.get_ref(index)? {
-        ValueRef::Text(bytes) => Some(decoded(bytes).into_owned()),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => None,
-    })
 }
 
 /// A condition on the kind; the codes are numbers of ours.

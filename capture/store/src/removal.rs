@@ -20,22 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     audit::{self, AuditHead},
-    error::ReadError,
+    error::{CommitError, ReadError},
     open::StoreOpenError,
-    reader::{Reader, lossy},
-    rows::bits,
-    tombstones::{REMOVED, removed_name},
-    writer::{CommitError, KnownSession, SessionRow, Writer, known_session},
+    reader::Reader,
+    rows::{bits, lossy},
+    session_row::{KnownSession, SessionRow, known_session},
+    tombstones::{REMOVED, RemovalKind, removed_name},
+    writer::Writer,
 };
-
-/// Why a session is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemovalKind {
-    /// A person wants nothing of it to be left.
-    Forgotten,
-    /// To save space. Its decisions stay in the audit record, and where its files were read up to.
-    Pruned,
-}
 
 /// What has to be known of a removed session until it is erased everywhere, and of a pruned one until it is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -196,3 +196,17 @@ fn unread(raw_kind: &str, data: &str, issue: String) -> Payload {
     let length = data.len() as u64;
     Unrecognized { raw_kind: raw_kind.to_owned(), issue: Some(issue), length, hash: None }.into()
 }
+
+/// The text of a column, which may not be UTF-8.
+pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Text(bytes) => Some(decoded(bytes).into_owned()),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => None,
+    })
+}
+
+/// A payload as it is stored.
+#[must_use]
+pub fn payload_json(payload: &Payload) -> String {
+    serde_json::to_string(payload).unwrap_or_else(|_| "{}".into())
+}

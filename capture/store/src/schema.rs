@@ -1,7 +1,7 @@
-//! Tables and migrations. The version of the schema is SQLite's `user_version`; each step is one transaction; a
-//! database of a newer version is refused without changing it.
+//! Tables and migrations, and how statements are planned. The version of the schema is SQLite's `user_version`; each
+//! step is one transaction; a database of a newer version is refused without changing it.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 /// The steps from an empty database to the present one. Never changed once released, only added to.
 const STEPS: &[&str] = &[include_str!("schema.sql")];
@@ -69,6 +69,12 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError>
         transaction.commit().map_err(failed)?;
     }
     Ok(())
+}
+
+/// Makes SQLite keep the plan of a prepared statement. Otherwise it plans a statement that a partial index might serve
+/// again for each value that is bound to it.
+pub(crate) fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use atomic_file::Durability;
 use events::{Provider, Timestamp, id::Hex};
 use rusqlite::{Connection, params};
 
-use crate::{removal::RemovalKind, text::unhex};
+use crate::text::unhex;
 
 /// Name of the file that keeps them beside the database.
 pub const TOMBSTONES_FILE: &str = "removed-sessions";
@@ -23,6 +23,15 @@ pub(crate) const REMOVED: &str = "removed:";
 /// Most sessions removed to save space that are kept in mind; the oldest of more are read again if their files are still
 /// there. Those that a person had forgotten are not limited.
 const PRUNED_MOST: usize = 100_000;
+
+/// Why a session is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovalKind {
+    /// A person wants nothing of it to be left.
+    Forgotten,
+    /// To save space. Its decisions stay in the audit record, and where its files were read up to.
+    Pruned,
+}
 
 /// A hash of a session's name.
 pub(crate) type NameHash = [u8; 16];

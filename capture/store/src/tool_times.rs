@@ -6,10 +6,7 @@ use events::{Kind, SessionId, Timestamp};
 use rusqlite::params;
 use serde::Deserialize;
 
-use crate::{
-    error::ReadError,
-    reader::{Reader, lossy},
-};
+use crate::{error::ReadError, reader::Reader, rows::lossy};
 
 /// What of a call and of its result is read here.
 #[derive(Debug, Default, Deserialize)]

@@ -9,16 +9,13 @@ use rusqlite::{Row, params};
 use serde::Deserialize;
 
 use crate::{
-    accounts,
-    error::ReadError,
-    reader::{Reader, lossy},
-    rows::bits,
-    writer::{CommitError, SessionRow, Writer},
+    accounts::{self, MOST_TOKENS},
+    error::{CommitError, ReadError},
+    reader::Reader,
+    rows::{bits, lossy},
+    session_row::SessionRow,
+    writer::Writer,
 };
-
-/// Highest number of tokens in a row, and in the sum of a session and a model: a number in a transcript must not
-/// overflow a sum.
-pub(crate) const MOST_TOKENS: u64 = 1 << 48;
 
 /// A report of tokens, to be stored.
 #[derive(Debug, Clone, Copy)]

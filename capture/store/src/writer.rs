@@ -11,90 +11,25 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Identity, Payload, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Identity, Provider, SessionId, Timestamp};
 use projections::{SessionState, Turn};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{
     appender::{EventAppender, FileKeys},
     damage::DamagedRows,
-    error::{ReadError, ReadFailure},
+    error::{CommitError, ReadError, failed},
     known::KnownRecords,
     lock::InstanceLock,
     open::{BUSY, StoreOpenError, connect, rebuilt_as, repaired},
-    reader::{Reader, lossy},
+    reader::Reader,
     rebuild::Rebuilt,
-    rows::bits,
+    rows::lossy,
     schema::SQLITE_OLDEST,
+    session_row::{KNOWN, KnownSession, SessionRow, known_session},
     text::PackedText,
-    tombstones::{Tombstones, is_removed_name},
+    tombstones::Tombstones,
 };
-
-/// Why a transaction failed. Nothing of it is in the store; it may be tried again.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {what} to the database: {source}")]
-pub struct CommitError {
-    /// What was being written.
-    pub what: &'static str,
-    /// SQLite's reason.
-    pub source: rusqlite::Error,
-}
-
-impl CommitError {
-    /// The sort of failure.
-    #[must_use]
-    pub fn failure(&self) -> ReadFailure {
-        ReadFailure::of(&self.source)
-    }
-}
-
-/// The number of a session inside the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionRow(i64);
-
-impl SessionRow {
-    pub(crate) const fn of(number: i64) -> Self {
-        Self(number)
-    }
-
-    pub(crate) const fn number(self) -> i64 {
-        self.0
-    }
-}
-
-/// A session the store knows.
-#[derive(Debug, Clone)]
-pub struct KnownSession {
-    /// Its row.
-    pub row: SessionRow,
-    /// Its id.
-    pub id: SessionId,
-    /// The agent.
-    pub provider: Provider,
-    /// The agent's id of it.
-    pub provider_session_id: Arc<str>,
-    /// Whether it is captured at all.
-    pub capture: bool,
-}
-
-impl KnownSession {
-    /// Whether the session was removed: its row only keeps its records from being read again.
-    #[must_use]
-    pub fn is_removed(&self) -> bool {
-        is_removed_name(&self.provider_session_id)
-    }
-}
-
-/// A session the store knows, and how it was when it was last written.
-#[derive(Debug)]
-pub struct StoredSession {
-    /// Which it is.
-    pub known: KnownSession,
-    /// The time of its last event, ms.
-    pub last_event_at: i64,
-    /// Its view, as the JSON that was stored; `None` when it is on no list.
-    pub view: Option<String>,
-}
 
 /// The one writer.
 #[derive(Debug)]
@@ -141,10 +76,6 @@ fn log_use(connection: &Connection) -> Result<LogUse, CommitError> {
         })
     };
     read().map_err(failed("the write-ahead log"))
-}
-
-pub(crate) fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
-    move |source| CommitError { what, source }
 }
 
 impl Writer {
@@ -261,11 +192,11 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "snapshot", source };
         let mut statement =
             self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
-        let text = statement.query_row([row.0], |row| lossy(row, 0)).optional().map_err(sqlite)?.flatten();
+        let text = statement.query_row([row.number()], |row| lossy(row, 0)).optional().map_err(sqlite)?.flatten();
         let Some(text) = text else { return Ok(None) };
         // Damaged, or written by another version.
         let unreadable = |error: &serde_json::Error| {
-            tracing::info!(row = row.0, %error, "the snapshot of a session cannot be read; the session is computed again from its log");
+            tracing::info!(row = row.number(), %error, "the snapshot of a session cannot be read; the session is computed again from its log");
         };
         Ok(serde_json::from_str(&text).inspect_err(unreadable).ok())
     }
@@ -282,7 +213,7 @@ impl Writer {
             .prepare("SELECT DISTINCT session FROM events NOT INDEXED WHERE position > ?1")
             .map_err(sqlite)?;
         let settled = self.settled()? as i64;
-        let rows = statement.query_map([settled], |row| row.get(0).map(SessionRow)).map_err(sqlite)?;
+        let rows = statement.query_map([settled], |row| row.get(0).map(SessionRow::of)).map_err(sqlite)?;
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
@@ -319,7 +250,7 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "events", source };
         let mut statement =
             self.connection.prepare_cached("SELECT max(sequence) FROM events WHERE session = ?1").map_err(sqlite)?;
-        let last: Option<i64> = statement.query_row([row.0], |row| row.get(0)).map_err(sqlite)?;
+        let last: Option<i64> = statement.query_row([row.number()], |row| row.get(0)).map_err(sqlite)?;
         Ok(last.unwrap_or(0).max(0) as u64)
     }
 
@@ -395,7 +326,7 @@ impl Writer {
             .map_err(failed("a session"))?;
         statement
             .insert(params![id.to_bytes().as_slice(), provider.code(), provider_session_id])
-            .map(SessionRow)
+            .map(SessionRow::of)
             .map_err(failed("a session"))
     }
 
@@ -415,7 +346,7 @@ impl Writer {
             .prepare_cached("UPDATE sessions SET last_event_at = ?2, view = ?3, snapshot = ?4 WHERE key = ?1")
             .map_err(failed("the state of a session"))?;
         statement
-            .execute(params![row.0, last_event_at.as_millisecond(), view, snapshot])
+            .execute(params![row.number(), last_event_at.as_millisecond(), view, snapshot])
             .map_err(failed("the state of a session"))?;
         Ok(())
     }
@@ -426,7 +357,7 @@ impl Writer {
     /// When SQLite cannot write.
     pub fn set_capture(&mut self, row: SessionRow, on: bool) -> Result<(), CommitError> {
         self.connection
-            .execute("UPDATE sessions SET capture = ?2 WHERE key = ?1", params![row.0, on])
+            .execute("UPDATE sessions SET capture = ?2 WHERE key = ?1", params![row.number(), on])
             .map_err(failed("a setting"))?;
         Ok(())
     }
@@ -441,7 +372,7 @@ impl Writer {
             .connection
             .prepare_cached("INSERT OR REPLACE INTO turns (session, number, turn) VALUES (?1, ?2, ?3)")
             .map_err(failed("a turn"))?;
-        statement.execute(params![row.0, turn.number, json]).map_err(failed("a turn"))?;
+        statement.execute(params![row.number(), turn.number, json]).map_err(failed("a turn"))?;
         Ok(())
     }
 
@@ -567,27 +498,6 @@ impl Writer {
     pub fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// The columns of [`known_session`].
-pub(crate) const KNOWN: &str = "key, id, provider, provider_session_id, capture";
-
-/// The session of a row that begins with the columns [`KNOWN`].
-pub(crate) fn known_session(row: &Row<'_>) -> rusqlite::Result<KnownSession> {
-    let provider = u8::try_from(row.get::<_, i64>(2)?).ok().and_then(Provider::from_code);
-    Ok(KnownSession {
-        row: SessionRow(row.get(0)?),
-        id: SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?)),
-        provider: provider.unwrap_or(Provider::Unknown),
-        provider_session_id: lossy(row, 3)?.unwrap_or_default().into(),
-        capture: row.get(4)?,
-    })
-}
-
-/// A payload as it is stored.
-#[must_use]
-pub fn payload_json(payload: &Payload) -> String {
-    serde_json::to_string(payload).unwrap_or_else(|_| "{}".into())
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use client::failure::Failed;
 use host_protocol::runs::{self, Description, FoundRun};
 
-use super::{Failed, run_of_session};
+use super::context::run_of_session;
 use crate::terminal::safe;
 
 /// The run with this name or id, or the one that hosts this session.

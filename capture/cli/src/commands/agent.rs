@@ -19,7 +19,11 @@ use client::Client;
 use events::Provider;
 
 use self::arguments::{CacheArguments, CommandPlace, RpcArguments, RunArguments};
-use super::{Context, drive, find, print_json};
+use super::{
+    context::{Context, find},
+    drive,
+    output::print_json,
+};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]

@@ -14,16 +14,16 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
-use client::Client;
+use client::{Client, failure::Failed};
 use events::{ApprovalState, DecidedVia, Provider, Timestamp};
 use home::clock;
+use printing::style;
 use projections::Approval;
 
 use self::pick::picked;
 use super::{
-    Context, Failed, is_agreed, is_agreed_to,
+    context::{Context, is_agreed, is_agreed_to},
     number::count,
-    style,
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::{
@@ -96,7 +96,7 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
         let shown = one(&client, id)?;
         return if context.json { context.print_json(&shown) } else { show(&whole(&shown)) };
     }
-    let session = arguments.session.as_deref().map(|given| super::find(&client, given)).transpose()?;
+    let session = arguments.session.as_deref().map(|given| super::context::find(&client, given)).transpose()?;
     let query = ApprovalsQuery {
         state: (!arguments.all).then_some(ApprovalState::Pending),
         session: session.map(|session| session.id.to_string()),

@@ -1,17 +1,17 @@
 //! `capture attach`: attaches this terminal to a run.
 
-use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr, time::Duration};
+use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, time::Duration};
 
 use ::terminal::host::{
-    keys::DetachKey,
     launch,
     terminal::{RawMode, Saved},
     wire::Attach,
 };
 use anyhow::Context as _;
+use client::failure::Failed;
 use home::paths;
 
-use super::{Failed, active_run, run::finish, seen};
+use super::{active_run, detach_key::DetachKeyArgument, run::finish, seen};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -27,17 +27,6 @@ pub(super) struct Arguments {
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
     detach_key: DetachKeyArgument,
-}
-
-/// A key that detaches, as it is typed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DetachKeyArgument(pub(super) DetachKey);
-
-impl FromStr for DetachKeyArgument {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self)
-    }
 }
 
 /// How long the notice stays before the run's screen covers it.

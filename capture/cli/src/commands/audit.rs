@@ -4,7 +4,9 @@
 use std::io::Write;
 
 use api::part::{IdPart, PART_HINT};
+use client::failure::Failed;
 use events::{DecidedBy, Timestamp};
+use printing::style;
 use projections::Approval;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,7 +17,7 @@ use crate::{
     terminal::{self, safe, safe_json},
 };
 
-use super::{Context, Failed, number::count, style};
+use super::{context::Context, number::count};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -92,7 +94,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
+        super::context::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
     } else {
         Ok(())
     };
@@ -175,10 +177,10 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
             Some(AuditRow { at, what, approval }) => told(*at, what, approval),
             None => emptied(&entry.body),
         };
-        super::print_line(&format!("{:>6}  {line}", entry.sequence))?;
+        super::context::print_line(&format!("{:>6}  {line}", entry.sequence))?;
     }
     if rows.is_empty() {
-        super::print_line("no decisions yet")?;
+        super::context::print_line("no decisions yet")?;
     }
     Ok(())
 }

@@ -12,9 +12,10 @@ use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use client::{Client, Connection};
 use events::ApprovalState;
 use home::{config::Config, endpoint::read_if_there, paths};
+use printing::style;
 use projections::Session;
 
-use super::{active_sessions, config::value_text, style};
+use super::{config::value_text, context::active_sessions};
 use crate::{show::request::headline, terminal::safe};
 
 /// Maximum number of candidates of a kind.
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_argument_of_the_table_is_there() {
-        let command = crate::commands::command_line();
+        let command = crate::commands::arguments::command_line();
         for (name, argument, _) in ARGUMENTS {
             let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
             assert!(found.get_arguments().any(|a| a.get_id() == *argument), "{name} has no argument {argument}");
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn keys_of_the_configuration_are_completed() {
-        let command = with_candidates(crate::commands::command_line());
+        let command = with_candidates(crate::commands::arguments::command_line());
         let config = command.find_subcommand("config").unwrap();
         for name in ["get", "set", "unset"] {
             let of_command = config.find_subcommand(name).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use client::Client;
+use client::{Client, failure::Failed};
 use home::{
     config::{self, Config, Setting, SettingOrigin, TakesEffect},
     endpoint::read_if_there,
@@ -13,7 +13,7 @@ use home::{
 use serde::Serialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-use super::{Failed, editor, output, print_line};
+use super::{context::print_line, editor, output};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use client::Client;
 use export::conversation::{ConversationFormat, heading, item, subagent_forgotten, subagent_heading};
+use printing::{markdown, style};
 use projections::Session;
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     terminal::{self, is_seen, safe_lines},
 };
 
-use super::{Context, markdown, report::fitted, style};
+use super::{context::Context, report::fitted};
 
 /// Most lines of an input or output of a tool that are shown on a terminal.
 const LINES: usize = 20;

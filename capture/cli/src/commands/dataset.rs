@@ -8,7 +8,7 @@ use home::paths;
 
 use crate::{commands::export::session::write_dataset, terminal};
 
-use super::{Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
+use super::{context::Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only sessions of these agents.
-    #[arg(long, value_delimiter = ',', value_parser = super::one_of(Provider::ALL, Provider::as_str))]
+    #[arg(long, value_delimiter = ',', value_parser = super::words::one_of(Provider::ALL, Provider::as_str))]
     agent: Vec<Provider>,
     /// The directory to write to, a file for each session; `-` writes everything to standard output.
     #[arg(long, value_name = "DIR|-")]

@@ -7,7 +7,7 @@ use api::{
     health::{POLICY, SourceHealth, Sources},
     routes::HealthSources,
 };
-use client::failure::with_causes;
+use client::failure::{Failed, with_causes};
 use events::{Provider, Timestamp};
 use home::{
     clock,
@@ -15,11 +15,12 @@ use home::{
     paths::{self, log_file},
     roots,
 };
+use printing::style;
 use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
 
-use super::{Context, Failed, agent, hooks, style};
+use super::{agent, context::Context, hooks};
 use crate::terminal::{self, safe};
 
 /// Whether a source needs no attention. An inactive source is one that is not configured.

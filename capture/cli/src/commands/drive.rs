@@ -28,13 +28,13 @@ use ::events::Provider;
 use ::terminal::host::child::resolve;
 use agents::{Agent, CannotRun};
 use anyhow::Context as _;
-use client::failure::with_causes;
+use client::failure::{Failed, with_causes};
 use home::paths;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
 
-use super::{Context, Failed, number::seconds};
+use super::{context::Context, number::seconds};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub(super) struct Arguments {
 }
 
 fn agent() -> impl clap::builder::TypedValueParser<Value = Provider> {
-    super::one_of(&Agent::providers_with(|agent| agent.drive.is_some()), Provider::as_str)
+    super::words::one_of(&Agent::providers_with(|agent| agent.drive.is_some()), Provider::as_str)
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,7 +138,7 @@ pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<Exit
         Ok(prepared) => prepared,
         Err(error) => match error.downcast::<CannotRun>() {
             Ok(error) => {
-                super::complain(&error.to_string());
+                super::context::complain(&error.to_string());
                 return Ok(ExitCode::from(error.shell_code()));
             }
             Err(error) => return Err(error),
@@ -146,7 +146,10 @@ pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<Exit
     };
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
     if let Err(error) = context.client() {
-        super::complain(&format!("cannot reach the server that decides permission requests: {}", with_causes(&error)));
+        super::context::complain(&format!(
+            "cannot reach the server that decides permission requests: {}",
+            with_causes(&error)
+        ));
     }
     // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()

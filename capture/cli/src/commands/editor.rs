@@ -9,10 +9,10 @@ use std::{
 
 use anyhow::Context as _;
 use atomic_file::Draft;
-use client::failure::with_causes;
+use client::failure::{Failed, with_causes};
 use home::{endpoint::read_if_there, paths};
 
-use super::{Failed, complain, is_agreed, refuse_agents};
+use super::context::{complain, is_agreed, refuse_agents};
 
 /// The file that a person is about to change, and what it says now. Where a link leads is what will be replaced; its
 /// directory is made. `change` names the change to agents, which are refused.

@@ -14,13 +14,19 @@ use events::{
     TurnCompleted, TurnOutcome, TurnTrigger, UsageReported,
 };
 use export::conversation::duration;
+use printing::style;
 
 use crate::{
     show::request::decided,
     terminal::{self, safe, safe_json},
 };
 
-use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
+use super::{
+    context::{Context, find},
+    meanings,
+    number::integer,
+    output::{self, SCHEMA_VERSION},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -31,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     pub(super) follow: bool,
     /// Only these kinds.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of_explained(Kind::ALL, Kind::as_str, meanings::of_event))]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::words::one_of_explained(Kind::ALL, Kind::as_str, meanings::of_event))]
     kind: Vec<Kind>,
     /// Only events with a higher sequence number.
     #[arg(long, value_name = "SEQUENCE", default_value_t = 0, value_parser = integer::<u64>, allow_negative_numbers = true)]

@@ -8,14 +8,18 @@ use api::{
     routes::{ExplainSession, GetStatus, StatusHistory},
     sessions::{StatusAt, StatusQuery},
 };
-use client::{Client, ClientError};
+use client::{Client, ClientError, failure::Failed};
 use events::Timestamp;
 use home::clock;
 use host_protocol::screen::{Explanation, Need, RuleMatch};
+use printing::style;
 use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
-use super::{Context, Failed, find, style, when};
+use super::{
+    context::{Context, find},
+    when,
+};
 use crate::terminal::{self, prose, safe};
 
 #[derive(Debug, clap::Args)]

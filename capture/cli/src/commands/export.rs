@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use api::part::IdPart;
 use atomic_file::Draft;
-use client::Client;
+use client::{Client, failure::Failed};
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
 
@@ -20,7 +20,10 @@ use crate::{
     terminal::{self, safe, safe_json},
 };
 
-use super::{Context, Failed, conversation::without_wrapping, find, run_of_session};
+use super::{
+    context::{Context, find, run_of_session},
+    conversation::without_wrapping,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -11,12 +11,14 @@ use api::{
 use client::Client;
 use events::{Finding, FindingKind, FindingState, Severity};
 use home::clock;
+use printing::style;
 
 use super::{
-    Context, meanings,
+    context::{Context, print_line},
+    meanings,
     number::count,
-    one_of_explained, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
+    words::one_of_explained,
 };
 use crate::terminal::{self, safe, wrapped};
 
@@ -54,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         };
         return if context.json { context.print_json(&finding) } else { show(&whole(&finding)) };
     }
-    let session = arguments.session.as_deref().map(|given| super::find(&client, given)).transpose()?;
+    let session = arguments.session.as_deref().map(|given| super::context::find(&client, given)).transpose()?;
     let query = FindingsQuery {
         state: arguments.all.then_some(StateFilter::All),
         kind: arguments.kind.clone().into(),

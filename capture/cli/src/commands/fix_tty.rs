@@ -6,12 +6,11 @@ use std::{
     process::ExitCode,
 };
 
+use client::failure::Failed;
 use rustix::termios::{
     ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, isatty, tcgetattr,
     tcsetattr,
 };
-
-use super::Failed;
 
 /// Leaves what a full-screen program may have turned on: synchronized output, the alternate screen, mouse
 /// reports, focus reports, bracketed paste, application keys, keyboard protocols (kitty,

@@ -15,6 +15,7 @@ use api::{
     health::{SourceHealth, Sources},
     routes::HealthSources,
 };
+use client::failure::Failed;
 use events::Provider;
 use home::{clock, paths, roots};
 use hooks::{
@@ -23,7 +24,10 @@ use hooks::{
 };
 
 use self::show::{AgentHooks, SettingsChange};
-use super::{Context, Failed, is_agreed, number::seconds, refuse_agents};
+use super::{
+    context::{Context, is_agreed, refuse_agents},
+    number::seconds,
+};
 use crate::terminal::{self, safe};
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +63,7 @@ enum HooksCommand {
 struct AgentSelection {
     /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
     // Scripts know the name that it had.
-    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
+    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::words::one_of(&AGENTS, Provider::as_str))]
     agent: Vec<Provider>,
 }
 

@@ -2,9 +2,14 @@
 
 use std::process::{Command, Stdio};
 
+use client::failure::Failed;
+use printing::style;
 use serde::Serialize;
 
-use super::{Context, Failed, find, print_line, seen, style};
+use super::{
+    context::{Context, find, print_line},
+    seen,
+};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

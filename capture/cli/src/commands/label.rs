@@ -1,8 +1,9 @@
 //! `capture label`: labels of sessions.
 
 use api::{routes::LabelSession, sessions::Labels};
+use client::failure::Failed;
 
-use super::{Context, Failed, find, print_line};
+use super::context::{Context, find, print_line};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

@@ -9,16 +9,22 @@ use api::{
     list::{Limit, MAX_LIMIT},
     routes::{GetApproval, GetSession, ListTimeline, Stream, StreamQuery},
 };
+use client::Client;
 use events::{ApprovalId, Event, Kind, Provider, SessionId};
+use printing::style;
 use store::{NOTABLE_KINDS, is_failure, is_notable};
 
 use self::lines::{LogLine, LogLines};
 use super::{
-    Context, events::behind, find, meanings, number::count, one_of, one_of_explained, output::has_template, print_line,
-    style, when,
+    context::{Context, find, print_line},
+    events::behind,
+    meanings,
+    number::count,
+    output::has_template,
+    when,
+    words::{one_of, one_of_explained},
 };
 use crate::terminal::{safe, width};
-use client::Client;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -4,8 +4,9 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use clap_mangen::Man;
+use client::failure::Failed;
 
-use super::{Failed, command_line};
+use super::arguments::command_line;
 use crate::terminal::{self, safe};
 
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,9 @@
 //! `capture mcp`
 
+use client::failure::with_causes;
 use mcp::WriteTool;
 
-use super::{Context, client, with_causes};
+use super::context::Context;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use api::{findings::AttentionList, routes::ListAttention};
 use events::{Need, Timestamp};
 use home::clock;
+use printing::style;
 use projections::AttentionItem;
 
-use super::{Context, print_line, style};
+use super::context::{Context, print_line};
 use crate::terminal::{self, safe, wrapped};
 
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,9 @@ use api::{
     routes::{AddNote, ListNotes},
     sessions::NoteRequest,
 };
+use printing::style;
 
-use super::{Context, find, print_line, style};
+use super::context::{Context, find, print_line};
 use crate::terminal::{safe, safe_lines};
 
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,11 @@ use api::{
     prompts::{ChannelTest, Receipt},
     routes::TestChannel,
 };
+use client::failure::Failed;
 use home::{config::Config, desktop::has_desktop};
+use printing::style;
 
-use super::{Context, Failed, print_line, style};
+use super::context::{Context, print_line};
 use crate::terminal::{self, safe};
 
 /// How channels are configured, with an example.

@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use clap::{Arg, ArgMatches, Command};
+use client::failure::Failed;
 use minijinja::{
     Environment, UndefinedBehavior,
     value::{Enumerator, Object, Serde},
 };
 use serde_json::{Map, Value};
 
-use super::{Failed, print_line};
+use super::context::print_line;
 use crate::terminal;
 
 /// Version of the shapes `--json` prints.
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_help_shows_the_options_only_where_they_are_of_use() {
-        let mut command = crate::commands::command_line();
+        let mut command = crate::commands::arguments::command_line();
         command.build();
         let mut help = |name: &str| command.find_subcommand_mut(name).unwrap().render_long_help().to_string();
         for (name, example) in EXAMPLES {

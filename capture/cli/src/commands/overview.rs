@@ -8,7 +8,12 @@ use home::{desktop, paths};
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, active_sessions, hooks, print_line, ps, shell, watch::show, web};
+use super::{
+    context::{Context, active_sessions, print_line},
+    hooks, ps, shell,
+    watch::show,
+    web,
+};
 use crate::terminal::{self, wrapped};
 
 #[derive(Debug, clap::Args)]

@@ -11,11 +11,12 @@ use std::{
 
 use anyhow::Context as _;
 use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, TriedRule, Verdict};
+use client::failure::Failed;
 use events::Provider;
 use policy::{OnDisk, Refused};
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Failed, complain, print_line};
+use super::context::{Context, complain, print_line};
 use crate::terminal::{self, display::show, safe_json};
 
 /// Longest line of input, bytes; a longer one is malformed.
@@ -42,7 +43,7 @@ enum PolicyCommand {
     /// List the presets, or put one into the policy: show what changes, and save it once you confirm.
     Preset {
         /// The preset to put into the policy; without it, the presets are listed.
-        #[arg(value_parser = super::one_of_explained(Preset::ALL, Preset::as_str, Preset::about))]
+        #[arg(value_parser = super::words::one_of_explained(Preset::ALL, Preset::as_str, Preset::about))]
         name: Option<Preset>,
         /// Save the policy without asking.
         #[arg(long, short, requires = "name")]
@@ -87,7 +88,7 @@ struct Test {
 #[derive(Debug, clap::Args)]
 struct PolicySelection {
     /// Use only this preset.
-    #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
+    #[arg(long, conflicts_with = "policy", value_parser = super::words::one_of(Preset::ALL, Preset::as_str))]
     preset: Option<Preset>,
     /// Use this policy file [default: your policy file]
     #[arg(long, value_name = "FILE")]

@@ -14,14 +14,15 @@ use api::{
 use client::Client;
 use events::{Provider, State};
 use home::clock;
+use printing::style;
 use projections::Session;
 
 pub(super) use self::table::Needs;
 use self::table::{Paper, table};
 use super::{
-    Context, find, meanings,
+    context::{Context, find},
+    meanings,
     number::count,
-    style,
     watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::terminal::{self, safe};
@@ -38,10 +39,10 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     watch: bool,
     /// Only sessions in these states.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state))]
     state: Vec<State>,
     /// Only sessions of these agents.
-    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
+    #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::words::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
     agent: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]

@@ -7,11 +7,16 @@ use api::{
     prompts::{PromptRequest, PromptsQuery},
     routes::{CancelPrompt, EmptyBody, ListPrompts, QueuePrompt},
 };
+use client::failure::Failed;
 use events::QueuedState;
 use home::clock;
+use printing::style;
 use projections::{Prompt, shorten::verbatim_line};
 
-use super::{Context, Failed, find, print_line, style, watch::show};
+use super::{
+    context::{Context, find, print_line},
+    watch::show,
+};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

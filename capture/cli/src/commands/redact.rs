@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::Context as _;
+use client::failure::Failed;
 use redact::Redactor;
 
-use super::Failed;
 use crate::terminal;
 
 const PIECE_BYTES: usize = 64 * 1024;
@@ -60,7 +60,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
         input.read_to_end(&mut bytes).with_context(|| name.display().to_string())?;
         let redacted = redactor.redact_bytes(&bytes);
         let found = redacted.found.iter();
-        return super::print_json(&RedactionOutput {
+        return super::output::print_json(&RedactionOutput {
             text: &String::from_utf8_lossy(&redacted.bytes),
             found: found
                 .map(|one| SecretSpan { kind: &one.kind, start: one.range.start, end: one.range.end })

@@ -14,10 +14,15 @@ use client::Client;
 use events::{Finding, SessionId, Timestamp};
 use export::report::{Handoff, Markup, ReportFormat, SessionWork, standup};
 use home::clock;
+use printing::{markdown, style};
 use projections::{Session, Turn};
 use serde_json::Value;
 
-use super::{Context, find, markdown, style, watch::show, when};
+use super::{
+    context::{Context, find},
+    watch::show,
+    when,
+};
 use crate::terminal::{self, is_seen, safe_lines, wrapped};
 
 #[derive(Debug, clap::Args)]

@@ -9,12 +9,16 @@ use api::{
     runs::RunState,
     sessions::{ActiveFilter, SessionsQuery},
 };
+use client::{Client, failure::Failed};
 use events::{Provider, Reason, State};
+use printing::style;
 use projections::Session;
 
-use super::{Context, Failed, find, print_line, run as runner, style};
+use super::{
+    context::{Context, find, print_line},
+    run as runner,
+};
 use crate::terminal::{print_error_line, safe};
-use client::Client;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -6,12 +6,17 @@ use api::{
     retention::{ByteSize, PruneRequest, RemovalQuery, RemovalReport, RemovedSession},
     routes::{ForgetSession, GetRetention, PruneSessions},
 };
-use client::Client;
+use client::{Client, failure::Failed};
 use home::clock;
+use printing::style;
 
 use events::SessionId;
 
-use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
+use super::{
+    context::{Context, find, is_agreed, print_line, refuse_agents},
+    watch::show,
+    when,
+};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

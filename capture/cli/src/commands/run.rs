@@ -25,12 +25,15 @@ use ::terminal::{
 };
 use anyhow::Context as _;
 use api::{Client, routes::GetRun, runs::RunState};
-use client::{self, Connection, failure::with_causes};
+use client::{
+    self, Connection,
+    failure::{Failed, with_causes},
+};
 use events::RunId;
 use home::{clock, config::Config, paths, redacted_only};
 use host_protocol::{runs, screen::Size};
 
-use super::{Failed, export::CastVersionArgument, number::integer};
+use super::{export::CastVersionArgument, number::integer};
 
 use crate::terminal::{self, safe};
 
@@ -50,7 +53,7 @@ pub(super) struct Arguments {
     tty: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
     #[arg(long, value_name = "KEY", default_value = "none")]
-    detach_key: super::attach::DetachKeyArgument,
+    detach_key: super::detach_key::DetachKeyArgument,
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
@@ -100,7 +103,7 @@ impl Arguments {
             detach: false,
             size: Size { rows: 40, columns: 120 },
             tty: false,
-            detach_key: super::attach::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
+            detach_key: super::detach_key::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
             on_hangup: Hangup::Keep,
             notify: None,
             record: None,
@@ -153,7 +156,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
-        super::complain(&with_causes(&error));
+        super::context::complain(&with_causes(&error));
         return Ok(ExitCode::from(USAGE));
     }
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -224,7 +227,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) ->
 }
 
 fn cannot_run(error: &agents::CannotRun) -> ExitCode {
-    super::complain(&error.to_string());
+    super::context::complain(&error.to_string());
     ExitCode::from(error.shell_code())
 }
 
@@ -240,11 +243,11 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     wait_until_known(&data, run);
     if json {
         let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
-        super::print_json(&value)?;
+        super::output::print_json(&value)?;
     } else {
         let word = name.as_deref().map_or_else(|| run.to_string(), quoted);
         let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
-        super::print_line(&format!("run {run}{name}"))?;
+        super::context::print_line(&format!("run {run}{name}"))?;
         if std::io::stderr().is_terminal() {
             terminal::print_error_line(&format!(
                 "capture: `capture attach {word}` opens it here; Ctrl-] leaves it again"

@@ -6,8 +6,9 @@ use api::{
 };
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableStyle};
 use home::clock;
+use printing::style;
 
-use super::{Context, style, watch::show};
+use super::{context::Context, watch::show};
 use crate::terminal::{self, safe, wrapped};
 
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use api::routes::RunScreen;
 use home::clock;
+use printing::style;
 
-use super::{Context, style};
+use super::context::Context;
 use crate::terminal::{self, safe};
 
 #[derive(Debug, clap::Args)]

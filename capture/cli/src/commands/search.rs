@@ -7,10 +7,18 @@ use api::{
     routes::{EmptyBody, GetIndex, RebuildIndex, SearchTexts},
     search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
 };
+use client::failure::Failed;
 use events::{Provider, Timestamp};
 use home::clock;
+use printing::style;
 
-use super::{Context, Failed, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
+use super::{
+    context::{Context, print_line},
+    number::count,
+    watch::show,
+    when,
+    words::{one_of, one_of_explained},
+};
 use crate::terminal::{self, safe, wrapped};
 
 #[derive(Debug, clap::Args)]

@@ -9,11 +9,18 @@ use api::{
     routes::RunInput,
     runs::{Input, InputSent, MAX_PROMPT_WITHIN_MS, PROMPT_WITHIN_MS},
 };
+use client::failure::Failed;
 use events::State;
+use printing::style;
 use projections::Session;
 use serde::Serialize;
 
-use super::{Context, Failed, find, meanings, number::seconds_or_part, style, wait};
+use super::{
+    context::{Context, find},
+    meanings,
+    number::seconds_or_part,
+    wait,
+};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -46,7 +53,7 @@ pub(super) struct Arguments {
     #[arg(long, requires = "text", conflicts_with = "no_submit")]
     wait: bool,
     /// States that `--wait` waits for.
-    #[arg(long, requires = "wait", value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = wait::UNTIL)]
+    #[arg(long, requires = "wait", value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = wait::UNTIL)]
     until: Vec<State>,
     /// Give up after this many seconds (exit code 3) [default: 30 for the prompt; with `--wait` no limit for the turn].
     #[arg(long, requires = "text", value_name = "SECONDS", value_parser = seconds_or_part)]

@@ -9,7 +9,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use client::{self, Connection, failure::with_causes};
+use client::{
+    self, Connection,
+    failure::{Failed, with_causes},
+};
 use daemon::serve::Options;
 use home::{
     config::is_host,
@@ -20,7 +23,7 @@ use log::ServerLog;
 use redaction::Redacting;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, Failed};
+use super::context::Context;
 use crate::terminal;
 
 /// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
@@ -60,7 +63,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return Ok(());
     }
     if arguments.expose || arguments.listen.is_some() || !arguments.allowed_host.is_empty() {
-        super::refuse_agents("choosing where the server listens")?;
+        super::context::refuse_agents("choosing where the server listens")?;
     }
     let filter = paths::variable("CAPTURE_LOG")
         .and_then(|v| v.into_os_string().into_string().ok())
@@ -122,7 +125,7 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 
 /// Stops the running server. Needs no configuration, which may be the reason to stop it.
 pub(super) fn stop(data: &Path, connection: Connection) -> anyhow::Result<()> {
-    super::refuse_agents("stopping the server")?;
+    super::context::refuse_agents("stopping the server")?;
     let pid = client::stop(data, connection)?;
     terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())

@@ -7,10 +7,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+use client::failure::Failed;
 use home::{environment::Environment, paths};
 use serde::Serialize;
 
-use super::{Context, Failed, print_line, refuse_agents};
+use super::context::{Context, print_line, refuse_agents};
 use crate::terminal::{self, safe};
 
 #[derive(Debug, clap::Args)]

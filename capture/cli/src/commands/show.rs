@@ -4,6 +4,7 @@ use std::io::Write;
 
 use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
 use home::clock;
+use printing::style;
 use projections::{Session, Turn};
 use serde::Serialize;
 
@@ -12,7 +13,10 @@ use crate::{
     terminal::{self, prose, safe},
 };
 
-use super::{Context, conversation, find, ps, seen, style};
+use super::{
+    context::{Context, find},
+    conversation, ps, seen,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -7,7 +7,7 @@ use projections::Session;
 use serde::Serialize;
 
 use super::{
-    Context, active_sessions, print_line,
+    context::{Context, active_sessions, print_line},
     ps::{self, Needs},
 };
 use crate::terminal;

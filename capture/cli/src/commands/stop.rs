@@ -15,14 +15,15 @@ use api::{
     runs::Run,
     steering::{SessionAction, SessionInputRequest},
 };
+use client::failure::Failed;
 use events::RunId;
 use host_protocol::runs;
 use projections::Session;
 
 use super::{
-    Context, Failed,
     active_run::{find, name_of},
-    print_line, refuse_agents, resume, run as runner,
+    context::{Context, print_line, refuse_agents},
+    resume, run as runner,
 };
 use crate::terminal::{print_error_line, safe};
 

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use agents::Agent;
 use anyhow::Context as _;
 use clap::ValueEnum;
+use client::failure::Failed;
 use events::Provider;
 use home::endpoint;
 use protocols::telemetry::settings::{TelemetrySettings, settings};
 use serde::Serialize;
 
-use super::{Context, Failed, print_line};
+use super::context::{Context, print_line};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -41,7 +42,7 @@ enum EnvironmentShell {
 }
 
 fn agent() -> impl clap::builder::TypedValueParser<Value = Provider> {
-    super::one_of(&Agent::providers_with(|agent| agent.telemetry.is_some()), Provider::as_str)
+    super::words::one_of(&Agent::providers_with(|agent| agent.telemetry.is_some()), Provider::as_str)
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

@@ -5,12 +5,17 @@ use std::{fs, io::IsTerminal, path::Path};
 use agents::Agent;
 use anyhow::Context as _;
 use client;
+use client::failure::Failed;
 use events::Provider;
 use home::{paths, roots};
 use host_protocol::runs;
 use serde_json::Value;
 
-use super::{Context, Failed, active_run::name_of, hooks, is_agreed, print_line, refuse_agents, service};
+use super::{
+    active_run::name_of,
+    context::{Context, is_agreed, print_line, refuse_agents},
+    hooks, service,
+};
 use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use events::Provider;
 use home::clock;
 use jiff::tz::TimeZone;
 
-use super::{Context, number::count, one_of, output::has_template, watch::show, when};
+use super::{context::Context, number::count, output::has_template, watch::show, when, words::one_of};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

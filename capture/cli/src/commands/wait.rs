@@ -3,10 +3,16 @@
 use std::{io::Write, time::Duration};
 
 use api::{Client, routes::WaitForState, sessions::WaitQuery};
+use client::failure::Failed;
 use events::{SessionId, State};
+use printing::style;
 use projections::Session;
 
-use super::{Context, Failed, find, meanings, number::seconds_or_part, style};
+use super::{
+    context::{Context, find},
+    meanings,
+    number::seconds_or_part,
+};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -15,7 +21,7 @@ pub(super) struct Arguments {
     /// its id.
     session: String,
     /// States to wait for.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = UNTIL)]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = UNTIL)]
     until: Vec<State>,
     /// Count only what followed this position, which `capture send` prints: `waiting` and `idle` count once a turn began
     /// after it.

@@ -10,12 +10,12 @@ use std::{
 };
 
 use api::routes::{Stream, StreamQuery};
+use client::{Client, failure::Failed};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Context, Failed};
+use super::context::Context;
 use crate::terminal::{self, on_terminal};
-use client::Client;
 
 /// Time after which a list on screen is redrawn even without a change.
 const TICK: Duration = Duration::from_secs(1);

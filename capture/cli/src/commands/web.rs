@@ -15,11 +15,12 @@ use api::{
     routes::{CreatePairingCode, ListDevices, NoQuery, RevokeDevice},
 };
 use clap::{Args, Subcommand, ValueEnum};
+use client::failure::Failed;
 use home::{clock, paths};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{Context, Failed};
+use super::context::Context;
 use crate::terminal::{self, safe, style};
 
 /// The arguments of `capture web`.

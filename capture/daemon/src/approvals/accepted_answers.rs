@@ -11,6 +11,8 @@ use projections::Approval;
 use protocols as protocol;
 use serde::Deserialize;
 
+use super::dialog::is_cut_off;
+
 /// How an answer reaches whoever waits for the decision on a request.
 pub(super) fn route_of(approval: &Approval) -> DecidedVia {
     if approval.source == Source::Protocol { DecidedVia::Protocol } else { DecidedVia::Hook }
@@ -90,4 +92,31 @@ pub(super) fn answer_of(decision: &Decision) -> AgentAnswer {
         Verdict::Allow => allowance(None, decision.answers.clone()),
         Verdict::Deny => denial(decision.message.clone()),
     }
+}
+
+/// Why a request cannot be allowed here, and what to do instead: not all of it is known, because it is too long, its secrets
+/// were removed or its dialog shows only its beginning; or its questions cannot be told apart.
+pub(super) fn why_not_allowed(approval: &Approval) -> Option<String> {
+    if let Some(excerpt) = &approval.excerpt {
+        return Some(format!(
+            "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent \
+             and answer there, or deny it",
+            excerpt.kept(),
+            excerpt.bytes
+        ));
+    }
+    if approval.masked {
+        return Some(
+            "capture removed secrets from this request (`store.redacted_only`), so what would run is not shown whole and \
+             cannot be allowed here: read it in the agent and answer there, or deny it"
+                .into(),
+        );
+    }
+    unanswerable_questions(approval).or_else(|| {
+        is_cut_off(approval).then(|| {
+            "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
+             answer there, or deny it"
+                .into()
+        })
+    })
 }

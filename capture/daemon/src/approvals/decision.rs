@@ -15,8 +15,8 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{
     ApprovalBroker, CHANGED, FileView,
-    accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of, unanswerable_questions, wrong_answers},
-    dialog::{dialog_of, is_cut_off},
+    accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of, why_not_allowed, wrong_answers},
+    dialog::dialog_of,
     files::FileMarks,
     grants::Grant,
     pending::PendingApproval,
@@ -343,33 +343,6 @@ impl PendingApproval {
 /// Files as they are shown and recorded.
 pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
-}
-
-/// Why a request cannot be allowed here, and what to do instead: not all of it is known, because it is too long, its secrets
-/// were removed or its dialog shows only its beginning; or its questions cannot be told apart.
-pub(super) fn why_not_allowed(approval: &Approval) -> Option<String> {
-    if let Some(excerpt) = &approval.excerpt {
-        return Some(format!(
-            "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent \
-             and answer there, or deny it",
-            excerpt.kept(),
-            excerpt.bytes
-        ));
-    }
-    if approval.masked {
-        return Some(
-            "capture removed secrets from this request (`store.redacted_only`), so what would run is not shown whole and \
-             cannot be allowed here: read it in the agent and answer there, or deny it"
-                .into(),
-        );
-    }
-    unanswerable_questions(approval).or_else(|| {
-        is_cut_off(approval).then(|| {
-            "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
-             answer there, or deny it"
-                .into()
-        })
-    })
 }
 
 fn conflict<T>(why: impl Into<String>) -> Result<T, Refusal> {

@@ -10,8 +10,7 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{
     HookWait,
-    accepted_answers::route_of,
-    decision::why_not_allowed,
+    accepted_answers::{route_of, why_not_allowed},
     files::FileMarks,
     grants::{Grant, Grants},
     judge::Judged,

@@ -17,8 +17,7 @@ use store::Writer;
 use tokio::task::JoinHandle;
 
 use super::{
-    accepted_answers::wrong_answers,
-    decision::why_not_allowed,
+    accepted_answers::{why_not_allowed, wrong_answers},
     dialog::{is_cut_off, is_same, mark_of},
     grants::Grant,
     *,

@@ -21,7 +21,7 @@ use super::{
     sessions::{Needs, SessionRow, find},
 };
 use crate::{
-    handler::blocking,
+    blocking::blocking,
     link::{Link, LinkError},
     text::NOTE,
 };

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use crate::{
     answer::HandlerResult,
-    call::{Call, Transport, no_content},
+    call::{Call, no_content},
+    connection::Transport,
     error::ApiError,
     lookup::named,
     page::{self, Cursor},

@@ -21,7 +21,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use crate::{
     answer::{self, HandlerResult},
     app::App,
-    call::{Call, Transport},
+    call::Call,
+    connection::Transport,
     error::ApiError,
 };
 

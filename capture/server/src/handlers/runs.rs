@@ -20,7 +20,8 @@ use live_view::{Delta, HostConnection, Refusal, RunTarget};
 
 use crate::{
     answer::HandlerResult,
-    call::{Call, Transport},
+    call::Call,
+    connection::Transport,
     error::ApiError,
     lookup::{id_of, target},
 };

@@ -12,8 +12,8 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::*;
 use crate::{
     SessionFilter,
+    accounts::MOST_TOKENS,
     schema::{MigrationError, SCHEMA_VERSION},
-    usage::MOST_TOKENS,
 };
 
 mod damage;

@@ -11,12 +11,12 @@ mod show;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use client::failure::{Failed, with_causes};
 use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
-use super::super::{Failed, number::integer, print_line};
-use crate::terminal::safe_json;
-use client::failure::with_causes;
+use super::super::number::integer;
+use crate::{commands::context::print_line, terminal::safe_json};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

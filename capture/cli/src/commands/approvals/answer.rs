@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use client::failure::Failed;
 use projections::Approval;
 
 use crate::{
-    commands::{Failed, flush_typed, typed},
+    commands::context::{flush_typed, typed},
     show::request::{Question, QuestionOption, questions},
     terminal::{asked::numbered, safe},
 };

@@ -7,13 +7,14 @@ use api::{
     list::Limit,
     routes::ListApprovals,
 };
-use client::Client;
+use client::{Client, failure::Failed};
 use events::ApprovalState;
 use home::clock;
+use printing::style;
 
 use super::one;
 use crate::{
-    commands::{Context, Failed, flush_typed, style, typed},
+    commands::context::{Context, flush_typed, typed},
     show::request::headline,
     terminal::{self, is_with_a_person, safe},
 };

@@ -339,7 +339,7 @@ impl Driver {
     /// Tells the server something of a session.
     fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.server.report(session, what) {
-            super::super::complain(&format!("cannot report to the server: {}", with_causes(&error.into())));
+            crate::commands::context::complain(&format!("cannot report to the server: {}", with_causes(&error.into())));
         }
     }
 
@@ -423,7 +423,7 @@ impl Driver {
             return;
         }
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
-        super::super::flush_typed();
+        crate::commands::context::flush_typed();
         self.output.hold();
         // Whoever reads the question may answer at once.
         let shown_at = Instant::now();

@@ -11,8 +11,8 @@ use projections::Approval;
 use protocols::TurnEnd;
 use serde::Serialize;
 
-use super::super::{SCHEMA_VERSION, complain};
 use crate::{
+    commands::{context::complain, output::SCHEMA_VERSION},
     show::request,
     terminal::{self, safe, safe_json},
 };

@@ -8,14 +8,12 @@ use std::{
 use api::health::{HOOKS, SourceHealth};
 use events::{Provider, Timestamp};
 use hooks::{AppliedPlan, Error, EventState, Fit, HookStatus, InstallState, Plan, place};
+use printing::style;
 use serde::Serialize;
 use similar::TextDiff;
 
 use super::{Purpose, error_text};
-use crate::{
-    commands::style,
-    terminal::{self, print_error_line, prose, safe},
-};
+use crate::terminal::{self, print_error_line, prose, safe};
 
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]

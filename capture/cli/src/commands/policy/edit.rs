@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use approver::Policy;
+use client::failure::Failed;
 use printing::display::show;
 use similar::TextDiff;
 
-use super::super::{Context, Failed, editor, print_line, refuse_agents};
+use super::super::editor;
+use crate::commands::context::{Context, print_line, refuse_agents};
 
 /// What agents are refused here.
 pub(super) const CHANGE: &str = "changing the policy";

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use approver::{Policy, Preset, RuleSource, RuleView};
-use printing::display::show as shown;
+use client::failure::Failed;
+use policy::Refused;
+use printing::{display::show as shown, style};
 use serde::Serialize;
 use toml_edit::{DocumentMut, Value};
 
-use super::super::{Context, Failed, editor, print_line, style};
+use super::super::editor;
 use super::{edit, here, not_in_force};
-use crate::terminal;
-use policy::Refused;
+use crate::{
+    commands::context::{Context, print_line},
+    terminal,
+};
 
 /// The policy as JSON has it.
 #[derive(Serialize)]

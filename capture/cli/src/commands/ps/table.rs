@@ -7,9 +7,10 @@ use std::{
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle, Width};
 use events::{Confidence, Need, Reason, SessionId, State, Timestamp};
+use printing::style;
 use projections::{AttentionItem, Session};
 
-use crate::{commands::style, terminal::safe};
+use crate::terminal::safe;
 
 /// What the table is written on.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,132 @@
+//! What the commands share: their context, finding a session, and questions at the terminal.
+
+use std::{
+    io::{BufRead, Write},
+    path::{Path, PathBuf},
+};
+
+use api::{
+    list::Limit,
+    part::PART_HINT,
+    routes::{GetSession, ListSessions},
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use client::{Client, Connection, failure::Failed};
+use events::RunId;
+use home::{config::Config, environment::Environment, paths};
+use projections::Session;
+
+use super::output::print_json;
+use crate::terminal;
+
+/// The options and configuration that every command gets.
+pub(super) struct Context {
+    pub(super) data: PathBuf,
+    pub(super) config: Config,
+    pub(super) json: bool,
+    pub(super) connection: Connection,
+}
+
+impl Context {
+    pub(super) fn client(&self) -> anyhow::Result<Client> {
+        client::connect(&self.data, &self.config, self.connection)
+    }
+
+    /// The user's policy: the file that the server of this data directory reads.
+    pub(super) fn policy_file(&self) -> anyhow::Result<PathBuf> {
+        match Environment::recorded(&self.data)? {
+            Some(recorded) => Ok(paths::policy_file_in(&recorded.config_dir()?)),
+            None => paths::policy_file(),
+        }
+    }
+
+    /// The client of a server that runs; starts none.
+    pub(super) fn running(&self) -> anyhow::Result<Option<Client>> {
+        Ok(Client::running(&self.data, self.connection)?)
+    }
+
+    /// Prints a value for programs: JSON with the schema's version, or what `--format` makes of it.
+    pub(super) fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
+        print_json(value)
+    }
+}
+
+/// Refuses an action that changes how capture works if this process was detectably started by an agent.
+pub(super) fn refuse_agents(doing: &str) -> anyhow::Result<()> {
+    match processes::agent_descent(std::process::id()) {
+        None => Ok(()),
+        Some(descent) => Err(Failed::Refused(format!("{doing} is not allowed from this process: {descent}")).into()),
+    }
+}
+
+/// Prints a line of data.
+pub(super) fn print_line(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(terminal::stdout(), "{text}")?)
+}
+
+/// Asks the user at the terminal for confirmation; anything but a yes is a no.
+pub(super) fn is_agreed(question: &str) -> anyhow::Result<bool> {
+    flush_typed();
+    let answer = typed(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+}
+
+/// Shows a text and asks the user at the terminal whether to do what it says. What was typed before does not answer;
+/// a text longer than the screen takes a whole yes.
+pub(super) fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
+    write!(terminal::stderr(), "{shown}")?;
+    let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size(), false) else {
+        return is_agreed(question);
+    };
+    flush_typed();
+    let answer = typed(&format!("\n{long}{} [yes/No] ", question.trim_start()))?;
+    Ok(answer.eq_ignore_ascii_case("yes"))
+}
+
+/// Asks on the terminal; gives the line that is typed, without the space around it.
+pub(super) fn typed(question: &str) -> anyhow::Result<String> {
+    let mut err = terminal::stderr();
+    write!(err, "{question}")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Throws away what was typed at the terminal before a question: it does not answer it.
+pub(super) fn flush_typed() {
+    // It fails where standard input is a pipe or a file: those have no typed-ahead input.
+    rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
+}
+
+/// Finds the session a person means: its id, the agent's id, a run's name, or a part of an id.
+pub(super) fn find(client: &Client, given: &str) -> anyhow::Result<Session> {
+    client.one::<GetSession>(given).map_err(|error| match error.status() {
+        Some(404) => {
+            Failed::NotFound(format!("no session `{given}`; `capture ps --all` lists all sessions, and {PART_HINT}"))
+                .into()
+        }
+        Some(_) | None => error.into(),
+    })
+}
+
+/// The run that hosts a session, if a server runs and knows both.
+pub(super) fn run_of_session(data: &Path, given: &str) -> Option<RunId> {
+    let client = Client::running(data, Connection::Unix).ok()??;
+    client.one::<GetSession>(given).ok()?.run_id
+}
+
+/// The active sessions, newest last event first; `most` of them at most.
+pub(super) fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Vec<Session>> {
+    let (active, limit) = (Some(ActiveFilter::Active), Some(Limit::of(most)));
+    let query = SessionsQuery { active, limit, ..SessionsQuery::default() };
+    Ok(client.get::<ListSessions>("", &query)?.sessions)
+}
+
+/// Prints an error.
+pub(super) fn complain(text: &str) {
+    for (index, line) in text.lines().enumerate() {
+        let line = terminal::safe(line);
+        terminal::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
+    }
+}

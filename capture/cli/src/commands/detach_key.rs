@@ -1,0 +1,16 @@
+//! The key that detaches a terminal, as an argument.
+
+use std::str::FromStr;
+
+use ::terminal::host::keys::DetachKey;
+
+/// A key that detaches, as it is typed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DetachKeyArgument(pub(super) DetachKey);
+
+impl FromStr for DetachKeyArgument {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self)
+    }
+}
