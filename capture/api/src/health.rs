@@ -1,11 +1,11 @@
 //! The health of the server and its sources.
 
+use std::fmt;
+
 use events::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Prefix of a source's detail while history is read; the progress follows.
-pub const READING: &str = "reading history:";
 /// Name of the source of an agent's hooks, after the agent's name.
 pub const HOOKS: &str = "hooks";
 /// Name of the source that reports the store.
@@ -20,6 +20,22 @@ pub const RETENTION: &str = "retention";
 pub struct Sources {
     /// The sources.
     pub sources: Vec<SourceHealth>,
+}
+
+/// How far the reading of history is. Both numbers grow until all files are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadingProgress {
+    /// Bytes that have been read.
+    pub done_bytes: u64,
+    /// Bytes that were found.
+    pub total_bytes: u64,
+}
+
+/// `120 of 1006 MB`.
+impl fmt::Display for ReadingProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} MB", self.done_bytes / 1_000_000, self.total_bytes / 1_000_000)
+    }
 }
 
 /// One source and how it is doing.
@@ -42,6 +58,9 @@ pub struct SourceHealth {
     pub errors: u64,
     /// Files it follows.
     pub files: u64,
+    /// How far the reading of history is; absent when all of it has been read, and of sources without history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingProgress>,
     /// Details, in one line.
     pub detail: Option<String>,
     /// What needs attention, in one line; absent while all is well.
@@ -62,6 +81,7 @@ impl SourceHealth {
             coalesced: 0,
             errors: 0,
             files: 0,
+            reading: None,
             detail: None,
             trouble: None,
         }

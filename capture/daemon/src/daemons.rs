@@ -48,6 +48,7 @@ pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
         coalesced: 0,
         errors: health.errors,
         files: 0,
+        reading: None,
         detail: Some(detail),
         trouble: health.trouble,
     })

@@ -9,7 +9,7 @@ use std::{
 };
 
 use agents::Homes;
-use api::health::{HOOKS, POLICY, READING, RETENTION, STORE, SourceHealth};
+use api::health::{HOOKS, POLICY, RETENTION, ReadingProgress, STORE, SourceHealth};
 use atomic_file::{Links, SETTINGS_MOST, read_regular};
 use events::{Provider, Timestamp};
 use home::clock;
@@ -266,8 +266,9 @@ impl HealthParts {
         let progress = self.control.progress();
         let (done, total) = (progress.bytes_done.load(Ordering::Relaxed), progress.bytes_total.load(Ordering::Relaxed));
         let mut detail = health.watch.to_string();
-        if !progress.is_done() {
-            write!(detail, "; {READING} {} of {} MB", done / 1_000_000, total / 1_000_000).ok();
+        let reading = (!progress.is_done()).then_some(ReadingProgress { done_bytes: done, total_bytes: total });
+        if let Some(reading) = reading {
+            write!(detail, "; reading history: {reading}").ok();
         }
         for trouble in health.errors.iter().take(3) {
             write!(detail, "; {}", trouble.message).ok();
@@ -277,6 +278,7 @@ impl HealthParts {
             lag_ms: Some(self.behind.lag_ms("files", health.lag_bytes, now)),
             errors: health.errors_total,
             files: health.files,
+            reading,
             detail: Some(detail),
             ..SourceHealth::active("files".into())
         }];

@@ -142,6 +142,7 @@ impl TelemetryReceiver {
                 coalesced: 0,
                 errors: 0,
                 files: 0,
+                reading: None,
                 detail: Some(format!(
                     "{} records, {} rejected; {} events of unknown sessions dropped",
                     counts.records, counts.rejected, counts.strange

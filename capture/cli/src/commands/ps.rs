@@ -6,7 +6,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use api::{
     findings::AttentionList,
-    health::{HOOKS, READING, STORE, SourceHealth, Sources},
+    health::{HOOKS, ReadingProgress, STORE, SourceHealth, Sources},
     list::Limit,
     routes::{HealthSources, ListAttention, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
@@ -202,13 +202,12 @@ pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealt
 /// Says how far the reading of history is, if it goes on; whether it does.
 pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
     let how_far = how_far(sources);
-    if let Some(how_far) = &how_far {
-        // How much there is is not known at once.
-        let reading = match how_far.trim() {
-            "0 of 0 MB" => READING.trim_end_matches(':').to_owned(),
-            how_far => format!("{READING} {}", safe(how_far)),
-        };
-        terminal::print_error_line(&format!("capture: {reading} (older sessions appear as they are read)"));
+    if let Some(how_far) = how_far {
+        // The total is not known until the first files are found.
+        let known = if how_far.total_bytes < 1_000_000 { String::new() } else { format!(": {how_far}") };
+        terminal::print_error_line(&format!(
+            "capture: reading history{known} (older sessions appear as they are read)"
+        ));
     }
     how_far.is_some()
 }
@@ -222,9 +221,8 @@ fn server_age_ms(client: &Client) -> i64 {
 }
 
 /// The progress of reading history; `None` when it is complete.
-fn how_far(sources: &[SourceHealth]) -> Option<String> {
-    let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
-    reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned())
+fn how_far(sources: &[SourceHealth]) -> Option<ReadingProgress> {
+    sources.iter().find_map(|source| source.reading)
 }
 
 /// What is wrong with what is recorded, in one line.

@@ -16,6 +16,7 @@ fn source() -> SourceHealth {
         coalesced: 2,
         errors: 3,
         files: 4,
+        reading: None,
         detail: None,
         trouble: Some("nothing arrives".into()),
     }
