@@ -22,6 +22,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 use crate::{
     Config, Exposure, Health,
@@ -32,7 +33,7 @@ use crate::{
     error::ApiError,
     header_timer::HeaderTimer,
     peer::{Client, TcpUser},
-    router::Answering,
+    router::router,
     unix::{self, Socket, SocketError},
 };
 
@@ -135,7 +136,7 @@ pub async fn serve(
     let app = Parts::new(live_view, reader, health, &config, address, cancel);
     let entrance = Acceptor {
         address,
-        answering: Arc::new(Answering::new(&app)),
+        router: router(&app),
         clients: Clients::new(limits.clients),
         tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
@@ -158,7 +159,7 @@ struct Acceptor {
     tcp_user: Option<TcpUser>,
     refusals: Arc<Semaphore>,
     app: App,
-    answering: Arc<Answering>,
+    router: axum::Router,
 }
 
 impl Acceptor {
@@ -214,10 +215,10 @@ impl Acceptor {
         };
         if let Some(admission) = self.clients.admit(client, kind) {
             let from = Arc::new(Connection { transport, admission: Some(Arc::new(admission)) });
-            let answering = Arc::clone(&self.answering);
+            let router = self.router.clone();
             self.app.tasks.spawn(async move {
                 app.tally.connections.inc();
-                serve_connection(io, &answering, from, &app, read).await;
+                serve_connection(io, &router, from, &app, read).await;
                 app.tally.connections.dec();
             });
             return;
@@ -253,14 +254,14 @@ impl Acceptor {
 }
 
 /// Serves one connection until it ends; at shutdown, until its request is answered.
-async fn serve_connection<I>(io: I, answering: &Answering, from: Arc<Connection>, app: &App, read: Duration)
+async fn serve_connection<I>(io: I, router: &axum::Router, from: Arc<Connection>, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(Arc::clone(&from));
-        answering.answer(request)
+        router.clone().call(request)
     });
     let mut http = http1::Builder::new();
     http.timer(HeaderTimer::default())

@@ -1,21 +1,22 @@
 //! Builds the router from the table of routes, and holds the layers that every answer passes.
 
-use std::{collections::BTreeMap, convert::Infallible, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
 use api::{ErrorCode, Operation, OperationId, Route, routes::ROUTES};
 use axum::{
-    body::{Body, HttpBody as _},
-    extract::Request,
+    Router,
+    extract::{Request, State},
     handler::Handler,
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
+    routing::{MethodFilter, MethodRouter, on},
 };
-use futures_util::{FutureExt, TryFutureExt, future::Either};
+use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use tower::{Layer, Service, service_fn, util::BoxCloneSyncService};
 use tower_http::{
     CompressionLevel,
     compression::{
-        CompressionBody, CompressionLayer,
+        CompressionLayer,
         predicate::{NotForContentType, Predicate, SizeAbove},
     },
 };
@@ -37,230 +38,151 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-
 /// Smallest answer that is compressed, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
-/// A response to come.
-type Responding = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-/// A handler whose operation is not in its type any more.
-type AnyHandler = Box<dyn Fn(Request, App) -> Responding + Send + Sync>;
-
-/// All routes, by path. Each handler takes its request as a [`Call`](call::Call), which is where it is let in.
-///
-/// The paths are looked up as axum looks them up, which is not asked for the rest: each route of its router is a service
-/// of its own, and a request would be moved through several on its way.
-pub(crate) struct Router {
-    paths: matchit::Router<Vec<Endpoint>>,
+/// All routes of the table, and what every answer passes: an answer where a handler panicked, fixed headers, compression.
+/// Each handler takes its request as a [`Call`], which is where it is let in.
+pub(crate) fn router(app: &App) -> Router {
+    let mut by_path: BTreeMap<&str, (Vec<&'static Route>, MethodRouter<App>)> = BTreeMap::new();
+    for route in ROUTES {
+        let (routes, methods) = by_path.entry(route.path).or_default();
+        routes.push(route);
+        *methods = std::mem::take(methods).merge(handler(route));
+    }
+    let mut router = Router::new();
+    for (path, (routes, methods)) in by_path {
+        let refuse = async move |State(app): State<App>, request: Request| other_method(&app, &routes, &request);
+        router = router.route(path, methods.fallback(refuse));
+    }
+    let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
+    router
+        .fallback(async |State(app): State<App>, request: Request| no_route(&app, &request))
+        .layer(from_fn_with_state(app.clone(), answer))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(large))
+        .with_state(app.clone())
 }
 
-/// A method of a path, and what handles it.
-struct Endpoint {
-    route: &'static Route,
-    handler: AnyHandler,
-}
-
-impl Router {
-    pub(crate) fn new() -> Self {
-        let mut by_path: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
-        for route in ROUTES {
-            let endpoint = Endpoint { route, handler: handler(route.operation) };
-            by_path.entry(route.path).or_default().push(endpoint);
+async fn answer(State(app): State<App>, request: Request, next: Next) -> Response {
+    app.tally.requests.inc();
+    let mut response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => {
+            app.tally.panics.inc();
+            ApiError::internal(&"a handler panicked").into_response()
         }
-        let mut paths = matchit::Router::new();
-        for (path, endpoints) in by_path {
-            let added = paths.insert(path, endpoints);
-            debug_assert!(added.is_ok(), "{path} is in the way of another path");
-        }
-        Self { paths }
-    }
-
-    /// Hands a request to the handler of its route.
-    fn route(&self, app: App, request: Request) -> Responding {
-        let Ok(found) = self.paths.at(request.uri().path()) else {
-            return Box::pin(async move { no_route(&app, &request).into_response() });
-        };
-        let (endpoints, method) = (found.value, request.method());
-        // A route that is read answers HEAD too.
-        let is_head = method == Method::HEAD;
-        let serves = |route: &Route| route.method == *method || is_head && route.method == Method::GET;
-        let Some(endpoint) = endpoints.iter().find(|endpoint| serves(endpoint.route)) else {
-            let refused = other_method(&app, endpoints, &request).into_response();
-            return Box::pin(async { refused });
-        };
-        let responding = (endpoint.handler)(request, app);
-        if is_head { Box::pin(responding.map(without_body)) } else { responding }
-    }
-}
-
-/// The head of a response alone, with the length of its body.
-fn without_body(response: Response) -> Response {
-    let length = response.size_hint().exact();
-    let mut response = response.map(|_| Body::empty());
-    if let Some(length) = length {
-        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
-    }
+    };
+    let headers = response.headers_mut();
+    // The files of the page say themselves how they are kept; they hold no data.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
 }
 
-/// Answers requests: the router, and what every answer passes around it (an answer where a handler panicked, fixed
-/// headers, compression).
-pub(crate) struct Answering {
-    app: App,
-    router: Arc<Router>,
-    /// The same for clients that accept compression.
-    compressing: BoxCloneSyncService<Request, Response<CompressionBody<Body>>, Infallible>,
-}
-
-impl Answering {
-    pub(crate) fn new(app: &App) -> Self {
-        let router = Arc::new(Router::new());
-        let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
-        let (of, routes) = (Arc::clone(app), Arc::clone(&router));
-        let answering = service_fn(move |request| answer(Arc::clone(&of), &routes, request));
-        let compressing = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(large);
-        let compressing = BoxCloneSyncService::new(compressing.layer(answering));
-        Self { app: Arc::clone(app), router, compressing }
-    }
-
-    /// Answers a request, however it goes.
-    ///
-    /// No `async fn`, and no more futures in each other than needed: each would move the request once or twice.
-    pub(crate) fn answer(
-        &self,
-        request: Request,
-    ) -> impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<> {
-        if request.headers().contains_key(header::ACCEPT_ENCODING) {
-            let answer = self.compressing.clone().call(request);
-            return Either::Left(answer.map_ok(|response| response.map(Body::new)));
-        }
-        Either::Right(answer(Arc::clone(&self.app), &self.router, request))
-    }
-}
-
-fn answer(
-    app: App,
-    router: &Router,
-    request: Request,
-) -> impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<> {
-    app.tally.requests.inc();
-    let routed = AssertUnwindSafe(router.route(Arc::clone(&app), request)).catch_unwind();
-    async move {
-        let mut response = match routed.await {
-            Ok(response) => response,
-            Err(_) => {
-                app.tally.panics.inc();
-                ApiError::internal(&"a handler panicked").into_response()
-            }
-        };
-        let headers = response.headers_mut();
-        // The files of the page say themselves how they are kept; they hold no data.
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-        Ok(response)
-    }
-}
-
 /// The handler of an operation.
-fn handler(operation: OperationId) -> AnyHandler {
+fn handler(route: &'static Route) -> MethodRouter<App> {
     use OperationId as O;
-    match operation {
-        O::Healthz => of(operation, site::healthz),
-        O::Index => of(operation, site::index),
-        O::CreatePairingCode => of(operation, devices::create_code),
-        O::PairDevice => of(operation, devices::pair),
-        O::GetPush => of(operation, devices::push_key),
-        O::SubscribePush => of(operation, devices::subscribe),
-        O::UnsubscribePush => of(operation, devices::unsubscribe),
-        O::GetMe => of(operation, devices::me),
-        O::StepUp => of(operation, devices::step_up),
-        O::SignOut => of(operation, devices::sign_out),
-        O::ListDevices => of(operation, devices::list),
-        O::RevokeDevice => of(operation, devices::revoke),
-        O::Metrics => of(operation, site::metrics),
-        O::Openapi => of(operation, site::openapi),
-        O::HealthSources => of(operation, site::sources),
-        O::UsageOfAll => of(operation, usage::report),
-        O::GetOverview => of(operation, usage::overview),
-        O::QualityOfAll => of(operation, usage::quality),
-        O::SearchTexts => of(operation, search::texts),
-        O::GetIndex => of(operation, search::index),
-        O::RebuildIndex => of(operation, search::rebuild),
-        O::ListRecentTurns => of(operation, history::recent_turns),
-        O::GetText => of(operation, history::text),
-        O::ConnectHost => of(operation, runs::host),
-        O::AnnounceDelivery => of(operation, runs::delivery),
-        O::SendDelta => of(operation, runs::delta),
-        O::AwaitDecision => of(operation, approvals::await_decision),
-        O::ListApprovals => of(operation, approvals::list),
-        O::GetApproval => of(operation, approvals::one),
-        O::DecideApproval => of(operation, approvals::decide),
-        O::PressButton => of(operation, approvals::press_button),
-        O::ListFindings => of(operation, findings::list),
-        O::GetFinding => of(operation, findings::one),
-        O::AcknowledgeFinding => of(operation, findings::acknowledge),
-        O::ListPrompts => of(operation, prompts::list),
-        O::CancelPrompt => of(operation, prompts::cancel),
-        O::QueuePrompt => of(operation, prompts::queue),
-        O::TestChannel => of(operation, prompts::test_channel),
-        O::ListRuns => of(operation, runs::list),
-        O::GetRun => of(operation, runs::one),
-        O::RunScreen => of(operation, runs::screen),
-        O::RunRecording => of(operation, runs::recording),
-        O::RunRecordingFrames => of(operation, runs::recorded_frames),
-        O::RunTerminal => of(operation, terminal::open),
-        O::ExplainRun => of(operation, runs::explain),
-        O::RunInput => of(operation, runs::input),
-        O::AgentApiGetStatus => of(operation, agentapi::status),
-        O::AgentApiGetMessages => of(operation, agentapi::list_messages),
-        O::AgentApiSend => of(operation, agentapi::send),
-        O::AgentApiEvents => of(operation, agentapi::events),
-        O::SendMcpMessage => of(operation, mcp::answer),
-        O::ListSessions => of(operation, sessions::list),
-        O::GetSession => of(operation, sessions::one),
-        O::ListAttention => of(operation, attention::list),
-        O::ListTimeline => of(operation, timeline::list),
-        O::ListEvents => of(operation, history::events),
-        O::ReadConversation => of(operation, history::conversation),
-        O::ListTurns => of(operation, history::turns),
-        O::GetWork => of(operation, history::work),
-        O::HandOffSession => of(operation, history::handoff),
-        O::SummarizeSession => of(operation, sessions::summary::<api::routes::SummarizeSession>),
-        O::UsageOfSession => of(operation, sessions::usage),
-        O::GetStatus => of(operation, status::at),
-        O::StatusHistory => of(operation, history::status),
-        O::ListStatusChanges => of(operation, history::status_changes),
-        O::WaitForState => of(operation, wait::wait),
-        O::SessionScreen => of(operation, runs::session_screen),
-        O::ExplainSession => of(operation, runs::session_explain),
-        O::StartSession => of(operation, steering::start),
-        O::SessionInput => of(operation, steering::input),
-        O::LabelSession => of(operation, admin::label),
-        O::ListNotes => of(operation, admin::notes),
-        O::AddNote => of(operation, admin::add_note),
-        O::MarkSession => of(operation, admin::mark),
-        O::CaptureSession => of(operation, admin::set_capture),
-        O::ForgetSession => of(operation, retention::forget),
-        O::PruneSessions => of(operation, retention::prune),
-        O::GetRetention => of(operation, retention::status),
-        O::Stream => of(operation, streams::sse),
-        O::StreamOverWebSocket => of(operation, streams::websocket),
-        O::TelemetryLogs => of(operation, otlp::logs),
-        O::TelemetryTraces => of(operation, otlp::traces),
-        O::TelemetryMetrics => of(operation, otlp::metrics),
-        O::CompatStatusStream => of(operation, compat::status_stream),
-        O::CompatSessionStream => of(operation, compat::session_stream),
-        O::CompatSummary => of(operation, sessions::summary::<api::routes::CompatSummary>),
-        O::CompatMessages => of(operation, compat::messages),
+    match route.operation {
+        O::Healthz => of(route, site::healthz),
+        O::Index => of(route, site::index),
+        O::CreatePairingCode => of(route, devices::create_code),
+        O::PairDevice => of(route, devices::pair),
+        O::GetPush => of(route, devices::push_key),
+        O::SubscribePush => of(route, devices::subscribe),
+        O::UnsubscribePush => of(route, devices::unsubscribe),
+        O::GetMe => of(route, devices::me),
+        O::StepUp => of(route, devices::step_up),
+        O::SignOut => of(route, devices::sign_out),
+        O::ListDevices => of(route, devices::list),
+        O::RevokeDevice => of(route, devices::revoke),
+        O::Metrics => of(route, site::metrics),
+        O::Openapi => of(route, site::openapi),
+        O::HealthSources => of(route, site::sources),
+        O::UsageOfAll => of(route, usage::report),
+        O::GetOverview => of(route, usage::overview),
+        O::QualityOfAll => of(route, usage::quality),
+        O::SearchTexts => of(route, search::texts),
+        O::GetIndex => of(route, search::index),
+        O::RebuildIndex => of(route, search::rebuild),
+        O::ListRecentTurns => of(route, history::recent_turns),
+        O::GetText => of(route, history::text),
+        O::ConnectHost => of(route, runs::host),
+        O::AnnounceDelivery => of(route, runs::delivery),
+        O::SendDelta => of(route, runs::delta),
+        O::AwaitDecision => of(route, approvals::await_decision),
+        O::ListApprovals => of(route, approvals::list),
+        O::GetApproval => of(route, approvals::one),
+        O::DecideApproval => of(route, approvals::decide),
+        O::PressButton => of(route, approvals::press_button),
+        O::ListFindings => of(route, findings::list),
+        O::GetFinding => of(route, findings::one),
+        O::AcknowledgeFinding => of(route, findings::acknowledge),
+        O::ListPrompts => of(route, prompts::list),
+        O::CancelPrompt => of(route, prompts::cancel),
+        O::QueuePrompt => of(route, prompts::queue),
+        O::TestChannel => of(route, prompts::test_channel),
+        O::ListRuns => of(route, runs::list),
+        O::GetRun => of(route, runs::one),
+        O::RunScreen => of(route, runs::screen),
+        O::RunRecording => of(route, runs::recording),
+        O::RunRecordingFrames => of(route, runs::recorded_frames),
+        O::RunTerminal => of(route, terminal::open),
+        O::ExplainRun => of(route, runs::explain),
+        O::RunInput => of(route, runs::input),
+        O::AgentApiGetStatus => of(route, agentapi::status),
+        O::AgentApiGetMessages => of(route, agentapi::list_messages),
+        O::AgentApiSend => of(route, agentapi::send),
+        O::AgentApiEvents => of(route, agentapi::events),
+        O::SendMcpMessage => of(route, mcp::answer),
+        O::ListSessions => of(route, sessions::list),
+        O::GetSession => of(route, sessions::one),
+        O::ListAttention => of(route, attention::list),
+        O::ListTimeline => of(route, timeline::list),
+        O::ListEvents => of(route, history::events),
+        O::ReadConversation => of(route, history::conversation),
+        O::ListTurns => of(route, history::turns),
+        O::GetWork => of(route, history::work),
+        O::HandOffSession => of(route, history::handoff),
+        O::SummarizeSession => of(route, sessions::summary::<api::routes::SummarizeSession>),
+        O::UsageOfSession => of(route, sessions::usage),
+        O::GetStatus => of(route, status::at),
+        O::StatusHistory => of(route, history::status),
+        O::ListStatusChanges => of(route, history::status_changes),
+        O::WaitForState => of(route, wait::wait),
+        O::SessionScreen => of(route, runs::session_screen),
+        O::ExplainSession => of(route, runs::session_explain),
+        O::StartSession => of(route, steering::start),
+        O::SessionInput => of(route, steering::input),
+        O::LabelSession => of(route, admin::label),
+        O::ListNotes => of(route, admin::notes),
+        O::AddNote => of(route, admin::add_note),
+        O::MarkSession => of(route, admin::mark),
+        O::CaptureSession => of(route, admin::set_capture),
+        O::ForgetSession => of(route, retention::forget),
+        O::PruneSessions => of(route, retention::prune),
+        O::GetRetention => of(route, retention::status),
+        O::Stream => of(route, streams::sse),
+        O::StreamOverWebSocket => of(route, streams::websocket),
+        O::TelemetryLogs => of(route, otlp::logs),
+        O::TelemetryTraces => of(route, otlp::traces),
+        O::TelemetryMetrics => of(route, otlp::metrics),
+        O::CompatStatusStream => of(route, compat::status_stream),
+        O::CompatSessionStream => of(route, compat::session_stream),
+        O::CompatSummary => of(route, sessions::summary::<api::routes::CompatSummary>),
+        O::CompatMessages => of(route, compat::messages),
     }
 }
 
-/// A handler of this operation.
-fn of<O: Operation, M, H>(operation: OperationId, handler: H) -> AnyHandler
+/// A handler of this route's operation, for its method.
+fn of<O: Operation + 'static, M, H>(route: &'static Route, handler: H) -> MethodRouter<App>
 where
-    H: Handler<(M, Call<O>), App, Future = Responding> + Sync,
+    H: Handler<(M, Call<O>), App>,
+    M: 'static,
 {
-    debug_assert_eq!(O::ID, operation, "the handler is of another operation");
-    Box::new(move |request, app| handler.clone().call(request, app))
+    debug_assert_eq!(O::ID, route.operation, "the handler is of another operation");
+    match MethodFilter::try_from(route.method.clone()) {
+        Ok(method) => on(method, handler),
+        Err(_) => MethodRouter::new(),
+    }
 }
 
 fn no_route(app: &App, request: &Request) -> HandlerResult {
@@ -293,9 +215,8 @@ fn wants_page(request: &Request) -> bool {
 }
 
 /// Refuses a request for a path that has no route of its method.
-fn other_method(app: &App, endpoints: &[Endpoint], request: &Request) -> ApiError {
-    let mut routes = endpoints.iter().map(|endpoint| endpoint.route).peekable();
-    if let Err(refused) = call::authorize(app, request, routes.peek().copied()) {
+fn other_method(app: &App, routes: &[&'static Route], request: &Request) -> ApiError {
+    if let Err(refused) = call::authorize(app, request, routes.first().copied()) {
         return refused;
     }
     let mut allowed: Vec<&str> = Vec::new();

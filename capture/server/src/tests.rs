@@ -38,13 +38,14 @@ use tokio::{
     net::TcpStream,
 };
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 use crate::{
     Config, Health, Limits, Serving, Token, Tokens,
     app::Parts,
     connection::{Connection, Transport},
     peer::Client,
-    router::Answering,
+    router::router,
     serve,
 };
 
@@ -196,7 +197,7 @@ fn announce(live_view: &LiveView, position: Option<u64>, entry: SessionEntry) {
 
 /// The service without a connection.
 struct TestServer {
-    answering: Answering,
+    router: axum::Router,
     connection: Arc<Connection>,
     live_view: LiveView,
     log: Log,
@@ -238,12 +239,12 @@ impl TestServer {
         let app =
             Parts::new(live_view.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
         let connection = Connection { transport: Transport::Tcp(address, address, Client::Own), admission: None };
-        Self { answering: Answering::new(&app), connection: Arc::new(connection), live_view, log }
+        Self { router: router(&app), connection: Arc::new(connection), live_view, log }
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
         request.extensions_mut().insert(self.connection.clone());
-        let Ok(answer) = self.answering.answer(request.map(axum::body::Body::new)).await;
+        let Ok(answer) = self.router.clone().call(request.map(axum::body::Body::new)).await;
         Answered::of(answer).await
     }
 

@@ -10,6 +10,8 @@ use api::{
 use devices::{CODE_MS, Caller, Devices, RAISED_MS};
 use http::HeaderValue;
 
+use tower::Service as _;
+
 use super::*;
 use crate::TcpRefusal;
 
@@ -239,7 +241,7 @@ async fn a_stream_opens_for_its_own_page() {
         set(&mut request, "cookie", &cookie);
         set(&mut request, name, value);
         request.extensions_mut().insert(world.server.connection.clone());
-        let Ok(answer) = world.server.answering.answer(request.map(axum::body::Body::new)).await;
+        let Ok(answer) = world.server.router.clone().call(request.map(axum::body::Body::new)).await;
         assert_eq!(answer.status(), 200, "{name}");
     }
 }
@@ -418,7 +420,7 @@ async fn a_revoked_device_and_what_it_has_open_are_out() {
     set(&mut stream, "cookie", &second);
     set(&mut stream, "sec-fetch-site", "same-origin");
     stream.extensions_mut().insert(world.server.connection.clone());
-    let Ok(stream) = world.server.answering.answer(stream.map(axum::body::Body::new)).await;
+    let Ok(stream) = world.server.router.clone().call(stream.map(axum::body::Body::new)).await;
     let mut stream = stream.into_body();
     assert!(stream.frame().await.is_some(), "the snapshot");
 
