@@ -217,7 +217,7 @@ impl Queue {
                 self.commit(prompt.clone()).await?;
                 self.waiting.entry(session).or_default().push_back(prompt.clone());
                 if self.parts.runs.ends_with_turn(session) {
-                    // Behind the turn there is nobody to type it into.
+                    // After the turn the run may have ended.
                     let delivered = self.deliver_to(session).await;
                     return Ok(delivered.filter(|delivered| delivered.id == id).unwrap_or(prompt));
                 }
@@ -254,7 +254,7 @@ impl Queue {
         }
     }
 
-    /// Delivers the first prompt of a session. Gives what became of it, if that was stored.
+    /// Delivers the first prompt of a session. Returns its new state, if that was stored.
     async fn deliver_to(&mut self, session: SessionId) -> Option<Prompt> {
         let prompt = self.waiting.get(&session).and_then(VecDeque::front).cloned()?;
         let typing = Prompt { state: QueuedState::Delivering, why: None, ..prompt };

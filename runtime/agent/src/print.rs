@@ -122,7 +122,7 @@ pub async fn print(
             break Ok(ended);
         }
         report = printer.follow(session.finish()).await?;
-        if let Ok(None) = report {
+        if let Ok(None) | Err(SessionClosed) = report {
             break Ok(ended);
         }
     };

@@ -285,7 +285,7 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    /// Shows what came of a call.
+    /// Shows the result of a call.
     fn returned(&mut self, entry: &Entry) {
         let Some(result) = entry.message().filter(|message| message.text("role") == Some("toolResult")) else { return };
         let details = result.get("details").and_then(Json::as_object);
@@ -320,7 +320,7 @@ impl<'a> PrintProgress<'a> {
     }
 }
 
-/// What came of a call that succeeded, where that is more than its line says: the last line and the time of a command,
+/// The outcome of a call that succeeded, if it is more than its line says: the last line and the time of a command,
 /// the number of lines that an edit changed.
 fn outcome(result: &Object, details: Option<&Object>) -> Option<String> {
     let details = details?;

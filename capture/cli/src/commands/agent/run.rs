@@ -83,7 +83,7 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     Ok(exit.code())
 }
 
-/// What the person is told of a session before its prompt, in one line.
+/// The first line of a run, which describes its session.
 fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> Result<String, RunError> {
     let id = short_id(&session.id);
     let what = match turns {
