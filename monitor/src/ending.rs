@@ -3,7 +3,7 @@
 //! A session without its own process (a sub-agent) ends with its parent's process, and only the parent reports its
 //! turns, so it gets none of these findings.
 
-use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind, TurnOutcome};
+use events::{EventId, FindingKind, Reason, Severity, State, Stop, Timestamp, ToolKind, TurnOutcome};
 use projections::{failure::runs_tests, shorten::one_line};
 
 use crate::{
@@ -33,6 +33,10 @@ pub(crate) struct EndingDetector {
     last: Option<(Timestamp, Timestamp)>,
     /// Whether the last turn ended without success, which was told.
     has_failed: bool,
+    /// Whether the last answer reached its maximum length.
+    is_cut: bool,
+    /// Whether the session itself reported that it waits: its process states with its exit code how the turn ended.
+    has_reported_end: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +79,16 @@ impl EndingDetector {
         self.steps = 0;
         self.cut_off = false;
         self.begins(at, findings);
+    }
+
+    /// Records why the last answer ended.
+    pub(crate) fn answered(&mut self, stop: Option<Stop>) {
+        self.is_cut = stop == Some(Stop::MaxTokens);
+    }
+
+    /// Records what the session itself reports of its state.
+    pub(crate) fn reported(&mut self, state: State) {
+        self.has_reported_end = state == State::Waiting;
     }
 
     fn begins(&mut self, at: Timestamp, findings: &mut SessionFindings) {
@@ -209,9 +223,10 @@ impl EndingDetector {
     fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
-        let what = match &self.prompt {
-            Some(prompt) => format!("done: {prompt}"),
-            None => "the turn is done".to_owned(),
+        let (what, prompt) = match &self.prompt {
+            _ if self.is_cut => ("the answer was cut at its maximum length".to_owned(), self.prompt.as_deref()),
+            Some(prompt) => (format!("done: {prompt}"), None),
+            None => ("the turn is done".to_owned(), None),
         };
         let (severity, tests) = match &self.tests {
             Some((true, how)) => (Severity::Info, format!("; its tests passed (`{how}`)")),
@@ -221,10 +236,11 @@ impl EndingDetector {
         let (severity, rest) = if findings.is_open(conflict::KEY) {
             (Severity::Warning, "a merge has conflicts")
         } else {
-            (severity, "nothing is pending")
+            (if self.is_cut { Severity::Warning } else { severity }, "nothing is pending")
         };
+        let prompt = prompt.map(|prompt| format!("; the prompt was: {prompt}")).unwrap_or_default();
         let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
-        let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}");
+        let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}{prompt}");
         let raise = NewFinding::new(FindingKind::Completion, severity, what, why, done.at);
         findings.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
@@ -245,7 +261,7 @@ impl EndingDetector {
         let died = match reason {
             Some(Reason::Killed) => true,
             // A process says with its exit code that its last turn failed: an agent with one prompt.
-            Some(Reason::Failed) => in_turn || !self.has_failed,
+            Some(Reason::Failed) => in_turn || !self.has_failed && !self.has_reported_end,
             Some(_) | None => false,
         };
         let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());

@@ -76,7 +76,7 @@ impl RequestErrors {
             count: tally.count,
             until: over,
             subject: error.code.clone(),
-            ..NewFinding::new(kind, severity, what(kind).to_owned(), why, first_at)
+            ..NewFinding::new(kind, severity, what_of(kind, error).to_owned(), why, first_at)
         };
         if !error.ends_turn && !often {
             self.unanswered = (!error.retrying).then_some(raise);
@@ -183,6 +183,13 @@ fn kind_of(error: &ErrorReported) -> Option<(FindingKind, Severity)> {
         // Told by what is used of the context.
         ErrorClass::Context => return None,
     })
+}
+
+/// The code of an answer that the model refused to give.
+const REFUSED: &str = "refused";
+
+fn what_of(kind: FindingKind, error: &ErrorReported) -> &'static str {
+    if error.code.as_deref() == Some(REFUSED) { "the model refused to answer" } else { what(kind) }
 }
 
 fn what(kind: FindingKind) -> &'static str {

@@ -318,6 +318,7 @@ impl SessionWatch {
             Payload::UserPrompt(prompt) => self.prompted(event, prompt.origin, at),
             Payload::AssistantMessage(message) => {
                 self.context.model(message.model.as_deref());
+                self.ending.answered(message.stop);
                 self.answered(at);
             }
             Payload::AssistantDelta(_) => self.answered(at),
@@ -510,6 +511,11 @@ impl SessionWatch {
 
     fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &DetectorLimits) {
         self.seen |= event.source == Source::Pty;
+        if event.source == Source::Runtime
+            && let Claim::State { state, .. } = signal.claim
+        {
+            self.ending.reported(state);
+        }
         let retries = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
         let late = event.source == Source::Telemetry;
         if signal.claim == retries && !late && self.ending.is_open() && self.errors.due().is_none() {

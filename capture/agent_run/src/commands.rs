@@ -28,7 +28,8 @@ const WITHIN: Duration = Duration::from_secs(4);
 /// Billionths of a dollar.
 const NANO: f64 = 1e9;
 /// Why what is done in a terminal cannot be done.
-const NO_TERMINAL: &str = "this session has no terminal; send it a prompt, or `steer` the running turn";
+const NO_TERMINAL: &str =
+    "this session has no terminal of its own; `capture send` gives it a message, and with `--interrupt` ends its turn";
 
 /// Chooses another model for a session: gives what the machine is told, or why there is none.
 pub(crate) type ChooseModel = Arc<dyn Fn(&str) -> Result<EngineInput, String> + Send + Sync>;

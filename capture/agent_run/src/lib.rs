@@ -78,6 +78,14 @@ pub fn is_session_known(data: &Path, given: &str) -> bool {
     sessions::is_known(data, given)
 }
 
+/// The file of the session of our own agent with this id or part of an id, or of this path.
+///
+/// # Errors
+/// There is none, or several.
+pub fn session_file(data: &Path, given: &str) -> Result<PathBuf, RunError> {
+    sessions::find(data, given)
+}
+
 /// The model of the settings, where it is reached and where its key comes from, in words, and whether nothing is known
 /// to be wrong with them. Reads no file and runs no program.
 #[must_use]

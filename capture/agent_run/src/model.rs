@@ -121,13 +121,16 @@ impl ModelCatalog {
         address(&self.settings, &name.provider, &self.environment)
     }
 
-    /// Where a model is reached, in words.
+    /// Where a model is reached, in words, unless that is its vendor's own address.
     ///
     /// # Errors
     /// As [`Self::address`].
-    pub fn address_in_words(&self, name: &ModelName) -> Result<String, RunError> {
+    pub fn other_address_in_words(&self, name: &ModelName) -> Result<Option<String>, RunError> {
+        if matches!(self.address(name)?.source, AddressSource::Vendor) {
+            return Ok(None);
+        }
         // Whether it may get a key was checked with the key itself.
-        address_in_words(&self.settings, &name.provider, &self.environment, false)
+        address_in_words(&self.settings, &name.provider, &self.environment, false).map(Some)
     }
 
     /// What is known of a model.

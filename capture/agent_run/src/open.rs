@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open};
+use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
 use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use approver::Facts;
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
@@ -137,7 +137,11 @@ impl SessionOpener {
         let clock: Arc<dyn SessionClock> = Arc::new(SystemClock);
         let settings = &options.settings;
         let model = options.model.clone().or_else(|| settings.model.clone()).ok_or_else(|| {
-            RunError::Usage("no model: pass --model PROVIDER/MODEL, or set agent.model in the configuration".to_owned())
+            let example = example_model(&options.environment);
+            RunError::Usage(format!(
+                "no model: pass --model, such as `--model {example}`, or set one for good with `capture config set \
+                 agent.model {example}`"
+            ))
         })?;
         let mode = match (options.mode, settings.mode) {
             (Some(AgentMode::AcceptEdits), _) if !at_terminal => {
@@ -194,22 +198,23 @@ impl SessionOpener {
         Ok(Session::open(path, &self.cwd_text, self.stamp())?)
     }
 
-    /// What is limited, in words that follow others.
-    pub fn limits_in_words(&self) -> String {
+    /// The limits that were set, in words; nothing without one.
+    pub fn limits_in_words(&self) -> Option<String> {
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
-        #[expect(clippy::cast_precision_loss, reason = "it is shown")]
-        let usd = |nano: u64| format!("{:.2} US dollars", nano as f64 / NANO);
         let of_session = [
-            limits.cost_nano_usd.map(usd),
+            limits.cost_nano_usd.map(|nano| format!("{} US dollars", usd_in_words(nano))),
             limits.tokens.map(|tokens| format!("{tokens} tokens")),
             limits.wall_ms.map(|ms| format!("{} minutes", ms / 60_000)),
             limits.calls.map(|calls| format!("{calls} tool calls")),
         ];
         let of_session: Vec<String> = of_session.into_iter().flatten().collect();
-        let of_session = (!of_session.is_empty()).then(|| format!(", at most {} a session", of_session.join(" and ")));
-        let answers = self.turns().rounds;
-        let of_prompt = format!(", at most {answers} answer{} a prompt", if answers == 1 { "" } else { "s" });
-        of_session.unwrap_or_default() + &of_prompt
+        let of_session = (!of_session.is_empty()).then(|| format!("at most {} a session", of_session.join(" and ")));
+        let of_prompt = self
+            .options
+            .max_answers
+            .map(|answers| format!("at most {answers} answer{} a prompt", if answers == 1 { "" } else { "s" }));
+        let both: Vec<String> = of_session.into_iter().chain(of_prompt).collect();
+        (!both.is_empty()).then(|| both.join(", "))
     }
 
     /// How long a turn goes on.
@@ -217,7 +222,7 @@ impl SessionOpener {
         let default = TurnSettings::default();
         TurnSettings {
             rounds: self.options.max_answers.unwrap_or(default.rounds),
-            retries: self.options.settings.retries.unwrap_or(default.retries),
+            retries: self.options.settings.retries,
         }
     }
 
@@ -412,6 +417,18 @@ impl OpenSession {
     }
 }
 
+/// A model of the first vendor whose key is in the environment, as an example.
+fn example_model(environment: &[(OsString, OsString)]) -> &'static str {
+    const EXAMPLES: [(&str, &str); 3] = [
+        ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5"),
+        ("OPENAI_API_KEY", "openai/gpt-5"),
+        ("GEMINI_API_KEY", "gemini/gemini-3-flash-preview"),
+    ];
+    let has = |variable: &str| environment.iter().any(|(name, value)| name == variable && !value.is_empty());
+    let found = EXAMPLES.iter().find(|(variable, _)| has(variable));
+    found.map_or(EXAMPLES[0].1, |(_, model)| model)
+}
+
 /// US dollars in billionths.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range is the largest")]
 #[must_use]
@@ -436,4 +453,17 @@ fn schemas() -> Vec<Object> {
     let schemas = Json::parse(SCHEMAS).ok();
     let schemas = schemas.as_ref().and_then(Json::as_array).unwrap_or_default();
     schemas.iter().filter_map(Json::as_object).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_a_model_whose_key_is_there() {
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let both = [variable("ANTHROPIC_API_KEY", ""), variable("GEMINI_API_KEY", "k")];
+        assert_eq!(example_model(&both), "gemini/gemini-3-flash-preview");
+        assert_eq!(example_model(&[]), "anthropic/claude-sonnet-5");
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use session_tree::{DocumentIssue, Entry, Session, SessionDocument, SessionHeader, Stamp, sessions};
+use session_tree::{DocumentIssue, Entry, Session, SessionDocument, SessionError, SessionHeader, Stamp, sessions};
 
 use crate::{RunError, SessionChoice, sessions_dir};
 
@@ -26,11 +26,19 @@ pub(crate) fn open(
     stamp: Stamp,
     warn: fn(&str),
 ) -> Result<Session, RunError> {
-    let mut session = match choice {
+    let opened = match choice {
         SessionChoice::New => return Ok(create(data, cwd, None, stamp)),
         SessionChoice::Last => Session::open(&last(data, cwd)?, cwd, stamp),
         SessionChoice::Named(given) => Session::open(&find(data, given)?, cwd, stamp),
-    }?;
+    };
+    let mut session = opened.map_err(|error| match error {
+        SessionError::Locked { path } => RunError::Refused(runs_elsewhere(&path, choice)),
+        SessionError::Io { .. }
+        | SessionError::Refused { .. }
+        | SessionError::Changed { .. }
+        | SessionError::Gone { .. }
+        | SessionError::Tree(_) => error.into(),
+    })?;
     // The tools work where the session works, whatever directory this is called from.
     let of_session = session.tree().header().cwd().unwrap_or(cwd);
     if of_session != cwd {
@@ -40,6 +48,14 @@ pub(crate) fn open(
         warn(&line);
     }
     Ok(session)
+}
+
+/// What to do about a session that another process has open.
+fn runs_elsewhere(path: &Path, choice: &SessionChoice) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let id = name.rsplit('_').next().unwrap_or_default();
+    let option = if *choice == SessionChoice::Last { "--continue" } else { "--session" };
+    format!("session {id} runs in another process; wait for its end, or leave out {option} for a new session")
 }
 
 /// What is wrong with a session's file, in lines for a person. If what stands last does not belong to the session, the
@@ -191,6 +207,18 @@ mod tests {
             // The next one finds it as it is now, and reads on where this one was.
             let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52), |_| ()).unwrap();
             assert_eq!(said(&again), 2, "{behind:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_runs_elsewhere_is_named_with_the_way_on() {
+        let (data, path) = session("");
+        let _held = Session::open(&path, "/w", stamp(50)).unwrap();
+        let id = path.file_stem().unwrap().to_str().unwrap().rsplit('_').next().unwrap().to_owned();
+        for (choice, option) in [(SessionChoice::Last, "--continue"), (SessionChoice::Named(id.clone()), "--session")] {
+            let refused = open(data.path(), "/w", &choice, stamp(51), |_| ()).err().unwrap().to_string();
+            let told = "runs in another process; wait for its end, or leave out";
+            assert_eq!(refused, format!("session {id} {told} {option} for a new session"));
         }
     }
 

@@ -312,6 +312,7 @@ impl SessionStatus {
                 Some(
                     FailureKind::Overloaded
                     | FailureKind::TooLong
+                    | FailureKind::NoModel
                     | FailureKind::BadRequest
                     | FailureKind::Refused
                     | FailureKind::Network

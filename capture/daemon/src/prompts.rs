@@ -216,6 +216,11 @@ impl Queue {
                 };
                 self.commit(prompt.clone()).await?;
                 self.waiting.entry(session).or_default().push_back(prompt.clone());
+                if self.parts.runs.ends_with_turn(session) {
+                    // After the turn the run may have ended.
+                    let delivered = self.deliver_to(session).await;
+                    return Ok(delivered.filter(|delivered| delivered.id == id).unwrap_or(prompt));
+                }
                 Ok(prompt)
             }
             Request::Cancel(id) => {
@@ -244,18 +249,17 @@ impl Queue {
                 && self.put_off.get(&session).is_none_or(|(at, _)| *at <= Instant::now())
                 && self.parts.runs.takes_prompt(session).await
             {
-                self.deliver_to(session).await;
+                let _ = self.deliver_to(session).await;
             }
         }
     }
 
-    async fn deliver_to(&mut self, session: SessionId) {
-        let Some(prompt) = self.waiting.get(&session).and_then(VecDeque::front).cloned() else { return };
+    /// Delivers the first prompt of a session. Returns its new state, if that was stored.
+    async fn deliver_to(&mut self, session: SessionId) -> Option<Prompt> {
+        let prompt = self.waiting.get(&session).and_then(VecDeque::front).cloned()?;
         let typing = Prompt { state: QueuedState::Delivering, why: None, ..prompt };
         // Before the first letter: after a crash nobody types it again.
-        if self.commit(typing.clone()).await.is_err() {
-            return;
-        }
+        self.commit(typing.clone()).await.ok()?;
         match self.type_or_send(session, &typing).await {
             PromptOutcome::Typed => self.close(session, typing, QueuedState::Delivered, None).await,
             PromptOutcome::Unknown(why) => self.close(session, typing, QueuedState::Unclear, Some(why)).await,
@@ -263,11 +267,11 @@ impl Queue {
                 let wait = self.put_off.get(&session).map_or(FIRST_AGAIN, |(_, wait)| (*wait * 2).min(LAST_AGAIN));
                 self.put_off.insert(session, (Instant::now() + wait, wait));
                 let back = Prompt { state: QueuedState::Queued, why: Some(why), ..typing };
-                if self.commit(back.clone()).await.is_ok()
-                    && let Some(first) = self.waiting.get_mut(&session).and_then(VecDeque::front_mut)
-                {
-                    *first = back;
+                self.commit(back.clone()).await.ok()?;
+                if let Some(first) = self.waiting.get_mut(&session).and_then(VecDeque::front_mut) {
+                    first.clone_from(&back);
                 }
+                Some(back)
             }
         }
     }
@@ -285,7 +289,13 @@ impl Queue {
         runs.send_prompt(session, &prompt.text, by).await
     }
 
-    async fn close(&mut self, session: SessionId, prompt: Prompt, state: QueuedState, why: Option<String>) {
+    async fn close(
+        &mut self,
+        session: SessionId,
+        prompt: Prompt,
+        state: QueuedState,
+        why: Option<String>,
+    ) -> Option<Prompt> {
         self.put_off.remove(&session);
         if let Some(queue) = self.waiting.get_mut(&session) {
             queue.pop_front();
@@ -293,9 +303,8 @@ impl Queue {
                 self.waiting.remove(&session);
             }
         }
-        if let Err(error) = self.end(prompt, state, why).await {
-            tracing::warn!(%session, %error, "cannot store the outcome of a prompt");
-        }
+        let ended = self.end(prompt, state, why).await;
+        ended.inspect_err(|error| tracing::warn!(%session, %error, "cannot store the outcome of a prompt")).ok()
     }
 
     /// Fails all prompts of a session that has ended.

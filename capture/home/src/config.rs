@@ -332,6 +332,13 @@ impl Config {
         Ok(settings.into_iter().map(|(key, (value, from))| Setting { key, value, from }).collect())
     }
 
+    /// Whether a key is a setting that may be left out and has no default.
+    #[must_use]
+    pub fn has_no_default(key: &str) -> bool {
+        let agent = serde_json::to_value(agent_settings::AgentSettings::default()).unwrap_or_default();
+        key.strip_prefix("agent.").and_then(|name| agent.get(name)).is_some_and(serde_json::Value::is_null)
+    }
+
     fn check(&self) -> anyhow::Result<()> {
         let range = |name: &str, value: u32, low: u32, high: u32| {
             anyhow::ensure!(

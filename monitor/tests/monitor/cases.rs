@@ -278,6 +278,46 @@ fn an_exit_code_that_says_that_the_prompt_failed_is_not_a_crash() {
 }
 
 #[test]
+fn an_exit_code_of_a_session_that_reports_its_end_itself_is_not_a_crash() {
+    let exits = || Line::new(0, SessionExited { reason: Some(Reason::Failed), code: Some(1) }).by(Source::Process);
+    let reports = |state| Line::new(0, signal(Claim::State { state, reason: None })).by(Source::Runtime);
+    let mut s = at_work();
+    s.answer("done");
+    s.put(reports(State::Waiting));
+    s.put(exits());
+    check(&s, 1, &[]);
+    // In the middle of its work it did not report an end.
+    let mut s = at_work();
+    s.put(reports(State::Waiting));
+    s.put(reports(State::Running));
+    s.put(exits());
+    check(&s, 1, &[Crash]);
+}
+
+#[test]
+fn an_answer_that_was_cut_is_not_called_done() {
+    let mut s = at_work();
+    s.put(
+        Line::new(0, events::AssistantMessage { stop: Some(events::Stop::MaxTokens), ..Default::default() })
+            .text("half"),
+    );
+    s.put(Line::new(0, signal(Claim::TurnEnded { outcome: events::TurnOutcome::Completed, pending_subagents: 0 })));
+    let stage = check(&s, 5, &[]);
+    let done = stage.last(Completion).unwrap();
+    assert_eq!((done.what.as_str(), done.severity), ("the answer was cut at its maximum length", Severity::Warning));
+    assert!(done.why.ends_with("the prompt was: make it work"), "{}", done.why);
+}
+
+#[test]
+fn a_refusal_is_not_a_failure_of_the_provider() {
+    for (code, what) in [("refused", "the model refused to answer"), ("500", "the model's provider failed")] {
+        let mut s = at_work();
+        s.fails(ErrorClass::Other, code, "the model refused to answer");
+        assert_eq!(check(&s, 5, &[Provider]).last(Provider).unwrap().what, what);
+    }
+}
+
+#[test]
 fn a_question_is_told_until_it_is_answered() {
     let mut s = at_work();
     let id = s.call("AskUserQuestion", ToolKind::Question, "Which?", "{}");

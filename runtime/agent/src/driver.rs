@@ -14,8 +14,8 @@ use std::{
 
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
-    EngineInput, EngineSetup, EngineState, FailureKind, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
-    SessionFacts, TurnOutcome, cache::RequestDigest, step,
+    EngineInput, EngineSetup, EngineState, FailureKind, PauseReason, QueueOutcome, RequestNumber, RequestPlan,
+    RuntimeFrame, SessionFacts, TurnOutcome, cache::RequestDigest, step,
 };
 use session_tree::{Entry, Json, Object, Session, Stamp, context::text_of};
 use tokio::{
@@ -93,6 +93,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         running: HashMap::new(),
         alarm: None,
         waiting: None,
+        is_finished: false,
         has_disk_trouble: false,
     };
     let thread = std::thread::Builder::new().name("session".to_owned());
@@ -118,6 +119,8 @@ struct SessionDriver {
     running: HashMap<CallId, JoinHandle<()>>,
     alarm: Option<AbortHandle>,
     waiting: Option<WaitingPrompt>,
+    /// Whether no message is accepted any more.
+    is_finished: bool,
     /// Whether nothing can be appended to the file at present.
     has_disk_trouble: bool,
 }
@@ -127,7 +130,30 @@ struct WaitingPrompt {
     id: String,
     /// Whether the turn is that of the prompt.
     has_begun: bool,
-    done: oneshot::Sender<TurnReport>,
+    done: TurnWaiter,
+}
+
+/// Where the end of a turn is reported.
+enum TurnWaiter {
+    Prompt(oneshot::Sender<TurnReport>),
+    Finish(oneshot::Sender<Option<TurnReport>>),
+}
+
+impl TurnWaiter {
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Prompt(done) => done.is_closed(),
+            Self::Finish(done) => done.is_closed(),
+        }
+    }
+
+    /// Reports the end; who waited may be gone.
+    fn send(self, report: TurnReport) {
+        match self {
+            Self::Prompt(done) => drop(done.send(report)),
+            Self::Finish(done) => drop(done.send(Some(report))),
+        }
+    }
 }
 
 impl SessionDriver {
@@ -142,6 +168,12 @@ impl SessionDriver {
         self.step(EngineInput::Restored { changed });
         while let Some(message) = received.blocking_recv() {
             match message {
+                DriverMessage::Input(EngineInput::Prompt(message) | EngineInput::Queue { message, .. })
+                    if self.is_finished =>
+                {
+                    let reason = "the turn is over, and the session ends with it".to_owned();
+                    self.tell(RuntimeFrame::Message { id: message.id, outcome: QueueOutcome::Refused { reason } });
+                }
                 DriverMessage::Input(input) => {
                     self.forget(&input);
                     self.step(input);
@@ -152,9 +184,11 @@ impl SessionDriver {
                         let _ = done.send(TurnReport::Refused(reason));
                         continue;
                     }
+                    let done = TurnWaiter::Prompt(done);
                     self.waiting = Some(WaitingPrompt { id: message.id.clone(), has_begun: false, done });
                     self.step(EngineInput::Prompt(message));
                 }
+                DriverMessage::Finish(done) => self.finish(done),
                 DriverMessage::Snapshot(done) => {
                     // Who asked may be gone.
                     let _ = done.send(self.snapshot());
@@ -346,13 +380,10 @@ impl SessionDriver {
         };
         let report = match &frame {
             RuntimeFrame::TurnEnded { outcome, error } if has_begun => {
-                // What was said may not be in the file.
-                let text = if self.has_disk_trouble { String::new() } else { self.last_text(*outcome) };
+                let text = self.text_to_report(*outcome);
                 Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text })
             }
-            RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => {
-                Some(TurnReport::Paused { why: *why, until_wall_ms: self.paused_until_wall_ms() })
-            }
+            RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => Some(self.pause_report(*why)),
             RuntimeFrame::FileLost { error } => Some(TurnReport::FileLost(error.clone())),
             RuntimeFrame::Message { outcome: QueueOutcome::Refused { reason }, .. } if is_mine => {
                 Some(TurnReport::Refused(reason.clone()))
@@ -381,9 +412,40 @@ impl SessionDriver {
         if let Some(report) = report
             && let Some(waiting) = self.waiting.take()
         {
-            // Who waited may be gone.
-            let _ = waiting.done.send(report);
+            waiting.done.send(report);
         }
+    }
+
+    /// Reports the end of the turn that a queued message began; without one, accepts no more messages.
+    fn finish(&mut self, done: oneshot::Sender<Option<TurnReport>>) {
+        match self.state.activity() {
+            EngineActivity::Idle => {
+                self.is_finished = true;
+                let _ = done.send(None);
+            }
+            EngineActivity::Paused(why) => {
+                let _ = done.send(Some(self.pause_report(why)));
+            }
+            EngineActivity::Waiting
+            | EngineActivity::Streaming
+            | EngineActivity::Deciding
+            | EngineActivity::Running
+            | EngineActivity::Retrying { .. }
+            | EngineActivity::Slowed { .. } => {
+                let done = TurnWaiter::Finish(done);
+                self.waiting = Some(WaitingPrompt { id: String::new(), has_begun: true, done });
+            }
+        }
+    }
+
+    fn pause_report(&self, why: PauseReason) -> TurnReport {
+        let text = self.text_to_report(TurnOutcome::Rounds);
+        TurnReport::Paused { why, until_wall_ms: self.paused_until_wall_ms(), text }
+    }
+
+    /// The text of the last answer; nothing when it may not be in the file.
+    fn text_to_report(&self, outcome: TurnOutcome) -> String {
+        if self.has_disk_trouble { String::new() } else { self.last_text(outcome) }
     }
 
     /// When a pause ends by itself, in milliseconds since 1970.

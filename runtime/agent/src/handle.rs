@@ -73,6 +73,8 @@ pub enum TurnReport {
         why: PauseReason,
         /// When it goes on by itself, in milliseconds since 1970.
         until_wall_ms: Option<i64>,
+        /// The text of the last answer.
+        text: String,
     },
     /// Another program touched the session's file, which ended the session. What happened, with the file.
     FileLost(String),
@@ -85,6 +87,7 @@ pub enum TurnReport {
 pub(crate) enum DriverMessage {
     Input(EngineInput),
     Prompt(UserMessage, oneshot::Sender<TurnReport>),
+    Finish(oneshot::Sender<Option<TurnReport>>),
     Snapshot(oneshot::Sender<SessionSnapshot>),
     Read(SessionReader),
     Close(oneshot::Sender<()>),
@@ -121,6 +124,17 @@ impl SessionHandle {
     pub async fn prompt(&self, message: UserMessage) -> Result<TurnReport, SessionClosed> {
         let (done, report) = oneshot::channel();
         self.inbox.send(DriverMessage::Prompt(message, done)).await.map_err(|_| SessionClosed)?;
+        report.await.map_err(|_| SessionClosed)
+    }
+
+    /// Waits until the turn of a queued message ends or is paused. Without such a turn gives nothing, and the session
+    /// accepts no more messages.
+    ///
+    /// # Errors
+    /// The session is closed.
+    pub async fn finish(&self) -> Result<Option<TurnReport>, SessionClosed> {
+        let (done, report) = oneshot::channel();
+        self.inbox.send(DriverMessage::Finish(done)).await.map_err(|_| SessionClosed)?;
         report.await.map_err(|_| SessionClosed)
     }
 

@@ -19,7 +19,9 @@ pub use driver::{OpenError, SessionParts, open};
 pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport};
 pub use model_answers::{KeepRequest, ModelAnswers, ModelRoute, ModelRoutes};
 pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, PrepareFailure, SessionClock, ToolRunner};
-pub use print::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintHold, PrintPass, PrintStreams, print};
+pub use print::{
+    PrintDetail, PrintExit, PrintFormat, PrintGate, PrintHold, PrintPass, PrintStreams, print, usd_in_words,
+};
 pub use session_tools::SessionTools;
 
 #[cfg(test)]

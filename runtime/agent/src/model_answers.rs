@@ -156,7 +156,13 @@ impl AnswerSource for ModelAnswers {
         let key_source = route.key_source.clone();
         Some(Box::new(match exchange {
             Ok(exchange) => {
-                let sent = SentRequest { keep: self.keep.clone(), request: prepared.encoded, key_source };
+                let sent = SentRequest {
+                    keep: self.keep.clone(),
+                    request: prepared.encoded,
+                    key_source,
+                    provider: route.target.provider.clone(),
+                    model: route.target.model.clone(),
+                };
                 ModelStream::Open(Box::new(exchange), prices, Some(sent))
             }
             Err(error) => ModelStream::Failed(Some(refused(error.to_string()))),
@@ -270,13 +276,20 @@ struct SentRequest {
     keep: Option<KeepRequest>,
     request: EncodedRequest,
     key_source: String,
+    provider: String,
+    model: String,
 }
 
 impl SentRequest {
-    /// Adds to a failure where the key came from if it was refused, and where the request is if that was called invalid.
+    /// Adds to a failure where the key came from if it was refused, which model there is not, and where the request is if
+    /// that was called invalid.
     async fn explained(self, mut failure: AnswerFailure) -> AnswerFailure {
         if failure.kind == FailureKind::Auth {
             let _ = write!(failure.message, " ({})", self.key_source);
+        }
+        if failure.kind == FailureKind::NoModel {
+            let (provider, model) = (&self.provider, &self.model);
+            failure.message = format!("the provider `{provider}` has no model `{model}`; `--model` chooses another");
         }
         if failure.kind == FailureKind::BadRequest
             && let Some(keep) = self.keep

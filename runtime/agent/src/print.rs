@@ -5,13 +5,16 @@ mod progress;
 
 use std::io::{self, Write};
 
-use engine::{CallVerdict, EngineInput, PauseReason, RuntimeFrame, TurnOutcome, UserMessage};
+use engine::{CallVerdict, EngineInput, PauseReason, RuntimeFrame, SpendLimits, TurnOutcome, UserMessage};
 use serde::Serialize;
 use session_tree::{Entry, Object};
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::{
+    Receiver,
+    error::{RecvError, TryRecvError},
+};
 
 pub use self::gate::{PrintGate, PrintHold, PrintPass};
-use self::progress::PrintProgress;
+use self::progress::{PrintProgress, ProgressClock};
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
 /// What is printed.
@@ -77,12 +80,16 @@ pub struct PrintStreams<'a> {
     pub progress: Option<(&'a mut (dyn Write + Send), PrintDetail)>,
     /// A moment in milliseconds since 1970 as the clock time where the person is.
     pub clock: fn(i64) -> String,
+    /// The present moment, in milliseconds since 1970.
+    pub now: fn() -> i64,
+    /// Maximum number of attempts at a request.
+    pub attempts: u32,
     /// By which others write to the person too, without getting in between.
     pub gate: PrintGate,
 }
 
-/// Sends a prompt, prints what comes of it, and gives how it ended, with a message for the person. Nobody can answer a
-/// pause here, so a turn that is paused is ended.
+/// Sends a prompt, prints what comes of it and of the messages that are queued behind it, and gives how the last turn
+/// ended, with a message for the person. Nobody can answer a pause here, so a turn that is paused is ended.
 ///
 /// # Errors
 /// `out` cannot be written to.
@@ -92,51 +99,102 @@ pub async fn print(
     format: PrintFormat,
     streams: PrintStreams<'_>,
 ) -> io::Result<(PrintExit, Option<String>)> {
-    let PrintStreams { out, progress, clock, mut gate } = streams;
-    let mut progress = progress.map(|(out, detail)| PrintProgress::new(out, detail, clock));
-    let mut calls = DecidedCalls::default();
-    let mut updates = session.subscribe();
-    let turn = session.prompt(message);
-    tokio::pin!(turn);
-    let report = loop {
-        progress.iter_mut().for_each(|progress| progress.hold(gate.is_held()));
-        tokio::select! {
-            // What happened is printed before the end of it is.
-            biased;
-            update = updates.recv() => match update {
-                Ok(update) => {
-                    progress.iter_mut().for_each(|progress| progress.print(&update));
-                    tell(Ok(&update), &mut calls, format, out)?;
-                }
-                Err(RecvError::Lagged(count)) => tell(Err(count), &mut calls, format, out)?,
-                Err(RecvError::Closed) => break Err(SessionClosed),
-            },
-            () = gate.open() => {}
-            report = &mut turn => break report,
+    let PrintStreams { out, progress, clock, now, attempts, gate } = streams;
+    let watch = ProgressClock { time: clock, now, attempts };
+    let progress = progress.map(|(out, detail)| PrintProgress::new(out, detail, watch));
+    let updates = session.subscribe();
+    let mut printer = Printer { format, out, progress, gate, updates, calls: DecidedCalls::default() };
+    let mut report = printer.follow(async { session.prompt(message).await.map(Some) }).await?;
+    let mut spent = None;
+    let last = loop {
+        let ended = match report {
+            Ok(Some(ended)) => ended,
+            Ok(None) | Err(SessionClosed) => break Err(SessionClosed),
+        };
+        if let TurnReport::Paused { .. } = &ended {
+            spent = session.snapshot().await.ok().map(|now| (now.spent, now.limits));
+            // When it is closed, it is not paused.
+            let _ = session.input(EngineInput::Stop).await;
+        }
+        printer.answer(&ended)?;
+        printer.rest()?;
+        if !matches!(ended, TurnReport::Ended { .. }) {
+            break Ok(ended);
+        }
+        report = printer.follow(session.finish()).await?;
+        if let Ok(None) | Err(SessionClosed) = report {
+            break Ok(ended);
         }
     };
-    progress.iter_mut().for_each(|progress| progress.hold(false));
-    if let Ok(TurnReport::Paused { .. }) = &report {
-        // When it is closed, it is not paused.
-        let _ = session.input(EngineInput::Stop).await;
-    }
-    loop {
-        match updates.try_recv() {
-            Ok(update) => {
-                progress.iter_mut().for_each(|progress| progress.warn(&update));
-                tell(Ok(&update), &mut calls, format, out)?;
+    let said = printer.progress.as_mut().and_then(PrintProgress::finish);
+    printer.out.flush()?;
+    let Printer { calls, .. } = printer;
+    Ok(exit_of(last, &calls, &ExitWords { clock, said, spent }))
+}
+
+/// What a turn is printed with.
+struct Printer<'a> {
+    format: PrintFormat,
+    out: &'a mut (dyn Write + Send),
+    progress: Option<PrintProgress<'a>>,
+    gate: PrintGate,
+    updates: Receiver<SessionUpdate>,
+    calls: DecidedCalls,
+}
+
+/// How a turn ended; nothing without a turn.
+type FollowedTurn = Result<Option<TurnReport>, SessionClosed>;
+
+impl Printer<'_> {
+    /// Prints what happens until the turn ends.
+    async fn follow(&mut self, turn: impl Future<Output = FollowedTurn>) -> io::Result<FollowedTurn> {
+        tokio::pin!(turn);
+        let report = loop {
+            let is_held = self.gate.is_held();
+            self.progress.iter_mut().for_each(|progress| progress.hold(is_held));
+            tokio::select! {
+                // What happened is printed before the end of it is.
+                biased;
+                update = self.updates.recv() => match update {
+                    Ok(update) => {
+                        self.progress.iter_mut().for_each(|progress| progress.print(&update));
+                        tell(Ok(&update), &mut self.calls, self.format, self.out)?;
+                    }
+                    Err(RecvError::Lagged(count)) => tell(Err(count), &mut self.calls, self.format, self.out)?,
+                    Err(RecvError::Closed) => break Err(SessionClosed),
+                },
+                () = self.gate.open() => {}
+                report = &mut turn => break report,
             }
-            Err(TryRecvError::Lagged(count)) => tell(Err(count), &mut calls, format, out)?,
-            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        };
+        self.progress.iter_mut().for_each(|progress| progress.hold(false));
+        Ok(report)
+    }
+
+    /// Prints what has happened up to now.
+    fn rest(&mut self) -> io::Result<()> {
+        loop {
+            match self.updates.try_recv() {
+                Ok(update) => {
+                    self.progress.iter_mut().for_each(|progress| progress.warn(&update));
+                    tell(Ok(&update), &mut self.calls, self.format, self.out)?;
+                }
+                Err(TryRecvError::Lagged(count)) => tell(Err(count), &mut self.calls, self.format, self.out)?,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
+            }
         }
     }
-    if let (Ok(TurnReport::Ended { text, .. }), PrintFormat::Text) = (&report, format)
-        && !text.is_empty()
-    {
-        writeln!(out, "{}", text.trim_end_matches('\n'))?;
+
+    /// Prints the text of the last answer.
+    fn answer(&mut self, ended: &TurnReport) -> io::Result<()> {
+        if let (TurnReport::Ended { text, .. } | TurnReport::Paused { text, .. }, PrintFormat::Text) =
+            (ended, self.format)
+            && !text.is_empty()
+        {
+            writeln!(self.out, "{}", text.trim_end_matches('\n'))?;
+        }
+        self.out.flush()
     }
-    out.flush()?;
-    Ok(exit_of(report, &calls, clock))
 }
 
 /// Counts and prints an update, or how many were lost.
@@ -192,10 +250,19 @@ impl DecidedCalls {
 /// How a session whose turn has ended goes on.
 const GO_ON: &str = "`capture agent run --continue` goes on with this session";
 
+/// What the message about the end of a prompt is made of.
+struct ExitWords {
+    clock: fn(i64) -> String,
+    /// What the provider said of the last failure.
+    said: Option<String>,
+    /// What a session that is paused has spent and may spend.
+    spent: Option<(SpendLimits, SpendLimits)>,
+}
+
 fn exit_of(
     report: Result<TurnReport, SessionClosed>,
     calls: &DecidedCalls,
-    clock: fn(i64) -> String,
+    words: &ExitWords,
 ) -> (PrintExit, Option<String>) {
     match report {
         Ok(TurnReport::Ended { outcome: TurnOutcome::Done, error: None, .. }) => match calls.remark() {
@@ -219,16 +286,23 @@ fn exit_of(
             };
             let error = error.or_else(|| {
                 let what = "the answer reached its maximum length";
-                (outcome == TurnOutcome::Length)
-                    .then(|| format!("{what}; {GO_ON}, and agent.providers.….max_output_tokens sets another maximum"))
+                let setting = "`max_output_tokens` of its provider in the configuration sets another maximum";
+                (outcome == TurnOutcome::Length).then(|| format!("{what}; {GO_ON}, and {setting}"))
             });
             (exit, error)
         }
-        Ok(TurnReport::Paused { why, until_wall_ms }) => {
+        Ok(TurnReport::Paused { why, until_wall_ms, .. }) => {
             let higher = |limit: &str| format!("the limit of {limit} is reached; {GO_ON} once the limit is higher");
             let (exit, text) = match why {
                 PauseReason::TokenLimit => (PrintExit::OutOfBudget, higher("tokens")),
-                PauseReason::CostLimit => (PrintExit::OutOfBudget, higher("costs")),
+                PauseReason::CostLimit => {
+                    let spent = words.spent.as_ref().and_then(|(spent, most)| {
+                        let (spent, most) = (spent.cost_nano_usd?, most.cost_nano_usd?);
+                        Some(format!(" (spent {} of {} US dollars)", usd_in_words(spent), usd_in_words(most)))
+                    });
+                    let text = format!("the limit of costs is reached{}", spent.unwrap_or_default());
+                    (PrintExit::OutOfBudget, format!("{text}; {GO_ON} once the limit is higher"))
+                }
                 PauseReason::PriceUnknown => (
                     PrintExit::OutOfBudget,
                     "costs are limited, and the price of the model is unknown; add its price, or take the limit away"
@@ -237,14 +311,15 @@ fn exit_of(
                 PauseReason::TimeLimit => (PrintExit::OutOfBudget, higher("time")),
                 PauseReason::CallLimit => (PrintExit::OutOfBudget, higher("tool calls")),
                 PauseReason::Quota | PauseReason::Unavailable => {
-                    let until = until_wall_ms.map(|ms| format!(", until {}", clock(ms))).unwrap_or_default();
+                    let until = until_wall_ms.map(|ms| format!(", until {}", (words.clock)(ms))).unwrap_or_default();
                     let is_quota = why == PauseReason::Quota;
                     let (exit, what) = if is_quota {
                         (PrintExit::OutOfBudget, "the provider's quota is used up")
                     } else {
                         (PrintExit::Failed, "the provider takes no requests")
                     };
-                    (exit, format!("{what} for now{until}; {GO_ON} then"))
+                    let said = words.said.as_ref().map(|said| format!(" (the provider says: {said})"));
+                    (exit, format!("{what} for now{until}{}; {GO_ON} then", said.unwrap_or_default()))
                 }
                 PauseReason::Loop => (
                     PrintExit::Failed,
@@ -263,6 +338,21 @@ fn exit_of(
         }
         Ok(TurnReport::Refused(reason)) => (PrintExit::Refused, Some(reason)),
         Err(closed) => (PrintExit::Failed, Some(closed.to_string())),
+    }
+}
+
+/// An amount in billionths of a dollar, with two digits behind the point, or more for less than a cent.
+#[must_use]
+pub fn usd_in_words(nano: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown")]
+    let usd = nano as f64 / 1e9;
+    match nano {
+        0 | 10_000_000.. => format!("{usd:.2}"),
+        _ => {
+            let digits = format!("{usd:.6}");
+            let digits = digits.trim_end_matches('0');
+            if digits == "0." { "less than 0.000001".to_owned() } else { digits.to_owned() }
+        }
     }
 }
 
@@ -289,5 +379,51 @@ fn print_skipped(count: u64, format: PrintFormat, out: &mut (dyn Write + Send)) 
         PrintFormat::JsonLines => {
             writeln!(out, "{}", serde_json::to_string(&PrintedLine::Skipped(count)).map_err(io::Error::other)?)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_are_shown_with_more_digits() {
+        for (nano, shown) in [
+            (0, "0.00"),
+            (500_000_000, "0.50"),
+            (12_345_000_000, "12.35"),
+            (10_000_000, "0.01"),
+            (1_000_000, "0.001"),
+            (6_120_000, "0.00612"),
+            (10, "less than 0.000001"),
+        ] {
+            assert_eq!(usd_in_words(nano), shown);
+        }
+    }
+
+    #[test]
+    fn the_end_by_a_limit_says_what_was_spent_and_what_the_provider_says() {
+        let limits = |nano| SpendLimits { cost_nano_usd: Some(nano), ..SpendLimits::default() };
+        let words = ExitWords {
+            clock: |_| "23:10:00".to_owned(),
+            said: Some("daily limit".to_owned()),
+            spent: Some((limits(6_000_000), limits(1_000_000))),
+        };
+        let end = |why, until_wall_ms| {
+            let report = TurnReport::Paused { why, until_wall_ms, text: String::new() };
+            exit_of(Ok(report), &DecidedCalls::default(), &words).1.unwrap()
+        };
+        assert_eq!(
+            end(PauseReason::CostLimit, None),
+            format!(
+                "the limit of costs is reached (spent 0.006 of 0.001 US dollars); {GO_ON} once the limit is higher"
+            )
+        );
+        assert_eq!(
+            end(PauseReason::Quota, Some(1)),
+            format!(
+                "the provider's quota is used up for now, until 23:10:00 (the provider says: daily limit); {GO_ON} then"
+            )
+        );
     }
 }

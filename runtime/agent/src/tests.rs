@@ -76,6 +76,8 @@ struct Tools {
     cancelled: Mutex<HashSet<CallId>>,
     changed: Condvar,
     started: Mutex<Option<tokio::sync::oneshot::Sender<()>>>,
+    /// What the next tool waits for.
+    awaited: Mutex<Option<std::sync::mpsc::Receiver<()>>>,
 }
 
 impl ToolRunner for Tools {
@@ -92,6 +94,9 @@ impl ToolRunner for Tools {
     fn run(&self, run: &CallRun) -> CallOutput {
         if let Some(started) = self.started.lock().unwrap().take() {
             started.send(()).unwrap();
+        }
+        if let Some(awaited) = self.awaited.lock().unwrap().take() {
+            awaited.recv().unwrap();
         }
         match run.tool.as_str() {
             "fail" => panic!("a tool that fails"),
@@ -240,7 +245,14 @@ impl House {
             session,
             prompt("p"),
             format,
-            PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
+            PrintStreams {
+                out: &mut out,
+                progress: None,
+                clock: |_| String::new(),
+                now: || 0,
+                attempts: 13,
+                gate: PrintGate::closed(),
+            },
         );
         let (exit, message) = self.runtime.block_on(printed).unwrap();
         (String::from_utf8(out).unwrap(), exit, message)
@@ -331,7 +343,14 @@ fn a_prompt_that_is_not_accepted_says_why() {
         &session,
         message,
         PrintFormat::Text,
-        PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
+        PrintStreams {
+            out: &mut out,
+            progress: None,
+            clock: |_| String::new(),
+            now: || 0,
+            attempts: 13,
+            gate: PrintGate::closed(),
+        },
     );
     let (exit, message) = house.runtime.block_on(printed).unwrap();
     assert_eq!((exit.code(), message.as_deref()), (5, Some("the message is empty")));
@@ -547,6 +566,8 @@ fn a_standard_error_that_is_closed_does_not_end_the_turn() {
             out: &mut out,
             progress: Some((&mut closed, detail)),
             clock: |_| String::new(),
+            now: || 0,
+            attempts: 13,
             gate: PrintGate::closed(),
         };
         let printed = print(&session, prompt("p"), PrintFormat::Text, streams);
@@ -563,4 +584,32 @@ fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
     let (out, exit, message) = house.print(&session, PrintFormat::Text);
     assert_eq!((out.as_str(), exit.code()), ("I could not.\n", 6));
     assert!(message.unwrap().starts_with("all 2 calls of the model were left undone"));
+}
+
+#[test]
+fn a_queued_message_is_answered_before_the_end_and_a_later_one_is_refused() {
+    let house = House::new();
+    let session = house.open([want(&["read"]), say("Done."), say("Then this.")]);
+    let started = house.tool_started();
+    let (release, awaited) = std::sync::mpsc::channel();
+    *house.tools.awaited.lock().unwrap() = Some(awaited);
+    let queued = session.clone();
+    house.runtime.spawn(async move {
+        started.await.unwrap();
+        let message = UserMessage { id: "q".to_owned(), ..prompt("then") };
+        queued.input(EngineInput::Queue { kind: QueueKind::FollowUp, message }).await.unwrap();
+        release.send(()).unwrap();
+    });
+    let (out, exit, message) = house.print(&session, PrintFormat::Text);
+    assert_eq!(out, "Done.\nThen this.\n");
+    assert_eq!((exit, message), (PrintExit::Done, None));
+    let mut updates = session.subscribe();
+    let message = UserMessage { id: "late".to_owned(), ..prompt("late") };
+    house.runtime.block_on(session.input(EngineInput::Queue { kind: QueueKind::Steer, message })).unwrap();
+    let refused = house.runtime.block_on(updates.recv()).unwrap();
+    let SessionUpdate::Frame(frame) = refused else { panic!("{refused:?}") };
+    assert!(
+        matches!(&*frame, RuntimeFrame::Message { id, outcome: QueueOutcome::Refused { .. } } if id == "late"),
+        "{frame:?}"
+    );
 }

@@ -19,6 +19,9 @@ pub const NO_SANDBOX: &str = "it needs a sandbox, which capture does not have ye
 /// Most repetitions of a request that can be configured.
 const RETRIES_MAX: u32 = 20;
 
+/// How often a request that failed is repeated unless the settings say otherwise.
+pub const DEFAULT_RETRIES: u32 = 12;
+
 /// The settings of our own agent.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -28,7 +31,7 @@ pub struct AgentSettings {
     /// How much the model is to think; nothing leaves that to the vendor.
     pub thinking: Option<ThinkingLevel>,
     /// How often a request that failed is repeated.
-    pub retries: Option<u32>,
+    pub retries: u32,
     /// What is allowed without a question of its own.
     pub mode: AgentMode,
     /// What a session may spend.
@@ -48,7 +51,7 @@ impl Default for AgentSettings {
         Self {
             model: None,
             thinking: None,
-            retries: None,
+            retries: DEFAULT_RETRIES,
             mode: AgentMode::default(),
             budget: BudgetSettings::default(),
             instructions: vec!["CLAUDE.md".to_owned()],
@@ -193,7 +196,7 @@ impl AgentSettings {
         if !cost.is_finite() || cost < 0.0 {
             return Err(SettingError::new("agent.budget.cost_usd", format!("expected US dollars, got {cost}")));
         }
-        if self.retries.is_some_and(|retries| retries > RETRIES_MAX) {
+        if self.retries > RETRIES_MAX {
             return Err(SettingError::new("agent.retries", format!("expected 0 to {RETRIES_MAX}")));
         }
         if let Some(name) = self.instructions.iter().find(|name| name.is_empty() || name.contains('/')) {

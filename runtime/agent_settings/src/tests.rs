@@ -27,7 +27,7 @@ fn everything_can_be_written() {
     let model = settings.model.clone().unwrap();
     assert_eq!((model.provider.as_str(), model.model.as_str()), ("work", "org/model-1"));
     assert_eq!(settings.mode, AgentMode::AcceptEdits);
-    assert_eq!((settings.thinking, settings.retries), (Some(ThinkingLevel::High), Some(0)));
+    assert_eq!((settings.thinking, settings.retries), (Some(ThinkingLevel::High), 0));
     assert_eq!(settings.provider_names().collect::<Vec<_>>(), ["anthropic", "openai", "gemini", "work"]);
     assert_eq!(settings.provider("work").unwrap().api, Some(ModelApi::Chat));
 }

@@ -136,7 +136,7 @@ impl EngineStep<'_> {
     fn answer_ended(&mut self, end: AnswerEnd) {
         let Some(mut answer) = self.take_answer() else { return };
         if end == AnswerEnd::Refused {
-            let message = "the model or the provider refused to answer";
+            let message = FailureKind::Refused.in_words();
             self.append_broken(answer, "error", message, Some(FailureKind::Refused));
             return self.end_turn(TurnOutcome::Refused, Some(message.to_owned()));
         }
@@ -187,6 +187,7 @@ impl EngineStep<'_> {
                     | FailureKind::Rate
                     | FailureKind::Quota
                     | FailureKind::Auth
+                    | FailureKind::NoModel
                     | FailureKind::BadRequest
                     | FailureKind::Refused
                     | FailureKind::Network

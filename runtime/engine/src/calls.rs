@@ -228,8 +228,7 @@ impl EngineStep<'_> {
         let reason = decision.reason.as_deref();
         match decision.verdict {
             CallVerdict::Deny => {
-                let why = reason.or(decision.rule.as_deref()).map(|why| format!(": {why}")).unwrap_or_default();
-                call.stage = CallStage::refuse(format!("Permission denied{why}."));
+                call.stage = CallStage::refuse(denial(reason.or(decision.rule.as_deref())));
             }
             CallVerdict::Unanswered => call.stage = CallStage::refuse(UNANSWERED),
             CallVerdict::NoEffect => {
@@ -435,5 +434,37 @@ impl EngineStep<'_> {
             .with(OWN_KEY, to_json(&origin));
         self.out.push(Effect::Tell(RuntimeFrame::CallEnded { call: run.call, is_error: result.is_error }));
         self.append(NewEntry::Message(message), false, Then::ResultWritten(run.call));
+    }
+}
+
+/// What the model gets for a call that was denied, as one sentence.
+fn denial(why: Option<&str>) -> String {
+    let Some(why) = why.map(|why| why.trim().trim_end_matches('.')).filter(|why| !why.is_empty()) else {
+        return "Permission denied.".to_owned();
+    };
+    // Who denied it says so in the same words.
+    match why.strip_prefix("denied ") {
+        Some(by) => format!("Permission denied {by}."),
+        None => format!("Permission denied: {why}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::denial;
+
+    #[test]
+    fn a_denial_is_one_sentence_without_doubled_words() {
+        for (why, told) in [
+            (None, "Permission denied."),
+            (Some(" "), "Permission denied."),
+            (Some("not here"), "Permission denied: not here."),
+            (Some("I push myself."), "Permission denied: I push myself."),
+            (Some("denied by the user"), "Permission denied by the user."),
+            (Some("denied by the user: leave it."), "Permission denied by the user: leave it."),
+            (Some("denied, really"), "Permission denied: denied, really."),
+        ] {
+            assert_eq!(denial(why), told);
+        }
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn decide(
             FailureKind::Quota
             | FailureKind::Auth
             | FailureKind::TooLong
+            | FailureKind::NoModel
             | FailureKind::BadRequest
             | FailureKind::Refused,
         ) => 0,
@@ -89,7 +90,13 @@ mod tests {
         check(FailureKind::Quota, Some(5), 0, Repeat(5));
         check(FailureKind::Quota, None, 0, GiveUp);
         check(FailureKind::Rate, Some(1), RETRIES, GiveUp);
-        for kind in [FailureKind::Auth, FailureKind::BadRequest, FailureKind::TooLong, FailureKind::Refused] {
+        for kind in [
+            FailureKind::Auth,
+            FailureKind::NoModel,
+            FailureKind::BadRequest,
+            FailureKind::TooLong,
+            FailureKind::Refused,
+        ] {
             check(kind, Some(1), 0, GiveUp);
         }
         check(FailureKind::Stalled, None, STALL_RETRIES, GiveUp);

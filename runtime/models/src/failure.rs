@@ -15,13 +15,13 @@ const RAW_BYTES: usize = 16 * 1024;
 
 /// A failure of a request. As a text it is a sentence for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {message}", kind.in_words())]
+#[error("{}{}", kind.in_words(), behind(message))]
 pub struct Failure {
     /// Its kind.
     pub kind: FailureKind,
     /// The HTTP status, when there was one.
     pub status: Option<u16>,
-    /// The vendor's message, or ours.
+    /// The vendor's message, or ours; empty if the kind says all that is known.
     pub message: String,
     /// How long the vendor asks to wait.
     pub retry_after: Option<Duration>,
@@ -124,11 +124,17 @@ fn error_object(body: &Json) -> Option<&Object> {
     found.or_else(|| object.text("message").map(|_| object))
 }
 
+/// A message behind the words of its kind.
+fn behind(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
 fn kind_of_words(words: &[&str], lower: &str) -> Option<FailureKind> {
     let kind = |word: &&str| match *word {
         "insufficient_quota" | "billing_error" | "billing_hard_limit_reached" | "billing_not_active" => {
             Some(FailureKind::Quota)
         }
+        "model_not_found" => Some(FailureKind::NoModel),
         "context_length_exceeded" | "request_too_large" => Some(FailureKind::TooLong),
         "authentication_error" | "permission_error" | "invalid_api_key" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => {
             Some(FailureKind::Auth)
@@ -168,6 +174,8 @@ fn kind_of_status(status: u16, lower: &str) -> FailureKind {
         429 => FailureKind::Rate,
         408 | 409 | 500..=599 => FailureKind::Overloaded,
         400..=499 if is_too_long(lower) => FailureKind::TooLong,
+        400..=499 if lower.contains("credit balance") => FailureKind::Quota,
+        404 if lower.contains("model") => FailureKind::NoModel,
         400..=499 => FailureKind::BadRequest,
         _ => FailureKind::Unknown,
     }

@@ -16,6 +16,8 @@ pub enum FailureKind {
     Auth,
     /// The request is longer than the model takes.
     TooLong,
+    /// The provider has no such model.
+    NoModel,
     /// The request is wrong.
     BadRequest,
     /// The model or the vendor refuses to answer this.
@@ -34,7 +36,13 @@ impl FailureKind {
     pub const fn may_pass(self) -> bool {
         match self {
             Self::Overloaded | Self::Rate | Self::Network | Self::Stalled => true,
-            Self::Quota | Self::Auth | Self::TooLong | Self::BadRequest | Self::Refused | Self::Unknown => false,
+            Self::Quota
+            | Self::Auth
+            | Self::TooLong
+            | Self::NoModel
+            | Self::BadRequest
+            | Self::Refused
+            | Self::Unknown => false,
         }
     }
 
@@ -43,12 +51,13 @@ impl FailureKind {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Overloaded => "the provider is overloaded or has an error of its own",
-            Self::Rate => "the provider's limit of requests or tokens per minute is reached",
+            Self::Rate => "the provider's rate limit is reached",
             Self::Quota => "the quota or the credit with the provider is used up",
             Self::Auth => "the provider does not accept the key",
             Self::TooLong => "the conversation is longer than the model takes",
+            Self::NoModel => "the provider has no such model",
             Self::BadRequest => "the provider calls the request invalid",
-            Self::Refused => "the model or the provider refuses to answer",
+            Self::Refused => "the model refused to answer",
             Self::Network => "the connection to the provider failed",
             Self::Stalled => "the answer stopped coming",
             Self::Unknown => "the provider's answer was not understood",
@@ -64,6 +73,7 @@ impl FailureKind {
             Self::Quota => "quota",
             Self::Auth => "auth",
             Self::TooLong => "too_long",
+            Self::NoModel => "no_model",
             Self::BadRequest => "bad_request",
             Self::Refused => "refused",
             Self::Network => "network",

@@ -157,7 +157,8 @@ impl Commands {
         }
         all.push(one);
         let mut result = ToolResult::text(format!(
-            "{id} runs in the background; read what it prints with process and action `output`"
+            "{id} runs in the background; read what it prints with process and action `output`. It ends with the agent's \
+             process, at the latest with the session and often with this turn: do not promise the user that it stays"
         ));
         result.details.background = Some(id);
         result

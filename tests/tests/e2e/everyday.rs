@@ -119,7 +119,7 @@ fn rows_are_printed_by_a_template_or_as_ids() {
 #[test]
 fn a_setting_is_changed_checked_and_shown_with_its_origin() {
     let machine = Machine::new(PROGRAM);
-    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120\n");
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120 (default)\n");
     let (code, out, err) = run(&machine, &["config", "set", "status.idle_after_s", "60"]);
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "60\n");
@@ -139,8 +139,11 @@ fn a_setting_is_changed_checked_and_shown_with_its_origin() {
     }
     assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "60\n");
     assert_eq!(run(&machine, &["config", "unset", "status.idle_after_s"]).0, Some(0));
-    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120\n");
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120 (default)\n");
     assert_eq!(run(&machine, &["config", "get", "no.such"]).0, Some(4));
+    assert_eq!(run(&machine, &["config", "get", "agent.retries"]).1, "12 (default)\n");
+    let (code, _, err) = run(&machine, &["config", "get", "agent.model"]);
+    assert!(code == Some(4) && err.contains("`agent.model` is not set"), "{err}");
     assert_eq!(run(&machine, &["config", "check"]).0, Some(0));
 }
 
@@ -149,7 +152,7 @@ fn an_agent_cannot_change_the_configuration() {
     let machine = Machine::new(PROGRAM);
     let output = machine.command(&["config", "set", "autostart", "false"]).env("CLAUDECODE", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(5));
-    assert_eq!(run(&machine, &["config", "get", "autostart"]).1, "true\n");
+    assert_eq!(run(&machine, &["config", "get", "autostart"]).1, "true (default)\n");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_prompt_with_reads_is_answered_in_all_four_apis() {
         let house = House::new(api, script);
         let run = house.run(&["How", "many", "notes?"]);
         assert_eq!((run.code, run.out.as_str()), (Some(0), "There are two lines.\n"), "{api:?} {run:?}");
-        assert!(run.err.contains("sandbox none"), "{}", run.err);
+        assert!(run.err.contains("no sandbox"), "{}", run.err);
         let results = house.model.results("notes").join("\n");
         assert!(results.contains("second line") && results.contains("notes.txt"), "{api:?} {results}");
         house.is_clean();
@@ -251,7 +251,7 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     );
     let house = House::new(Api::Anthropic, script);
     let mut user = house.at_terminal("edit the notes");
-    user.expect("sandbox none");
+    user.expect("no sandbox");
     user.expect("· read notes.txt");
     // Typed before the question: it must not answer it.
     user.types("y\n");
@@ -306,7 +306,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     user.expect("sed -i");
     user.expect("or say what to do instead: ");
     user.types("y\n");
-    user.expect("edit notes.txt: notes.txt changed since it was read");
+    user.expect("edit: notes.txt changed since it was read");
     // The model was told what changed, and the question of the next edit shows its change.
     user.expect("+2nd line");
     user.expect("or say what to do instead: ");

@@ -505,3 +505,68 @@ fn a_session_says_itself_what_it_does() {
     let said = events.iter().filter(|event| event["source"] == "runtime" && event["kind"] == "signal");
     assert!(said.count() >= 5, "{events:?}");
 }
+
+/// A run that works until the model is told `go`, and the id of its session.
+fn working(house: &House, server: &Server, words: &[&str]) -> (Child, String) {
+    let run = start(house, words);
+    eventually("the turn is running", || (session(server)["status"]["state"] == "running").then_some(()));
+    (run, session(server)["id"].as_str().unwrap().to_owned())
+}
+
+fn until_told(word: &str) -> Step {
+    let read = tool("read", json!({ "path": "notes.txt" }));
+    Step::Answer(vec![Part::Say("I look.".to_owned()), Part::Until(word.to_owned()), Part::Call(read)])
+}
+
+#[test]
+fn a_message_that_is_sent_while_a_turn_runs_is_taken_into_it() {
+    let house = House::new(Api::Anthropic, Script::default().lane("work", [until_told("go"), say("Done.")]));
+    let server = house.machine.serve();
+    let (run, id) = working(&house, &server, &["work"]);
+    let told = done(&house, &["send", &id, "work only below src"]);
+    assert!(told.contains("the running turn takes it in"), "{told}");
+    house.model.tell("go");
+    let run = ended(run);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    assert!(run.err.contains("capture: a message for this turn: work only below src"), "{}", run.err);
+    house.is_clean();
+}
+
+#[test]
+fn a_prompt_that_is_queued_while_a_turn_runs_is_run_after_it() {
+    let script =
+        Script::default().lane("work", [until_told("go"), say("Done.")]).lane("then", [say("And that as well.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let (run, id) = working(&house, &server, &["work"]);
+    let told = done(&house, &["queue", &id, "then this"]);
+    assert!(told.contains("whose agent runs it after this turn: then this"), "{told}");
+    house.model.tell("go");
+    let run = ended(run);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\nAnd that as well.\n"), "{run:?}");
+    assert!(run.err.contains("capture: the next prompt: then this"), "{}", run.err);
+    assert!(done(&house, &["queue", "--all"]).contains("✓ delivered"));
+    house.is_clean();
+}
+
+#[test]
+fn a_run_without_a_terminal_is_stopped_and_the_other_commands_name_the_way_on() {
+    let house = House::new(Api::Anthropic, Script::default().lane("work", [until_told("never"), say("Done.")]));
+    let server = house.machine.serve();
+    let (run, id) = working(&house, &server, &["work"]);
+    let runs: Value = serde_json::from_str(&done(&house, &["runs", "--json"])).unwrap();
+    let of_run = runs["runs"][0]["run"].as_str().or(runs["runs"][0]["id"].as_str()).unwrap().to_owned();
+    for words in [&["rename", &of_run, "new"][..], &["restart", &of_run], &["attach", &of_run], &["rename", &id, "new"]]
+    {
+        let refused = Run::of(house.machine.command(words).output().unwrap());
+        assert_eq!(refused.code, Some(5), "{words:?} {refused:?}");
+        assert!(refused.err.contains("is `capture agent run`, which has no terminal of its own"), "{}", refused.err);
+        assert!(refused.err.contains(&format!("capture stop {of_run}")), "{}", refused.err);
+    }
+    let told = done(&house, &["stop", &of_run]);
+    assert!(told.contains("was told to end its turn"), "{told}");
+    let run = ended(run);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let findings = done(&house, &["findings", "--json"]);
+    assert!(!findings.contains("\"crash\""), "{findings}");
+}

@@ -310,7 +310,7 @@ impl EntryWriter<'_, '_> {
         let outcome = words(shape::<TurnEndNote<'_>>(line.data).outcome).unwrap_or_default();
         let ended = match &*outcome {
             "aborted" | "interrupted" => TurnOutcome::Interrupted,
-            "failed" => TurnOutcome::Failed,
+            "failed" | "refused" => TurnOutcome::Failed,
             _ => return,
         };
         self.end(ended, Confidence::High, &format!("capture.task {outcome}"));

@@ -145,5 +145,7 @@ pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     } else {
         ErrorClass::Other
     };
-    (class, status.map(str::to_owned))
+    // As our own agent says it.
+    let is_refusal = message.starts_with("the model refused to answer");
+    (class, if is_refusal { Some("refused".to_owned()) } else { status.map(str::to_owned) })
 }

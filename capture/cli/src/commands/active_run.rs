@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use client::failure::Failed;
+use api::{routes::GetRun, runs::Run};
+use client::{Client, Connection, failure::Failed};
 use host_protocol::runs::{self, Description, FoundRun};
 
 use super::context::run_of_session;
@@ -27,6 +28,9 @@ pub(super) fn find(data: &Path, given: &str) -> Result<Description, Failed> {
             Err(Failed::NotFound(format!("`{}` matches several runs: {}", safe(given), runs.join(", "))))
         }
         FoundRun::None => {
+            if let Some(run) = without_terminal(data, given) {
+                return Err(Failed::Refused(no_terminal(&run)));
+            }
             let active: Vec<String> = runs::list(data)
                 .iter()
                 .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
@@ -39,6 +43,23 @@ pub(super) fn find(data: &Path, given: &str) -> Result<Description, Failed> {
             }))
         }
     }
+}
+
+/// The active run with this name or id whose host has no terminal, if a server knows it.
+fn without_terminal(data: &Path, given: &str) -> Option<Run> {
+    let client = Client::running(data, Connection::Unix).ok()??;
+    let run = client.one::<GetRun>(given).ok()?;
+    (run.ended_at.is_none() && !run.hello.takes.is_empty()).then_some(run)
+}
+
+/// Why a run without a terminal of its own cannot be had here, and how it is reached.
+fn no_terminal(run: &Run) -> String {
+    let id = run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe);
+    let command = safe(&run.hello.command.join(" "));
+    format!(
+        "run {id} is `{command}`, which has no terminal of its own: `capture send {id} TEXT` gives it a message, and \
+         `capture stop {id}` ends it"
+    )
 }
 
 /// The name of a run, else its id, as text that is safe to print.

@@ -8,7 +8,7 @@ mod rpc;
 mod run;
 mod session;
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use api::{
     routes::UsageOfAll,
@@ -62,9 +62,16 @@ enum AgentCommand {
     Session(session::Arguments),
 }
 
+impl Arguments {
+    /// Whether a prompt is given to our own agent.
+    pub(super) fn is_run(&self) -> bool {
+        matches!(self.verb, AgentCommand::Run(_))
+    }
+}
+
 /// Runs it; what needs no configuration reads none.
 pub(super) fn run(
-    json: bool,
+    (json, quiet): (bool, bool),
     arguments: Arguments,
     context: impl FnOnce() -> anyhow::Result<Context>,
 ) -> anyhow::Result<ExitCode> {
@@ -74,7 +81,7 @@ pub(super) fn run(
             let server = context.running().ok().flatten();
             let place = place(context)?;
             arguments.resolve_session(&place, |given| own_id(&server?, given));
-            arguments::run(place, *arguments)
+            arguments::run(place, quiet, *arguments)
         }
         AgentCommand::Rpc(mut arguments) => {
             let context = context()?;
@@ -85,7 +92,7 @@ pub(super) fn run(
         }
         AgentCommand::Cache(arguments) => cache(json, context()?, &arguments),
         AgentCommand::Drive(arguments) => drive::run(context()?, arguments),
-        AgentCommand::Session(arguments) => session::run(json, &arguments),
+        AgentCommand::Session(arguments) => session::run(json, arguments, |id| session_file(context()?, id)),
     }
 }
 
@@ -93,6 +100,16 @@ pub(super) fn run(
 fn own_id(client: &Client, given: &str) -> Option<String> {
     let session = find(client, given).ok().filter(|session| session.provider == Provider::Capture)?;
     session.provider_session_id
+}
+
+/// The file of a session of our own agent, by its id or the id that the lists show.
+fn session_file(context: Context, given: &str) -> anyhow::Result<PathBuf> {
+    let found = agent_run::session_file(&context.data, given);
+    let own = match &found {
+        Ok(_) => None,
+        Err(_) => context.running().ok().flatten().and_then(|client| own_id(&client, given)),
+    };
+    own.map_or(found, |own| agent_run::session_file(&context.data, &own)).map_err(arguments::failed)
 }
 
 /// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.

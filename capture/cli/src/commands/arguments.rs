@@ -489,7 +489,9 @@ fn explain_usage(error: &clap::Error) -> ExitCode {
 }
 
 fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<ExitCode> {
-    let template = template.or_else(|| arguments.quiet.then(|| "{{ id }}".to_owned()));
+    // Our own agent prints no ids: it prints less instead.
+    let is_quiet_agent = arguments.quiet && matches!(&arguments.command, Some(Command::Agent(agent)) if agent.is_run());
+    let template = template.or_else(|| (arguments.quiet && !is_quiet_agent).then(|| "{{ id }}".to_owned()));
     if let Some(template) = template {
         output::use_template(template)?;
         // What is printed is made from the same values.
@@ -520,7 +522,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::FixTty => return fix_tty::run(),
         Command::Resume(arguments) => return resume::run(&context()?, &arguments),
         Command::Restart(arguments) => return stop::restart(&context()?, &arguments),
-        Command::Agent(agent) => return agent::run(arguments.json, agent, context),
+        Command::Agent(agent) => return agent::run((arguments.json, arguments.quiet), agent, context),
         Command::Config(arguments) => config::run(data, json, &arguments),
         Command::RunHost => return host::host(),
         Command::RunChild(arguments) => return Ok(host::child(&arguments)),

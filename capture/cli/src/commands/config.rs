@@ -27,7 +27,7 @@ pub(super) struct Arguments {
 enum ConfigCommand {
     /// List all settings with their values; `(default)` marks those that the file does not set.
     Show,
-    /// Print one setting, such as `status.idle_after_s`.
+    /// Print one setting, such as `status.idle_after_s`; `(default)` marks one that the file does not set.
     Get {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
@@ -85,12 +85,21 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
             let settings = Config::settings(&read_if_there(&file)?.unwrap_or_default(), &file)?;
             let below: Vec<Setting> = settings.into_iter().filter(|setting| setting.is_in(key)).collect();
             match below.as_slice() {
+                [] if Config::has_no_default(key) => {
+                    let key = safe(key);
+                    let unset =
+                        format!("`{key}` is not set and has no default; `capture config set {key} VALUE` sets it");
+                    Err(Failed::NotFound(unset).into())
+                }
                 [] => {
                     let unknown = format!("no setting `{}`; `capture config show` lists them", safe(key));
                     Err(Failed::NotFound(unknown).into())
                 }
                 [only] if only.key == *key && json => output::print_json(only),
-                [only] if only.key == *key => print_line(&safe(&value_text(&only.value))),
+                [only] if only.key == *key => {
+                    let from = if only.from == SettingOrigin::Default { " (default)" } else { "" };
+                    print_line(&format!("{}{from}", safe(&value_text(&only.value))))
+                }
                 several if json => output::print_json(&SettingsOutput { file, settings: several.to_vec() }),
                 several => show(several),
             }
@@ -104,10 +113,7 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
 fn show(settings: &[Setting]) -> anyhow::Result<()> {
     let width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or_default();
     for setting in settings {
-        let from = match setting.from {
-            SettingOrigin::Default => "  (default)",
-            SettingOrigin::File => "",
-        };
+        let from = if setting.from == SettingOrigin::Default { "  (default)" } else { "" };
         print_line(&format!("{:width$}  {}{from}", safe(&setting.key), safe(&value_text(&setting.value))))?;
     }
     Ok(())

@@ -57,6 +57,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
         let (id, session) = (style::short(&prompt.id), style::short(&prompt.session_id));
         let text = safe(&verbatim_line(&prompt.text, 100));
+        if prompt.state == QueuedState::Delivered {
+            return print_line(&format!(
+                "sent as {id} to session {session}, whose agent runs it after this turn: {text}"
+            ));
+        }
         return print_line(&format!("queued as {id} for session {session}: {text}"));
     }
     let query = PromptsQuery {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use api::{
-    routes::RunInput,
+    routes::{GetRun, RunInput},
     runs::{Input, InputSent, MAX_PROMPT_WITHIN_MS, PROMPT_WITHIN_MS},
 };
 use client::failure::Failed;
@@ -23,6 +23,9 @@ use super::{
 };
 use crate::terminal;
 
+/// The command of a session that takes a message into the running turn.
+const STEER: &str = "steer";
+
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]),
@@ -34,7 +37,7 @@ pub(super) struct Arguments {
     /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
     target: String,
     /// Text to type, followed by Enter. It waits until the agent is at its prompt, and is refused while a dialog or menu
-    /// is open.
+    /// is open. Capture's own agent takes it into the running turn.
     text: Option<String>,
     /// Keys to press instead, at once and whatever the screen shows, in order, separated by spaces or commas: `enter`,
     /// `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
@@ -87,14 +90,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let within = Duration::from_millis(input.prompt_within_ms()) + Duration::from_secs(20);
     let sent = client.send_within::<RunInput>(&arguments.target, &input, within)?;
     let mut out = terminal::stdout();
-    if !arguments.wait {
-        if context.json {
-            return context.print_json(&sent);
-        }
-        return Ok(writeln!(out, "{}", said(&sent))?);
-    }
     if !context.json {
-        writeln!(out, "{}", said(&sent))?;
+        let is_steered = arguments.text.is_some()
+            && client.one::<GetRun>(&sent.run.to_string()).is_ok_and(|run| run.hello.takes.iter().any(|t| t == STEER));
+        writeln!(out, "{}", said(&sent, is_steered))?;
+    }
+    if !arguments.wait {
+        return if context.json { context.print_json(&sent) } else { Ok(()) };
     }
     let id = find(&client, &sent.run.to_string())?.id;
     let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
@@ -105,7 +107,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(writeln!(out, "{}", style::state(&session.status, style::colours()))?)
 }
 
-fn said(sent: &InputSent) -> String {
+fn said(sent: &InputSent, is_steered: bool) -> String {
+    if is_steered {
+        return format!("sent at position {}; the running turn takes it in at its next step", sent.position);
+    }
     let how = if sent.forced { "forced: typed without a look at the screen" } else { "sent" };
     format!("{how} at position {}", sent.position)
 }

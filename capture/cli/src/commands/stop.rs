@@ -66,6 +66,8 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// The command that a session without a terminal of its own takes to end.
 const END: &str = "end";
+/// The command that ends its turn, and with it a process that works on one prompt.
+const ABORT: &str = "abort";
 /// What stands in a command line that was stored without its secrets.
 const REDACTED: &str = "[redacted";
 
@@ -123,19 +125,26 @@ fn how(exit: Exit) -> String {
 fn without_terminal(context: &Context, given: &str) -> anyhow::Result<Option<Run>> {
     let Some(client) = context.running()? else { return Ok(None) };
     let run = client.one::<GetRun>(given).ok();
-    Ok(run.filter(|run| run.ended_at.is_none() && run.hello.takes.iter().any(|name| name == END)))
+    Ok(run.filter(|run| run.ended_at.is_none() && (takes(run, END) || takes(run, ABORT))))
+}
+
+fn takes(run: &Run, command: &str) -> bool {
+    run.hello.takes.iter().any(|name| name == command)
 }
 
 fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     let (Some(client), Some(session)) = (context.running()?, run.session_id) else {
         return Err(Failed::Refused(format!("the session of run {} is not known yet", run.id)).into());
     };
-    let request = SessionInputRequest { action: Some(SessionAction::End), ..SessionInputRequest::default() };
+    let ends = takes(run, END);
+    let action = if ends { SessionAction::End } else { SessionAction::Abort };
+    let request = SessionInputRequest { action: Some(action), ..SessionInputRequest::default() };
     let sent = client.send::<SessionInput>(&session.to_string(), &request)?;
     if context.json {
         return context.print_json(&sent);
     }
-    print_line(&format!("run {} was told to end", run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe)))
+    let told = if ends { "was told to end" } else { "was told to end its turn" };
+    print_line(&format!("run {} {told}", run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe)))
 }
 
 /// What is started again.

@@ -32,7 +32,7 @@ impl Runs {
         let position = self.position().await;
         let taken = |outcome| SessionInputTaken { run: run.id, sent: true, position, outcome: Some(outcome) };
         if !run.hello.takes.is_empty() {
-            if !run.hello.takes.iter().any(|name| name == command.name()) {
+            if !takes(&run, command.name()) {
                 return Err(not_taken(&run, &command));
             }
             let answer = question(&run, asks.as_ref(), HostRequest::Session { command, by }).await?;
@@ -60,7 +60,7 @@ impl Runs {
         }
     }
 
-    /// Typed text for a session without a terminal is a prompt, and an interrupt ends its turn.
+    /// Typed text for a session without a terminal is a message or a prompt, and an interrupt ends its turn.
     pub(super) async fn send_as_command(
         &self,
         run: &Run,
@@ -68,6 +68,8 @@ impl Runs {
         input: RunInput,
     ) -> Result<InputSent, Refusal> {
         let command = match input {
+            // A message for the running turn; without one it begins a turn.
+            RunInput { text: Some(text), .. } if takes(run, STEER) => SessionCommand::Steer { text },
             RunInput { text: Some(text), .. } => SessionCommand::Prompt { text },
             RunInput { interrupt: true, .. } => SessionCommand::Abort,
             RunInput { .. } => {
@@ -80,13 +82,15 @@ impl Runs {
         Ok(InputSent { run: run.id, sent: true, position, forced: false })
     }
 
-    /// Sends a prompt to a session that takes prompts.
+    /// Sends a prompt to a session that takes prompts. A session that ends with its turn queues it itself.
     pub async fn send_prompt(&self, session: SessionId, text: &str, by: CommandOrigin) -> PromptOutcome {
         let (run, asks) = match self.find(&RunTarget::Session(session)) {
             Ok(found) => found,
             Err(refusal) => return PromptOutcome::Refused(refusal.to_string()),
         };
-        let command = SessionCommand::Prompt { text: text.to_owned() };
+        let text = text.to_owned();
+        let command =
+            if ends_with_turn(&run) { SessionCommand::FollowUp { text } } else { SessionCommand::Prompt { text } };
         match question(&run, asks.as_ref(), HostRequest::Session { command, by }).await {
             Ok(_) => PromptOutcome::Typed,
             Err(Unanswered::Refused(refusal)) => PromptOutcome::Refused(refusal.to_string()),
@@ -98,8 +102,30 @@ impl Runs {
     #[must_use]
     pub fn takes(&self, session: SessionId, command: &str) -> bool {
         let run = self.find(&RunTarget::Session(session));
-        run.is_ok_and(|(run, _)| run.hello.takes.iter().any(|name| name == command))
+        run.is_ok_and(|(run, _)| takes(&run, command))
     }
+
+    /// Whether the run that hosts a session ends with its turn, so that prompts for later must be in its own queue
+    /// before that.
+    #[must_use]
+    pub fn ends_with_turn(&self, session: SessionId) -> bool {
+        self.find(&RunTarget::Session(session)).is_ok_and(|(run, _)| ends_with_turn(&run))
+    }
+}
+
+/// The command that adds a message to the running turn.
+pub(super) const STEER: &str = "steer";
+/// The command that queues a message behind the turn.
+const FOLLOW_UP: &str = "follow_up";
+/// The command that ends the session's process.
+const END: &str = "end";
+
+pub(super) fn takes(run: &Run, command: &str) -> bool {
+    run.hello.takes.iter().any(|name| name == command)
+}
+
+fn ends_with_turn(run: &Run) -> bool {
+    takes(run, FOLLOW_UP) && !takes(run, END)
 }
 
 const fn done() -> CommandOutcome {

@@ -20,6 +20,7 @@ use tokio::{
 
 use super::{
     QueuedRequest, Runs,
+    command::{STEER, takes},
     question::{Unanswered, name_of, question, question_within},
 };
 
@@ -68,6 +69,7 @@ impl Runs {
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         match (&input.text, input.force) {
+            (Some(_), _) if takes(&run, STEER) => self.send_as_command(&run, asks.as_ref(), input).await,
             (Some(text), false) => self.send_text(target, run, text, &input).await,
             _ if !run.hello.takes.is_empty() => self.send_as_command(&run, asks.as_ref(), input).await,
             (Some(_), true) | (None, _) => {
@@ -234,6 +236,10 @@ async fn type_blind(run: &Run, asks: Asks<'_>, input: RunInput) -> Result<(), Re
 
 fn open_choice(run: &Run, shows: &str) -> String {
     let name = name_of(run);
+    if !run.hello.takes.is_empty() {
+        // There is no terminal in which a key could answer it.
+        return format!("nothing was sent: run {name} shows {shows}; answer it first (`capture approvals`)");
+    }
     format!(
         "nothing was typed: run {name} shows {shows}, and text could answer that; answer it first (`capture send {name} \
          --keys KEY`, `capture attach {name}`), or type the text all the same (`--force`)"

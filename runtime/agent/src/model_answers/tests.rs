@@ -194,7 +194,14 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
             &session,
             message,
             PrintFormat::Text,
-            PrintStreams { out: &mut out, progress: None, clock: |_| String::new(), gate: PrintGate::closed() },
+            PrintStreams {
+                out: &mut out,
+                progress: None,
+                clock: |_| String::new(),
+                now: || 0,
+                attempts: 13,
+                gate: PrintGate::closed(),
+            },
         ))
         .unwrap();
     runtime.block_on(session.close());

@@ -4,10 +4,10 @@
 
 use std::io::Write;
 
-use engine::{EngineActivity, PauseReason, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped};
+use engine::{AnswerUsage, EngineActivity, FailureKind, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped};
 use session_tree::{Entry, Json, Object, context::text_of};
 
-use super::PrintDetail;
+use super::{PrintDetail, usd_in_words};
 use crate::handle::SessionUpdate;
 
 /// Arguments that say what a call is about, the first that there is.
@@ -17,12 +17,61 @@ const LETTERS: usize = 72;
 /// Most letters of the reason why a call was not run.
 const REASON_LETTERS: usize = 240;
 
+/// Shortest time of a command without output that is told, in milliseconds.
+const TOLD_MS: f64 = 1_000.0;
+
+/// The time, and how often a request is attempted.
+#[derive(Clone, Copy)]
+pub(super) struct ProgressClock {
+    /// A moment as clock time.
+    pub(super) time: fn(i64) -> String,
+    /// The present moment.
+    pub(super) now: fn() -> i64,
+    /// Maximum number of attempts at a request.
+    pub(super) attempts: u32,
+}
+
+/// The requests of a prompt, and what they cost.
+#[derive(Debug, Default)]
+struct RequestTally {
+    requests: u64,
+    cost_nano_usd: u64,
+    /// Whether the cost of one is not known.
+    is_incomplete: bool,
+}
+
+impl RequestTally {
+    fn add(&mut self, usage: &AnswerUsage) {
+        self.requests += 1;
+        match usage.cost_nano_usd {
+            Some(cost) => self.cost_nano_usd = self.cost_nano_usd.saturating_add(cost),
+            None => self.is_incomplete = true,
+        }
+    }
+
+    fn in_words(&self) -> Option<String> {
+        let requests = match self.requests {
+            0 => return None,
+            1 => "1 request".to_owned(),
+            many => format!("{many} requests"),
+        };
+        let cost = (!self.is_incomplete).then(|| format!(", {} US dollars", usd_in_words(self.cost_nano_usd)));
+        Some(format!("{requests}{}", cost.unwrap_or_default()))
+    }
+}
+
 /// Prints it to a stream.
 pub(super) struct PrintProgress<'a> {
     out: &'a mut (dyn Write + Send),
     detail: PrintDetail,
-    /// A moment as clock time.
-    clock: fn(i64) -> String,
+    clock: ProgressClock,
+    /// The attempts at the last request that failed.
+    attempts: u32,
+    tally: RequestTally,
+    /// Whether the prompt of the command has come, which is not shown again.
+    has_prompt: bool,
+    /// Whether no turn is running.
+    is_between: bool,
     /// Why the file cannot be written, as it was said last.
     disk_trouble: Option<String>,
     /// What the model said; it is the answer unless a call follows.
@@ -33,17 +82,21 @@ pub(super) struct PrintProgress<'a> {
     started: Vec<usize>,
     is_new: bool,
     /// Why the last request failed.
-    error: Option<String>,
+    error: Option<(Option<FailureKind>, String)>,
     /// Lines that wait while a question stands; nothing when none does.
     held: Option<String>,
 }
 
 impl<'a> PrintProgress<'a> {
-    pub(super) fn new(out: &'a mut (dyn Write + Send), detail: PrintDetail, clock: fn(i64) -> String) -> Self {
+    pub(super) fn new(out: &'a mut (dyn Write + Send), detail: PrintDetail, clock: ProgressClock) -> Self {
         Self {
             out,
             detail,
             clock,
+            attempts: 0,
+            tally: RequestTally::default(),
+            has_prompt: false,
+            is_between: false,
             disk_trouble: None,
             said: Vec::new(),
             calls: Vec::new(),
@@ -69,10 +122,27 @@ impl<'a> PrintProgress<'a> {
                 held.push_str(line);
                 held.push('\n');
             }
-            None => {
-                writeln!(self.out, "{line}").ok();
-            }
+            // One write for each line.
+            None => drop(self.out.write_all(format!("{line}\n").as_bytes())),
         }
+    }
+
+    /// A line that is not the agent's.
+    fn notice(&mut self, line: &str) {
+        self.line(&format!("capture: {line}"));
+    }
+
+    /// Prints what the prompt came to. Gives what the provider said of the last failure.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        self.hold(false);
+        if self.detail == PrintDetail::All
+            && let Some(tally) = self.tally.in_words()
+        {
+            self.notice(&tally);
+        }
+        let (kind, error) = self.error.take()?;
+        let said = kind.and_then(|kind| error.strip_prefix(kind.in_words())?.strip_prefix(": ")).unwrap_or(&error);
+        Some(said.trim().trim_end_matches('.').to_owned())
     }
 
     pub(super) fn print(&mut self, update: &SessionUpdate) {
@@ -82,7 +152,7 @@ impl<'a> PrintProgress<'a> {
         }
         let frame = match update {
             SessionUpdate::Frame(frame) => &**frame,
-            SessionUpdate::Entry(entry) => return self.failed(entry),
+            SessionUpdate::Entry(entry) => return self.returned(entry),
         };
         if let RuntimeFrame::Block(block) = frame {
             return self.block(block);
@@ -102,9 +172,20 @@ impl<'a> PrintProgress<'a> {
 
     /// Says what holds the turn up, and what soon will.
     pub(super) fn warn(&mut self, update: &SessionUpdate) {
-        let SessionUpdate::Frame(frame) = update else { return };
+        let frame = match update {
+            SessionUpdate::Frame(frame) => frame,
+            SessionUpdate::Entry(entry) => return self.message(entry),
+        };
         match &**frame {
-            RuntimeFrame::RequestEnded { error, .. } => self.error.clone_from(error),
+            RuntimeFrame::RequestEnded { error, failure, usage, .. } => {
+                self.error = error.clone().map(|error| (*failure, error));
+                if error.is_none() {
+                    self.attempts = 0;
+                }
+                usage.iter().for_each(|usage| self.tally.add(usage));
+            }
+            RuntimeFrame::TurnStarted => self.is_between = false,
+            RuntimeFrame::TurnEnded { .. } => self.is_between = true,
             RuntimeFrame::Activity(activity) => self.holds_up(*activity),
             RuntimeFrame::DiskTrouble { error } => {
                 // It is told with each attempt, and said once.
@@ -113,23 +194,21 @@ impl<'a> PrintProgress<'a> {
                 }
                 self.disk_trouble.clone_from(error);
                 match error {
-                    Some(error) => self.line(&format!(
+                    Some(error) => self.notice(&format!(
                         "{error}; nothing goes on until it can be written, which is tried every {} seconds",
                         DISK_RETRY_MS / 1000
                     )),
-                    None => self.line("the session's file can be written again; the agent goes on"),
+                    None => self.notice("the session's file can be written again; the agent goes on"),
                 }
             }
-            RuntimeFrame::ContextFills { tokens, window } => self.line(&format!(
+            RuntimeFrame::ContextFills { tokens, window } => self.notice(&format!(
                 "the context is {} % full ({} of {} tokens); once it is full, only a new session or a model with a \
                  larger context goes on",
                 tokens.saturating_mul(100) / (*window).max(1),
                 grouped(*tokens),
                 grouped(*window)
             )),
-            RuntimeFrame::TurnStarted
-            | RuntimeFrame::TurnEnded { .. }
-            | RuntimeFrame::Text(_)
+            RuntimeFrame::Text(_)
             | RuntimeFrame::Thinking(_)
             | RuntimeFrame::CallOpened { .. }
             | RuntimeFrame::Block(_)
@@ -146,18 +225,20 @@ impl<'a> PrintProgress<'a> {
     fn holds_up(&mut self, activity: EngineActivity) {
         match activity {
             EngineActivity::Retrying { until_wall_ms, .. } => {
-                let why = self.error.take().unwrap_or_else(|| "the request failed".to_owned());
-                let at = (self.clock)(until_wall_ms);
-                self.line(&format!("{}; trying again at {at}", why.trim()))
+                self.attempts += 1;
+                let (kind, why) = self.error.take().unwrap_or_else(|| (None, "the request failed".to_owned()));
+                let at = self.moment(until_wall_ms);
+                // Others are not repeated as often.
+                let is_common =
+                    |kind| matches!(kind, FailureKind::Overloaded | FailureKind::Rate | FailureKind::Network);
+                let most = kind.filter(|kind| is_common(*kind)).map(|_| format!(" of {}", self.clock.attempts));
+                let attempt = format!("attempt {}{}", self.attempts + 1, most.unwrap_or_default());
+                let why = why.trim().trim_end_matches('.');
+                self.notice(&format!("{why}; trying again {at}, {attempt}"));
             }
             EngineActivity::Slowed { until_wall_ms, times, .. } => {
-                let at = (self.clock)(until_wall_ms);
-                self.line(&format!("the same result {times} times; the next request is sent at {at}"))
-            }
-            EngineActivity::Paused(PauseReason::Quota | PauseReason::Unavailable) => {
-                if let Some(error) = self.error.take() {
-                    self.line(error.trim());
-                }
+                let at = self.moment(until_wall_ms);
+                self.notice(&format!("the same result {times} times; the next request is sent {at}"));
             }
             EngineActivity::Idle
             | EngineActivity::Waiting
@@ -166,6 +247,23 @@ impl<'a> PrintProgress<'a> {
             | EngineActivity::Running
             | EngineActivity::Paused(_) => {}
         }
+    }
+
+    /// A moment that is waited for.
+    fn moment(&self, at_ms: i64) -> String {
+        let left_ms = u64::try_from(at_ms.saturating_sub((self.clock.now)())).unwrap_or_default();
+        format!("in {} s ({})", left_ms.div_ceil(1000), (self.clock.time)(at_ms))
+    }
+
+    /// Shows a message that came while the prompt was worked on: it is not typed here.
+    fn message(&mut self, entry: &Entry) {
+        let Some(message) = entry.message().filter(|message| message.text("role") == Some("user")) else { return };
+        if !std::mem::replace(&mut self.has_prompt, true) {
+            return;
+        }
+        let text = message.get("content").map(|content| text_of(content, " ")).unwrap_or_default();
+        let what = if self.is_between { "the next prompt" } else { "a message for this turn" };
+        self.notice(&format!("{what}: {}", beginning(&text, REASON_LETTERS)));
     }
 
     fn block(&mut self, block: &Object) {
@@ -187,34 +285,76 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    fn failed(&mut self, entry: &Entry) {
-        let result = entry.message().filter(|message| message.text("role") == Some("toolResult"));
-        let Some(result) = result.filter(|result| result.get("isError") == Some(&Json::Bool(true))) else {
-            return;
-        };
+    /// Shows the result of a call.
+    fn returned(&mut self, entry: &Entry) {
+        let Some(result) = entry.message().filter(|message| message.text("role") == Some("toolResult")) else { return };
+        let details = result.get("details").and_then(Json::as_object);
+        if result.get("isError") == Some(&Json::Bool(true)) {
+            self.failed(result, details);
+        } else if let Some(line) = outcome(result, details) {
+            self.line(&format!("  → {line}"));
+        }
+    }
+
+    fn failed(&mut self, result: &Object, details: Option<&Object>) {
         let text = result.get("content").map(|content| text_of(content, " ")).unwrap_or_default();
         let tool = result.text("toolName").unwrap_or_default();
         let id = result.text("toolCallId");
         let call = self.calls.iter().position(|call| id.is_some() && call.text("id") == id);
         // Nothing else names a call that was not run, nor says why.
         let line = match call.filter(|at| !self.started.contains(at)) {
-            Some(at) => format!("  {}: {}", about(&self.calls[at]), beginning(&text, REASON_LETTERS)),
+            Some(at) => {
+                let why = beginning(&text, REASON_LETTERS);
+                let subject = subject(&self.calls[at]).filter(|subject| why.starts_with(subject.as_str()));
+                // What says itself what it is about needs only the tool.
+                let call = if subject.is_some() { tool.to_owned() } else { about(&self.calls[at]) };
+                format!("  {call}: {why}")
+            }
             // A command says at the end why it failed.
             None if tool == "bash" => format!("  {tool}: {}", last_line(&text)),
             None => format!("  {tool}: {}", first_line(&text)),
         };
         self.line(&line);
-        let details = result.get("details").and_then(Json::as_object);
         let notes = details.and_then(|details| details.get("notes")).and_then(Json::as_array).unwrap_or_default();
         notes.iter().filter_map(Json::as_str).for_each(|note| self.line(&format!("  {note}")));
     }
+}
+
+/// The outcome of a call that succeeded, if it is more than its line says: the last line and the time of a command,
+/// the number of lines that an edit changed.
+fn outcome(result: &Object, details: Option<&Object>) -> Option<String> {
+    let details = details?;
+    if let Some(diff) = details.text("diff") {
+        let count = |sign: char, head: &str| {
+            diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count()
+        };
+        return Some(format!("+{} −{}", count('+', "+++"), count('-', "---")));
+    }
+    if result.text("toolName") != Some("bash") || details.get("background").is_some() {
+        return None;
+    }
+    let ms = details.get("ms").and_then(Json::as_f64).unwrap_or_default();
+    let said = result.get("content").map(|content| last_line(&text_of(content, " "))).unwrap_or_default();
+    let has_said = !said.is_empty() && !said.starts_with('[');
+    let seconds = format!("({:.1} s)", ms / 1000.0);
+    match (has_said, ms >= TOLD_MS) {
+        (true, _) => Some(format!("{said} {seconds}")),
+        (false, true) => Some(seconds),
+        (false, false) => None,
+    }
+}
+
+/// What a call is about.
+fn subject(call: &Object) -> Option<String> {
+    let arguments = call.get("arguments").and_then(Json::as_object)?;
+    ABOUT.iter().find_map(|key| arguments.text(key)).map(first_line)
 }
 
 /// A call in one line.
 fn about(call: &Object) -> String {
     let name = call.text("name").unwrap_or_default();
     let arguments = call.get("arguments").and_then(Json::as_object);
-    let about = arguments.and_then(|arguments| ABOUT.iter().find_map(|key| arguments.text(key)).map(first_line));
+    let about = subject(call);
     let stays = arguments.is_some_and(|arguments| arguments.get("background") == Some(&Json::Bool(true)));
     match about.or_else(|| arguments.and_then(todo_progress)) {
         Some(about) if stays => format!("{name} {about} (in the background)"),
@@ -266,13 +406,12 @@ fn last_line(text: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use engine::{CallId, RequestNumber};
+    use engine::{CallId, PauseReason, RequestNumber};
 
     use super::*;
 
-    fn clock(ms: i64) -> String {
-        format!("{} s", ms / 1000)
-    }
+    const CLOCK: ProgressClock =
+        ProgressClock { time: |ms| format!("12:00:0{}", ms / 1000), now: || 1_000, attempts: 13 };
 
     fn object(text: &str) -> Object {
         Json::parse(text).unwrap().as_object().unwrap().clone()
@@ -281,7 +420,7 @@ mod tests {
     #[test]
     fn what_is_said_before_a_call_is_told_and_the_answer_is_not() {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         let mut tell = |update: SessionUpdate| progress.print(&update);
         let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
         tell(block(r#"{"type":"text","text":"I look.\n"}"#));
@@ -302,7 +441,7 @@ mod tests {
     #[test]
     fn a_call_that_was_not_run_is_named_with_the_whole_reason() {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
         let why = format!("Permission denied: {}", "because ".repeat(12));
         for (id, command) in [("1", "git log"), ("2", "ls")] {
@@ -323,6 +462,89 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), format!("· bash ls\n  bash git log: {why}\n  bash: gone\n"));
     }
 
+    fn entry(message: &str) -> SessionUpdate {
+        let entry = format!(r#"{{"type":"message","id":"e","parentId":null,"message":{message}}}"#);
+        SessionUpdate::Entry(Arc::new(Entry::read(object(&entry))))
+    }
+
+    #[test]
+    fn a_call_that_succeeds_tells_its_last_line_and_time_or_the_lines_it_changed() {
+        let result = |tool: &str, text: &str, details: &str| {
+            format!(
+                r#"{{"role":"toolResult","toolName":"{tool}","content":[{{"type":"text","text":"{text}"}}],
+                "isError":false,"details":{details}}}"#
+            )
+        };
+        let diff = r#"{"ms":3,"diff":"--- a\n+++ b\n@@ -1,2 +1,3 @@\n-x\n+y\n+z\n w\n"}"#;
+        for (message, told) in [
+            (result("bash", "one\\nOK\\n", r#"{"ms":1240}"#), "  → OK (1.2 s)\n"),
+            (result("bash", "", r#"{"ms":2000}"#), "  → (2.0 s)\n"),
+            (result("bash", "", r#"{"ms":10}"#), ""),
+            (result("bash", "p1 runs", r#"{"ms":10,"background":"p1"}"#), ""),
+            (result("edit", "edited", diff), "  → +2 −1\n"),
+            (result("read", "text", r#"{"ms":10}"#), ""),
+        ] {
+            let mut out = Vec::new();
+            PrintProgress::new(&mut out, PrintDetail::All, CLOCK).print(&entry(&message));
+            assert_eq!(String::from_utf8(out).unwrap(), told, "{message}");
+        }
+    }
+
+    #[test]
+    fn messages_that_come_from_elsewhere_are_shown_and_the_prompt_is_not() {
+        let mut out = Vec::new();
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::Trouble, CLOCK);
+        let ended = RuntimeFrame::TurnEnded { outcome: engine::TurnOutcome::Done, error: None };
+        for update in [
+            entry(r#"{"role":"user","content":"the prompt"}"#),
+            SessionUpdate::Frame(Arc::new(RuntimeFrame::TurnStarted)),
+            entry(r#"{"role":"user","content":"only below src"}"#),
+            SessionUpdate::Frame(Arc::new(ended)),
+            entry(r#"{"role":"user","content":"then this"}"#),
+        ] {
+            progress.print(&update);
+        }
+        let told = "capture: a message for this turn: only below src\ncapture: the next prompt: then this\n";
+        assert_eq!(String::from_utf8(out).unwrap(), told);
+    }
+
+    #[test]
+    fn a_call_is_not_named_twice() {
+        let mut out = Vec::new();
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
+        let call = r#"{"type":"toolCall","id":"1","name":"read","arguments":{"path":"src/a.rs"}}"#;
+        progress.print(&SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(call)))));
+        progress.print(&entry(
+            r#"{"role":"toolResult","toolCallId":"1","toolName":"read","isError":true,
+            "content":[{"type":"text","text":"src/a.rs does not exist"}]}"#,
+        ));
+        assert_eq!(String::from_utf8(out).unwrap(), "  read: src/a.rs does not exist\n");
+    }
+
+    #[test]
+    fn the_end_counts_the_requests_and_their_cost() {
+        let ended = |cost_nano_usd| RuntimeFrame::RequestEnded {
+            request: RequestNumber(1),
+            usage: Some(AnswerUsage { cost_nano_usd, ..AnswerUsage::default() }),
+            predicted: engine::cache::CachePrediction::default(),
+            cause: None,
+            failure: None,
+            error: None,
+        };
+        for (costs, told) in [
+            (vec![], ""),
+            (vec![Some(2_000_000)], "capture: 1 request, 0.002 US dollars\n"),
+            (vec![Some(20_000_000), Some(15_000_000)], "capture: 2 requests, 0.04 US dollars\n"),
+            (vec![Some(20_000_000), None], "capture: 2 requests\n"),
+        ] {
+            let mut out = Vec::new();
+            let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
+            costs.into_iter().for_each(|cost| progress.print(&SessionUpdate::Frame(Arc::new(ended(cost)))));
+            assert_eq!(progress.finish(), None);
+            assert_eq!(String::from_utf8(out).unwrap(), told);
+        }
+    }
+
     #[test]
     fn a_command_that_stays_says_so() {
         let call = |more: &str| object(&format!(r#"{{"name":"bash","arguments":{{"command":"npm start"{more}}}}}"#));
@@ -341,7 +563,7 @@ mod tests {
 
     fn told(detail: PrintDetail, frames: impl IntoIterator<Item = RuntimeFrame>) -> String {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out, detail, clock);
+        let mut progress = PrintProgress::new(&mut out, detail, CLOCK);
         for frame in frames {
             progress.print(&SessionUpdate::Frame(Arc::new(frame)));
         }
@@ -356,7 +578,7 @@ mod tests {
             predicted: engine::cache::CachePrediction::default(),
             cause: None,
             failure: Some(engine::FailureKind::Network),
-            error: Some("the connection failed: cannot connect".to_owned()),
+            error: Some("the connection to the provider failed: cannot connect.".to_owned()),
         };
         let retrying = RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1, until_wall_ms: 5_000 });
         let quota = RuntimeFrame::Activity(EngineActivity::Paused(PauseReason::Quota));
@@ -366,9 +588,9 @@ mod tests {
             let frames = [ended.clone(), retrying.clone(), ended.clone(), quota.clone(), slowed.clone()];
             assert_eq!(
                 told(detail, frames),
-                "the connection failed: cannot connect; trying again at 5 s\n\
-                 the connection failed: cannot connect\n\
-                 the same result 7 times; the next request is sent at 9 s\n"
+                "capture: the connection to the provider failed: cannot connect; trying again in 4 s (12:00:05), attempt \
+                 2 of 13\n\
+                 capture: the same result 7 times; the next request is sent in 8 s (12:00:09)\n"
             );
         }
     }
@@ -378,8 +600,8 @@ mod tests {
         let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
         let full = || trouble(Some("cannot append to /s.jsonl: No space left on device"));
         let frames = [full(), full(), full(), trouble(None), full(), trouble(None)];
-        let once = "cannot append to /s.jsonl: No space left on device; nothing goes on until it can be written, which \
-                    is tried every 5 seconds\nthe session's file can be written again; the agent goes on\n";
+        let once = "capture: cannot append to /s.jsonl: No space left on device; nothing goes on until it can be written, which \
+                    is tried every 5 seconds\ncapture: the session's file can be written again; the agent goes on\n";
         assert_eq!(told(PrintDetail::Trouble, frames), once.repeat(2));
     }
 
@@ -395,7 +617,7 @@ mod tests {
             }
         }
         let mut closed = Closed;
-        let mut progress = PrintProgress::new(&mut closed, PrintDetail::All, clock);
+        let mut progress = PrintProgress::new(&mut closed, PrintDetail::All, CLOCK);
         progress.print(&SessionUpdate::Frame(Arc::new(RuntimeFrame::ContextFills { tokens: 161, window: 200 })));
         progress.hold(true);
         progress.line("held");
@@ -406,13 +628,13 @@ mod tests {
     #[test]
     fn a_context_that_fills_is_told_with_both_numbers() {
         let told = told(PrintDetail::All, [RuntimeFrame::ContextFills { tokens: 161_000, window: 200_000 }]);
-        assert!(told.starts_with("the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
+        assert!(told.starts_with("capture: the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
     }
 
     #[test]
     fn nothing_gets_into_a_question() {
         let mut out = Vec::new();
-        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, clock);
+        let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         progress.line("before");
         progress.hold(true);
         progress.line("meanwhile");

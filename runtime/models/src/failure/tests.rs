@@ -63,6 +63,17 @@ fn answers_have_their_kind() {
     check(500, r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#, Kind::Overloaded);
     check(502, "<html>Bad gateway</html>", Kind::Overloaded);
     check(404, "not here", Kind::BadRequest);
+    for body in [
+        r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-sonnet-55"}}"#,
+        r#"{"error":{"message":"The model `gpt-55` does not exist","type":"invalid_request_error","code":"model_not_found"}}"#,
+        r#"{"error":{"code":404,"message":"models/gemini-55 is not found for API version v1beta","status":"NOT_FOUND"}}"#,
+        r#"{"error":{"message":"model \"llama55\" not found, try pulling it first","type":"api_error"}}"#,
+    ] {
+        check(404, body, Kind::NoModel);
+    }
+    let credit = "Your credit balance is too low to access the Anthropic API.";
+    let body = format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{credit}"}}}}"#);
+    check(400, &body, Kind::Quota);
     check(402, "", Kind::Quota);
 }
 
@@ -109,4 +120,15 @@ fn a_key_is_in_no_failure() {
     let shown = format!("{failure} {failure:?} {key:?}");
     assert!(!shown.contains("very-secret"), "{shown}");
     assert!(shown.contains("[key]"));
+}
+
+#[test]
+fn a_failure_says_once_what_happened() {
+    let shown = |kind, message: &str| Failure::new(kind, message).to_string();
+    assert_eq!(shown(FailureKind::Refused, ""), "the model refused to answer");
+    assert_eq!(shown(FailureKind::Refused, "not this"), "the model refused to answer: not this");
+    assert_eq!(
+        shown(FailureKind::Network, "error reading a body"),
+        "the connection to the provider failed: error reading a body"
+    );
 }

@@ -201,7 +201,7 @@ fn describe(error: &reqwest::Error) -> String {
     } else if error.is_timeout() {
         "timed out"
     } else {
-        "the connection failed"
+        ""
     };
     let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
     let mut text = match host {
@@ -210,7 +210,7 @@ fn describe(error: &reqwest::Error) -> String {
     };
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        text = format!("{text}: {error}");
+        text = if text.is_empty() { error.to_string() } else { format!("{text}: {error}") };
         cause = error.source();
     }
     text

@@ -34,8 +34,8 @@ pub(in crate::commands) struct CommandPlace {
 pub(super) struct RunArguments {
     #[command(flatten)]
     session: SessionArguments,
-    /// The prompt.
-    #[arg(trailing_var_arg = true, value_name = "PROMPT")]
+    /// The prompt. Options may follow it; text that begins with `-` goes after `--`.
+    #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
 }
 
@@ -128,8 +128,8 @@ fn usd(text: &str) -> Result<f64, String> {
     amount.ok_or_else(|| format!("expected US dollars, such as 0.50, got `{text}`"))
 }
 
-/// Runs `capture agent run`.
-pub(super) fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitCode> {
+/// Runs `capture agent run`; quietly, only questions and trouble are printed beside the answer.
+pub(super) fn run(place: CommandPlace, quiet: bool, arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let piped = piped_text().map_err(failed)?;
     let typed = arguments.prompt.join(" ");
     let (prompt, piped) = match (typed.trim().is_empty(), piped) {
@@ -138,7 +138,7 @@ pub(super) fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Resul
         (true, None) => return Err(Failed::Usage("no prompt: pass one, or pipe one in".to_owned()).into()),
     };
     let json = place.json;
-    let options = RunOptions { session: options(place, arguments.session)?, json, context: piped, prompt };
+    let options = RunOptions { session: options(place, arguments.session)?, json, quiet, context: piped, prompt };
     Ok(ExitCode::from(run::run(options).map_err(failed)?))
 }
 
@@ -210,7 +210,7 @@ fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<S
     })
 }
 
-fn failed(error: RunError) -> anyhow::Error {
+pub(super) fn failed(error: RunError) -> anyhow::Error {
     match error {
         RunError::Usage(text) => Failed::Usage(text).into(),
         RunError::NotFound(text) => Failed::NotFound(text).into(),

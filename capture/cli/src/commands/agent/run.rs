@@ -6,10 +6,10 @@ use std::{
 };
 
 use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
-use agent_run::{PermissionAsker, RunError, SANDBOX, SessionOpener, SessionOptions, SessionPlace, WORKERS, rules_of};
+use agent_run::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use jiff::{Timestamp, tz::TimeZone};
-use session_tree::{Json, Object};
+use session_tree::{Json, Object, Session};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -25,12 +25,17 @@ use super::{
 pub(super) const BY_INTERRUPT: u8 = 130;
 pub(super) const BY_TERMINATE: u8 = 143;
 
+/// How commands are kept from doing harm, in the first line.
+const SANDBOX_NOTE: &str = "no sandbox";
+
 /// What is run.
 pub(super) struct RunOptions {
     /// The session.
     pub(super) session: SessionOptions,
     /// Whether lines of JSON are printed instead of text.
     pub(super) json: bool,
+    /// Whether neither the first line nor what the agent does is printed.
+    pub(super) quiet: bool,
     /// What was piped in.
     pub(super) context: Option<String>,
     /// The prompt.
@@ -44,9 +49,10 @@ pub(super) struct RunOptions {
 pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
     // Somebody may watch who cannot be asked: standard input may be a file or another program.
-    let is_watched = std::io::stderr().is_terminal() && !options.json;
+    let is_watched = std::io::stderr().is_terminal() && !options.json && !options.quiet;
     let opener = SessionOpener::new(options.session, place(at_terminal))?;
     let file = opener.first_file()?;
+    let turns = turns_of(&file);
     let (gate, pass) = PrintGate::new();
     let person = if at_terminal { Some(Arc::new(Person::at_terminal(pass)?)) } else { None };
     let person = person.map(|person| -> Arc<dyn PermissionAsker> { person });
@@ -60,15 +66,11 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     let format = if options.json { PrintFormat::JsonLines } else { PrintFormat::Text };
     let (exit, message) = runtime.block_on(async {
         let session = opener.open(file, &opener.model, opener.thinking, person).await?;
-        let (id, model, mode) = (&session.id, &opener.model, opener.mode);
-        let limits = opener.limits_in_words();
-        let address = opener.models.address_in_words(model)?;
-        let rules = rules_of(mode);
-        let header = format!(
-            "capture: session {id}, model {model} at {address}, mode {mode} ({rules}){limits}; sandbox {SANDBOX}"
-        );
-        printing::print_error_line(&printing::safe(&header));
-        let ended = print_until_signal(&session.handle, message, format, gate, is_watched).await;
+        if !options.quiet {
+            printing::print_error_line(&printing::safe(&header(&opener, &session, turns)?));
+        }
+        let attempts = opener.turns().retries.saturating_add(1);
+        let ended = print_until_signal(&session.handle, message, format, gate, is_watched, attempts).await;
         let stopped = session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
         if let Some(line) = stopped_in_words(&stopped) {
             printing::print_error_line(&format!("capture: {}", printing::safe(&line)));
@@ -79,6 +81,33 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
         printing::print_error_line(&format!("capture: {}", printing::safe(&message)));
     }
     Ok(exit.code())
+}
+
+/// The first line of a run, which describes its session.
+fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> Result<String, RunError> {
+    let id = short_id(&session.id);
+    let what = match turns {
+        0 => id.to_owned(),
+        1 => format!("continues {id} (1 turn)"),
+        many => format!("continues {id} ({many} turns)"),
+    };
+    let limits = opener.limits_in_words().map(|limits| format!(" · {limits}")).unwrap_or_default();
+    let (model, mode) = (&opener.model, opener.mode);
+    // The vendor's own address goes without saying.
+    let elsewhere = opener.models.other_address_in_words(model)?;
+    let address = elsewhere.map(|address| format!(" at {address}")).unwrap_or_default();
+    Ok(format!("capture: {what} · {model}{address} · {mode} · {SANDBOX_NOTE}{limits}"))
+}
+
+/// The end of a session's id, by which `--session` finds it.
+fn short_id(id: &str) -> &str {
+    const LETTERS: usize = 8;
+    id.char_indices().nth_back(LETTERS - 1).map_or(id, |(at, _)| &id[at..])
+}
+
+/// How many prompts the conversation has.
+fn turns_of(session: &Session) -> usize {
+    session.tree().leaf_path().iter().filter(|entry| entry.role() == Some("user")).count()
 }
 
 /// One prompt on the command line: nobody could go on after a pause.
@@ -120,15 +149,17 @@ async fn print_until_signal(
     format: PrintFormat,
     gate: PrintGate,
     is_watched: bool,
+    attempts: u32,
 ) -> std::io::Result<(EndedBy, Option<String>)> {
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let mut out = output();
-    let mut err = printing::Screen::escaping(std::io::stderr());
+    let mut err = ErrorLines::default();
     let detail = if is_watched { PrintDetail::All } else { PrintDetail::Trouble };
     // With --json everything is a line on standard output.
     let progress = (format == PrintFormat::Text).then_some((&mut err as &mut (dyn Write + Send), detail));
-    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, clock: clock_time, gate });
+    let streams = PrintStreams { out: &mut *out, progress, clock: clock_time, now: now_ms, attempts, gate };
+    let printing = print(session, message, format, streams);
     tokio::pin!(printing);
     let mut by_signal = None;
     loop {
@@ -152,6 +183,32 @@ async fn print_until_signal(
         // When it is closed, it is not running.
         let _ = session.input(end).await;
     }
+}
+
+/// Standard error, line by line: escaped, and broken between words.
+#[derive(Debug, Default)]
+struct ErrorLines(Vec<u8>);
+
+impl Write for ErrorLines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        if let Some(end) = self.0.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.0.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.0, rest);
+            for line in String::from_utf8_lossy(&lines[..end]).split('\n') {
+                printing::print_error_line(&printing::safe(line));
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
 }
 
 /// A moment in milliseconds since 1970 as clock time where the person is; with the date if it is on another day.

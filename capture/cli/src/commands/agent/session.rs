@@ -53,13 +53,13 @@ enum SessionCommand {
 
 #[derive(Debug, clap::Args)]
 struct SessionFile {
-    /// The session's file.
+    /// The session's file, or the id of a session of our own agent.
     file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 struct Load {
-    /// The session's file.
+    /// The session's file, or the id of a session of our own agent.
     file: PathBuf,
     /// With --json: include the file's problems.
     #[arg(long, visible_alias = "problems")]
@@ -68,7 +68,7 @@ struct Load {
 
 #[derive(Debug, clap::Args)]
 struct At {
-    /// The session's file.
+    /// The session's file, or the id of a session of our own agent.
     file: PathBuf,
     /// The point: an entry's id, or `null` for before the first entry [default: the session's current point].
     #[arg(long, value_name = "ID|null")]
@@ -90,7 +90,16 @@ struct SessionOutput {
     text: String,
 }
 
-pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+/// Runs it. `own_file` finds the file of a session of our own agent by an id.
+pub(super) fn run(
+    json: bool,
+    mut arguments: Arguments,
+    own_file: impl FnOnce(&str) -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let file = arguments.verb.file();
+    if let Some(id) = file.to_str().filter(|text| is_id(text) && !file.exists()) {
+        *file = own_file(id)?;
+    }
     match answer(&arguments.verb) {
         Ok(answer) if json => print_line(&safe_json(&answer.json.to_text()))?,
         Ok(answer) => print_line(answer.text.trim_end())?,
@@ -103,6 +112,27 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode>
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a text can be an id, and not the path of a file.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+impl SessionCommand {
+    /// The session's file, as it was typed.
+    fn file(&mut self) -> &mut PathBuf {
+        match self {
+            Self::Load(of) => &mut of.file,
+            Self::Context(of) | Self::Llm(of) | Self::Path(of) => &mut of.file,
+            Self::Tree(of) | Self::Migrate(of) => &mut of.file,
+            Self::Branch(of) => &mut of.file,
+            Self::Fork(of) => &mut of.file,
+            Self::Labels(of) => &mut of.file,
+            Self::CompactPlan(of) => &mut of.at.file,
+            Self::Export(of) => &mut of.at.file,
+        }
+    }
 }
 
 fn answer(verb: &SessionCommand) -> anyhow::Result<SessionOutput> {

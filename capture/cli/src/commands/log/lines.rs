@@ -13,8 +13,8 @@ use crate::show::request::decided;
 
 use super::super::events::{text_of, turn_words};
 
-/// Time within which a second source reports the start of a session that another one reported, ms.
-const SAME_START_MS: i64 = 10_000;
+/// Time within which a second source reports the start or the end of a session that another one reported, ms.
+const SAME_MS: i64 = 10_000;
 /// What stands for a request whose approval is not stored any more.
 const UNKNOWN_REQUEST: &str = "a request that is not stored any more";
 
@@ -53,6 +53,7 @@ pub(super) struct LogLines<'a> {
     approvals: HashSet<ApprovalId>,
     risky: HashSet<ApprovalId>,
     started: HashMap<SessionId, Timestamp>,
+    ended: HashMap<SessionId, Timestamp>,
 }
 
 impl<'a> LogLines<'a> {
@@ -65,6 +66,7 @@ impl<'a> LogLines<'a> {
             approvals: HashSet::new(),
             risky: HashSet::new(),
             started: HashMap::new(),
+            ended: HashMap::new(),
         }
     }
 
@@ -106,8 +108,9 @@ impl<'a> LogLines<'a> {
                 line(word, text_of(event))
             }
             Payload::SessionStarted(start) => {
+                self.ended.remove(&event.session_id);
                 let before = self.started.insert(event.session_id, event.created_at);
-                if before.is_some_and(|before| event.created_at.since_ms(before) < SAME_START_MS) {
+                if before.is_some_and(|before| event.created_at.since_ms(before) < SAME_MS) {
                     return None;
                 }
                 let version = start.cli_version.as_deref().map(|version| format!("version {version}"));
@@ -115,6 +118,10 @@ impl<'a> LogLines<'a> {
                 line("started", parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
             }
             Payload::SessionExited(exit) => {
+                let before = self.ended.insert(event.session_id, event.created_at);
+                if before.is_some_and(|before| event.created_at.since_ms(before) < SAME_MS) {
+                    return None;
+                }
                 let how = match exit.reason {
                     Some(Reason::Killed) => "its process was killed".to_owned(),
                     Some(Reason::Failed) => match exit.code {
@@ -235,8 +242,8 @@ fn subject(asked: &ApprovalRequested, text: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use events::{
-        ApprovalKind, AssistantMessage, Confidence, EventId, Finding, Notification, Origin, Provider, SessionStarted,
-        Severity, Source, ToolOutcome, ToolResult, TurnCompleted, TurnOutcome, UserPrompt,
+        ApprovalKind, AssistantMessage, Confidence, EventId, Finding, Notification, Origin, Provider, SessionExited,
+        SessionStarted, Severity, Source, ToolOutcome, ToolResult, TurnCompleted, TurnOutcome, UserPrompt,
     };
 
     use super::*;
@@ -329,6 +336,16 @@ mod tests {
         lines.look_ahead(events);
         let lines = events.iter().filter_map(|event| lines.line(event));
         lines.map(|line| format!("{} {}", line.word, line.text)).collect()
+    }
+
+    #[test]
+    fn an_end_that_two_sources_report_is_one_line() {
+        let ended = |at_s, code| event(at_s, SessionExited { reason: Some(Reason::Failed), code }, None);
+        let again = event(2, SessionStarted::default(), None);
+        let events = [ended(0, Some(3)), ended(1, None), again, ended(3, Some(1)), ended(60, Some(2))];
+        let told = lines(&events);
+        let ends: Vec<&String> = told.iter().filter(|line| line.starts_with("ended")).collect();
+        assert_eq!(ends, ["ended with exit code 3", "ended with exit code 1", "ended with exit code 2"]);
     }
 
     #[test]

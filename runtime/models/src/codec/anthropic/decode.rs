@@ -159,7 +159,7 @@ impl AnthropicAnswer {
             Some("tool_use") => EndReason::ToolUse,
             Some("max_tokens" | "model_context_window_exceeded") => EndReason::Length,
             Some("refusal" | "sensitive") => {
-                let said = self.explanation.clone().unwrap_or_else(|| "the model refused to answer".to_owned());
+                let said = self.explanation.clone().unwrap_or_default();
                 return Err(Failure::new(FailureKind::Refused, said));
             }
             Some(other) => EndReason::Other(other.to_owned()),

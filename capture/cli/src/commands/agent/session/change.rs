@@ -12,8 +12,8 @@ use super::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Branch {
-    /// The session's file.
-    file: PathBuf,
+    /// The session's file, or the id of a session of our own agent.
+    pub(super) file: PathBuf,
     /// The entry at which the session continues, or `null` for before the first one.
     #[arg(value_name = "ID|null")]
     leaf: Leaf,
@@ -24,8 +24,8 @@ pub(super) struct Branch {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Fork {
-    /// The session's file.
-    file: PathBuf,
+    /// The session's file, or the id of a session of our own agent.
+    pub(super) file: PathBuf,
     /// The user message before which the new session ends; with `--whole`, its last entry.
     #[arg(value_name = "ID")]
     entry: String,
@@ -36,8 +36,8 @@ pub(super) struct Fork {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Labels {
-    /// The session's file.
-    file: PathBuf,
+    /// The session's file, or the id of a session of our own agent.
+    pub(super) file: PathBuf,
     /// Set a label on an entry.
     #[arg(long, num_args = 2, value_names = ["ID", "TEXT"])]
     set: Vec<String>,

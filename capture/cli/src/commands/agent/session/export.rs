@@ -15,7 +15,7 @@ use crate::{commands::export::to_file, terminal::safe};
 #[derive(Debug, clap::Args)]
 pub(super) struct Export {
     #[command(flatten)]
-    at: At,
+    pub(super) at: At,
     /// Write the page to this file [default: the file's name with `.html`, in the current directory].
     #[arg(long, short, alias = "out", value_name = "FILE.html")]
     output: Option<PathBuf>,
