@@ -225,12 +225,8 @@ impl EngineStep<'_> {
         let (facts, decision) = (facts.clone(), (**decision).clone());
         self.out.push(Effect::Tell(RuntimeFrame::CallDecided { call: id, decision: decision.clone() }));
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
-        let reason = decision.reason.as_deref();
         match decision.verdict {
-            CallVerdict::Deny => {
-                let why = reason.or(decision.rule.as_deref()).map(|why| format!(": {why}")).unwrap_or_default();
-                call.stage = CallStage::refuse(format!("Permission denied{why}."));
-            }
+            CallVerdict::Deny => call.stage = CallStage::refuse(denial(&decision)),
             CallVerdict::Unanswered => call.stage = CallStage::refuse(UNANSWERED),
             CallVerdict::NoEffect => {
                 let run = call.run.clone();
@@ -436,4 +432,18 @@ impl EngineStep<'_> {
         self.out.push(Effect::Tell(RuntimeFrame::CallEnded { call: run.call, is_error: result.is_error }));
         self.append(NewEntry::Message(message), false, Then::ResultWritten(run.call));
     }
+}
+
+/// Why a call was denied, as one sentence: the reason of whoever denied it, and the rule.
+fn denial(decision: &CallDecision) -> String {
+    let reason = decision.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    let rule = decision.rule.as_deref().map(|rule| format!("rule {rule}"));
+    let why = match (reason, rule) {
+        (Some(reason), Some(rule)) => format!(": {} ({rule})", reason.trim_end_matches('.')),
+        (Some(reason), None) => format!(": {reason}"),
+        (None, Some(rule)) => format!(": {rule}"),
+        (None, None) => String::new(),
+    };
+    let end = if why.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("Permission denied{why}{end}")
 }

@@ -209,13 +209,13 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
     {
         let one = |edit: &Value| {
             let edit = edit.as_object()?;
-            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+            let diff = diff_of_piece(path, text(edit, OLD)?, text(edit, NEW)?);
             // Whether it replaces every match, for instance.
             Some(diff + &others(edit, &[OLD, NEW].concat()))
         };
         (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
     } else if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
-        (diff(path, old, new), &["old_string", "new_string"])
+        (diff_of_piece(path, old, new), &["old_string", "new_string"])
     } else {
         // A path may be written relative to the directory the agent works in.
         let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
@@ -236,6 +236,14 @@ fn present(path: &Path) -> String {
     if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
+/// The diff of a piece of a file. In which line the piece begins is not known.
+fn diff_of_piece(path: &str, old: &str, new: &str) -> String {
+    let diff = diff(path, old, new);
+    let lines = diff.split_inclusive('\n').enumerate();
+    // Only hunk headers begin so behind the header of the diff: other lines have a mark before them.
+    lines.map(|(at, line)| if at > 1 && line.starts_with("@@ ") { "@@\n" } else { line }).collect()
+}
+
 fn diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
     // A newline in a path would begin a line of the diff.
@@ -249,11 +257,11 @@ fn diff(path: &str, old: &str, new: &str) -> String {
 /// A diff of a file in colours, escaped like every text of an agent.
 fn painted_diff(name: &str, diff: &str, path: &str) -> String {
     let plain = block(name, diff);
-    if style::colours() { coloured_diff(&plain, path) } else { plain }
+    if style::colours() { painted_block(&plain, path) } else { plain }
 }
 
-/// What was there stays red as a whole; what will be there has the colours of its language, on green where it is new.
-fn coloured_diff(plain: &str, path: &str) -> String {
+/// A diff in a block of lines, in colours. What was there stays red as a whole; what will be there has the colours of its language, on green where it is new.
+pub(crate) fn painted_block(plain: &str, path: &str) -> String {
     let mut painter = Painter::of(path);
     let lines = plain.lines().map(|line| {
         let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
@@ -449,7 +457,7 @@ mod tests {
     #[test]
     fn a_diff_has_the_colours_of_its_language() {
         let plain = block("edit", &diff("/srv/a.rs", "let a = 1;\nfn b() {}\n", "let a = 2; // two\nfn b() {}\n"));
-        let shown = coloured_diff(&plain, "/srv/a.rs");
+        let shown = painted_block(&plain, "/srv/a.rs");
         let paint = style::coloured;
         let added = [
             paint("+", style::GREEN),
@@ -462,7 +470,7 @@ mod tests {
         assert!(shown.contains(&format!("    {}\n", added.concat())), "{shown:?}");
         assert!(shown.contains(&format!("    {}\n", paint("-let a = 1;", style::RED))), "{shown:?}");
         assert!(shown.contains(&format!("     {} b() {{}}\n", paint("fn", style::MAGENTA))), "{shown:?}");
-        let unknown = coloured_diff(&plain, "/srv/a");
+        let unknown = painted_block(&plain, "/srv/a");
         assert!(unknown.contains(&paint("+let a = 2; // two", style::GREEN)), "{unknown:?}");
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
-use agent_run::{PermissionAsker, RunError, SANDBOX, SessionOpener, SessionOptions, SessionPlace, WORKERS, rules_of};
+use agent_run::{PermissionAsker, RunError, SANDBOX, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use jiff::{Timestamp, tz::TimeZone};
 use session_tree::{Json, Object};
@@ -63,7 +63,7 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
         let (id, model, mode) = (&session.id, &opener.model, opener.mode);
         let limits = opener.limits_in_words();
         let address = opener.models.address_in_words(model)?;
-        let rules = rules_of(mode);
+        let rules = session.rules_in_words(mode).await;
         let header = format!(
             "capture: session {id}, model {model} at {address}, mode {mode} ({rules}){limits}; sandbox {SANDBOX}"
         );
