@@ -150,7 +150,7 @@ fn the_first_line_and_the_model_have_the_rules_of_the_mode() {
     let house = House::new(Api::Anthropic, script);
     for (words, mode, rules) in [
         (&["--mode", "plan", "plan"][..], "plan", "everything else is denied"),
-        (&["--continue", "ask"], "ask", "is up to the policy and the user"),
+        (&["--continue", "ask"], "ask", "everything else is up to the user"),
     ] {
         let run = house.run(words);
         assert_eq!(run.code, Some(0), "{run:?}");
@@ -163,4 +163,23 @@ fn the_first_line_and_the_model_have_the_rules_of_the_mode() {
         "{text}"
     );
     house.is_clean();
+}
+
+#[test]
+fn without_a_policy_every_command_says_what_the_own_agent_does_unasked() {
+    let house = House::new(Api::Anthropic, Script::default());
+    let printed = |words: &[&str]| {
+        let output = house.machine.command(words).current_dir(house.machine.project()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let rule = "does not exist: capture's own agent does what only reads the workspace; everything else is left to you";
+    assert!(printed(&["doctor"]).contains(rule));
+    assert!(printed(&["policy", "check"]).contains(rule));
+    let own = |command: &str| printed(&["policy", "test", "--agent", "capture", command]);
+    assert!(own("cat notes.txt").starts_with("allow: "), "{}", own("cat notes.txt"));
+    assert!(own("touch made").starts_with("ask: ") && own("cat .env").starts_with("ask: "));
+    assert!(printed(&["policy", "test", "--agent", "claude", "cat notes.txt"]).starts_with("ask: "));
+    assert!(printed(&["policy", "test", "cat notes.txt"]).starts_with("ask: "));
+    let _server = house.machine.serve();
+    assert!(printed(&["doctor"]).contains(rule), "{}", printed(&["doctor"]));
 }
