@@ -79,10 +79,7 @@ fn ending_a_turn_of_our_own_agent_withdraws_its_request() {
     let ended = || on(2.2, ends(TurnOutcome::Interrupted));
     for (more, stands) in [
         // The request's end, the call and the turn are told in any order.
-        (
-            vec![on(2.0, over("a")), on(2.1, returns("c", ToolOutcome::Cancelled)), ended()],
-            "command withdrawn `rm x` cancelled",
-        ),
+        (vec![on(2.0, over("a")), on(2.1, returns("c", ToolOutcome::Cancelled)), ended()], "command withdrawn `rm x`"),
         (
             vec![on(2.0, returns("c", ToolOutcome::Cancelled)), on(2.1, over("a")), ended()],
             "command withdrawn `rm x` cancelled",
