@@ -447,3 +447,33 @@ fn denial(decision: &CallDecision) -> String {
     let end = if why.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     format!("Permission denied{why}{end}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denial_is_one_sentence_with_its_rule() {
+        let denied = |reason: Option<&str>, rule: Option<&str>| {
+            denial(&CallDecision {
+                verdict: CallVerdict::Deny,
+                by: "policy".to_owned(),
+                rule: rule.map(str::to_owned),
+                audit: None,
+                reason: reason.map(str::to_owned),
+                answer: None,
+                arguments: None,
+            })
+        };
+        for (reason, rule, told) in [
+            (Some("I push myself."), Some("no push"), "Permission denied: I push myself (rule no push)."),
+            (Some("I push myself."), None, "Permission denied: I push myself."),
+            (Some("not here"), None, "Permission denied: not here."),
+            (Some("Why this?"), None, "Permission denied: Why this?"),
+            (Some(" "), Some("denials/wipe"), "Permission denied: rule denials/wipe."),
+            (None, None, "Permission denied."),
+        ] {
+            assert_eq!(denied(reason, rule), told);
+        }
+    }
+}

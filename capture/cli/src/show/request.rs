@@ -351,6 +351,21 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_of_a_file_has_no_line_numbers() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
+        for input in [
+            json!({"file_path": "a", "old_string": "x\n", "new_string": "@@ -1 +1 @@\n"}),
+            json!({"path": "a", "edits": [{"old": "x\n", "new": "@@ -1 +1 @@\n"}]}),
+        ] {
+            let shown = of(input);
+            assert!(shown.contains("\n    @@\n") && !shown.contains("\n    @@ "), "{shown}");
+            assert!(shown.contains("\n    +@@ -1 +1 @@\n"), "what the agent wrote stays: {shown}");
+        }
+        let whole = of(json!({"file_path": "/nonexistent/a", "content": "y\n"}));
+        assert!(whole.contains("\n    @@ -0,0 +1 @@\n"), "{whole}");
+    }
+
+    #[test]
     fn a_decision_names_who_made_it() {
         let of = |state, by, device, rule| decided(state, by, device, rule);
         assert_eq!(of(ApprovalState::Allowed, Some(DecidedBy::Person), Some("phone"), None), "allowed by you on phone");
