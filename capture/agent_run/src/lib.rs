@@ -61,7 +61,7 @@ pub(crate) enum PolicyState {
 pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
         (AgentMode::Plan, PolicyState::NotInForce) => {
-            "policy not in force: you are asked about each read, everything else is denied"
+            "policy not in force: each read is asked, everything else is denied"
         }
         (_, PolicyState::NotInForce) => "policy not in force: everything is asked",
         (AgentMode::Ask, PolicyState::NoServer) => {

@@ -176,8 +176,8 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool, ha
 }
 
 /// What `session` means for an edit, right above the answer.
-const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends; secrets, and \
-                             files that decide what runs later, are still asked about\n";
+const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends, except of \
+                             secrets and of files that decide what runs later\n";
 
 /// The words that answer a question, as it names them.
 fn offered(question: &PermissionQuestion, in_full: bool) -> String {

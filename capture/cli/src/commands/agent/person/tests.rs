@@ -118,7 +118,7 @@ fn session_at_an_edit_says_what_else_it_allows() {
         PermissionQuestion { change: Some(change), lasts: Some(SessionOffer::Edits), ..question("in /w\n", true) };
     let text = plain(&edit, (80, 60), false).text;
     let end = "  the change (9 characters):\n      +fn a() {}\n  session: also allows further edits of the workspace until \
-               this command ends; secrets, and files that decide what runs later, are still asked about\nAllow it? [y]es, \
+               this command ends, except of secrets and of files that decide what runs later\nAllow it? [y]es, \
                [s]ession, [n]o, or say what to do instead: ";
     assert!(text.ends_with(end), "{text}");
     // Colours change neither the words nor how long the question is.
