@@ -46,8 +46,8 @@ pub enum ProtocolEventKind {
     Settled {
         /// The approval.
         approval: ApprovalId,
-        /// Whether it was given up since nobody had answered in time.
-        expired: bool,
+        /// How the wait ended.
+        end: RequestEnd,
     },
     /// The call that an approval was about has ended.
     Returned {
@@ -60,6 +60,18 @@ pub enum ProtocolEventKind {
     Rests,
     /// The driver is gone.
     Left,
+}
+
+/// How an agent stopped waiting for the answer to a request. None of these decides it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestEnd {
+    /// It has an answer from elsewhere, or does not say why.
+    Over,
+    /// It was given up because nobody had answered in time.
+    Expired,
+    /// It was taken back: its turn was ended.
+    Withdrawn,
 }
 
 /// A request for permission, as it is delivered.
@@ -107,7 +119,7 @@ struct EventPayload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<ToolOutcome>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expired: Option<bool>,
+    end: Option<RequestEnd>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,18 +151,16 @@ impl ProtocolEvent {
             place: None,
             approval: None,
             outcome: None,
-            expired: None,
+            end: None,
         };
         serde_json::value::to_raw_value(&match what {
             ProtocolEventKind::Began => plain(EventPayloadKind::Began),
             ProtocolEventKind::Works => plain(EventPayloadKind::Works),
             ProtocolEventKind::Rests => plain(EventPayloadKind::Rests),
             ProtocolEventKind::Left => plain(EventPayloadKind::Left),
-            ProtocolEventKind::Settled { approval, expired } => EventPayload {
-                approval: Some(approval),
-                expired: expired.then_some(true),
-                ..plain(EventPayloadKind::Settled)
-            },
+            ProtocolEventKind::Settled { approval, end } => {
+                EventPayload { approval: Some(approval), end: Some(end), ..plain(EventPayloadKind::Settled) }
+            }
             ProtocolEventKind::Returned { approval, outcome } => {
                 EventPayload { approval: Some(approval), outcome: Some(outcome), ..plain(EventPayloadKind::Returned) }
             }
@@ -172,7 +182,7 @@ impl ProtocolEvent {
             EventPayloadKind::Left => ProtocolEventKind::Left,
             EventPayloadKind::Settled => ProtocolEventKind::Settled {
                 approval: wire.approval.ok_or("missing approval id")?,
-                expired: wire.expired.unwrap_or_default(),
+                end: wire.end.unwrap_or(RequestEnd::Over),
             },
             EventPayloadKind::Returned => ProtocolEventKind::Returned {
                 approval: wire.approval.ok_or("missing approval id")?,
@@ -226,11 +236,16 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
             let request = PermissionDetails { key: Some(key.to_string()), ..asked }.into_event(delivery);
             vec![request.into(), withdrawn("its protocol: it is waiting").into(), signal.into()]
         }
-        ProtocolEventKind::Settled { approval, expired } => {
+        ProtocolEventKind::Settled { approval, end } => {
             let key = Some(approval.to_string());
             let withdrawn = Signal { key, ..withdrawn("its protocol: it no longer waits for the answer") };
-            let closed = expired.then(|| {
-                let (approval_id, state) = (approval.clone(), Some(ApprovalState::Expired));
+            let state = match end {
+                RequestEnd::Over => None,
+                RequestEnd::Expired => Some(ApprovalState::Expired),
+                RequestEnd::Withdrawn => Some(ApprovalState::Withdrawn),
+            };
+            let closed = state.map(|state| {
+                let (approval_id, state) = (approval.clone(), Some(state));
                 ApprovalResolved { approval_id, state, ..ApprovalResolved::default() }.into()
             });
             closed.into_iter().chain([withdrawn.into()]).collect()

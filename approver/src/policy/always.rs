@@ -26,7 +26,8 @@ pub fn rule_for(request: &PermissionRequest) -> Option<String> {
         RequestKind::Plan | RequestKind::Question | RequestKind::Trust => return None,
     };
     let mut text = String::new();
-    for (title, body) in bodies.iter().map(|body| (name(body), body)) {
+    for body in &bodies {
+        let title = name(request, body);
         let agent = request.agent.as_str();
         text.push_str(&format!(
             "[[rule]]\nname = {}\ndecision = \"allow\"\nagent = \"{agent}\"\ncwd = {}\n{body}\n\n",
@@ -38,9 +39,24 @@ pub fn rule_for(request: &PermissionRequest) -> Option<String> {
     Some(text)
 }
 
-/// A name for a rule, from what it says: short, and another for another.
-fn name(body: &str) -> String {
-    let words: String = body.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' }).collect();
+/// A name for a rule, from what it says: short, and another for another. That of a rule for files has the name of the
+/// first file, without its directories.
+fn name(request: &PermissionRequest, body: &str) -> String {
+    let file = match request.kind {
+        RequestKind::Read | RequestKind::Edit | RequestKind::Write => {
+            request.paths.first().and_then(|path| path.file_name()).and_then(|name| name.to_str())
+        }
+        RequestKind::Command
+        | RequestKind::Mcp
+        | RequestKind::Fetch
+        | RequestKind::Plan
+        | RequestKind::Question
+        | RequestKind::Trust => None,
+    };
+    let kind = body.lines().next().unwrap_or_default();
+    let said = file.map_or_else(|| body.to_owned(), |file| format!("{kind} {file}"));
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || file.is_some() && matches!(c, '.' | '-' | '_');
+    let words: String = said.chars().map(|c| if is_of_word(c) { c } else { ' ' }).collect();
     let words: Vec<&str> = words.split_whitespace().skip(1).take(4).collect();
     // FNV-1a: only to tell names apart.
     let hash = body.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));

@@ -304,6 +304,20 @@ fn always_means_just_this() {
 }
 
 #[test]
+fn a_rule_for_a_file_has_the_name_of_the_file() {
+    let name = |request: &PermissionRequest| {
+        let rule = rule_for(request).unwrap();
+        let line = rule.lines().find(|line| line.starts_with("name = ")).unwrap().to_owned();
+        line.trim_start_matches("name = ").trim_matches('"').rsplit_once(' ').unwrap().0.to_owned()
+    };
+    assert_eq!(name(&file(RequestKind::Write, "/home/dev/w/src/greet.py")), "always write greet.py");
+    assert_eq!(name(&file(RequestKind::Edit, "src/a \"b\".rs")), "always edit a b .rs");
+    assert_eq!(name(&request("make test")), "always make test");
+    let (one, other) = (file(RequestKind::Edit, "a/x"), file(RequestKind::Edit, "b/x"));
+    assert_ne!(rule_for(&one).unwrap().lines().nth(1), rule_for(&other).unwrap().lines().nth(1));
+}
+
+#[test]
 fn git_needs_its_safe_form() {
     let policy = Policy::preset(Preset::ReadOnly);
     let facts = facts();

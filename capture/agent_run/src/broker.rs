@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
 use api::approvals::DecisionScope;
-use engine::{AskedPermission, CallDecision, CallVerdict};
+use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use tools::Preview;
 
 use crate::{
     permission::InProcess,
-    question::{PermissionQuestion, unanswered},
+    question::{PermissionQuestion, SessionOffer, unanswered},
 };
 
 /// What whoever was asked said.
@@ -30,6 +30,13 @@ impl AskerDecision {
     pub const fn once(decision: CallDecision) -> Self {
         Self { decision, scope: DecisionScope::Once, rule: None }
     }
+
+    /// Whether this answer to a question also allows edits of the workspace for the rest of the session.
+    pub(crate) fn allows_edits(&self, question: &PermissionQuestion) -> bool {
+        self.decision.verdict == CallVerdict::Allow
+            && self.scope == DecisionScope::Session
+            && question.lasts == Some(SessionOffer::Edits)
+    }
 }
 
 /// Somebody who can be asked: a person here, or the program that drives a session.
@@ -44,7 +51,7 @@ pub(crate) struct PreviewedCall {
     pub(crate) asked: AskedPermission,
     /// What it would do as things were when its turn came; nothing where its arguments say it all.
     pub(crate) preview: Option<Preview>,
-    /// Why a read is not done unasked.
+    /// Why a person is asked, where that is not clear from the call.
     pub(crate) why: Option<String>,
 }
 
@@ -61,6 +68,26 @@ impl PreviewedCall {
     pub(crate) fn with_reason(self, in_process: &InProcess) -> Self {
         let why = in_process.why_asked(&self.asked);
         Self { why, ..self }
+    }
+
+    /// The same while no server is running.
+    pub(crate) fn without_server(self, in_process: &InProcess) -> Self {
+        let why = in_process.why_asked_without_server(&self.asked);
+        Self { why, ..self }
+    }
+
+    /// The question with everything that can be offered for it. Whoever is told that nothing changes allows no change,
+    /// now or later, and a question of the agent has one answer.
+    pub(crate) fn question(&self, in_process: &InProcess, has_server: bool) -> PermissionQuestion {
+        let kind = self.asked.facts.kind;
+        let can_last = !self.is_without_effect() && kind != CallClass::Question;
+        let lasts = if matches!(kind, CallClass::Edit | CallClass::Write) {
+            in_process.offers_edits(&self.asked).then_some(SessionOffer::Edits)
+        } else {
+            has_server.then_some(SessionOffer::SameCall)
+        };
+        let rule = if can_last && has_server { in_process.rule_for(&self.asked) } else { None };
+        PermissionQuestion { lasts: lasts.filter(|_| can_last), rule, ..PermissionQuestion::of(self) }
     }
 
     /// Whether nothing would change as things are.
@@ -116,9 +143,15 @@ impl PermissionBroker for LocalBroker {
                 return decision;
             }
             let Some(asker) = asker else { return unanswered() };
-            let said = asker.ask(PermissionQuestion::of(&call), wait).await;
-            match said {
-                Some(said) => call.as_shown(said.decision, tools).await,
+            let call = call.without_server(&in_process);
+            let question = call.question(&in_process, false);
+            match asker.ask(question.clone(), wait).await {
+                Some(said) => {
+                    if said.allows_edits(&question) {
+                        in_process.allow_edits();
+                    }
+                    call.as_shown(said.decision, tools).await
+                }
                 None => unanswered(),
             }
         })

@@ -39,24 +39,56 @@ pub use model::ModelCatalog;
 pub use model_facts::ModelFacts;
 pub use open::{BY_COMMAND, OpenSession, SessionChoice, SessionOpener, SessionOptions, nano_usd};
 pub use place::SessionPlace;
-pub use question::{PermissionQuestion, allowed, answered, denied, unanswered};
+pub use question::{PermissionQuestion, QuestionChange, SessionOffer, allowed, answered, denied, unanswered};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.
 pub const SANDBOX: &str = "none: commands run with the user's own rights";
 
-/// What a mode does with calls, for the person and for the model.
+/// Who applies the policy in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PolicyState {
+    /// The server; or it is not known yet that there is none.
+    Served,
+    /// No server is running: rules allow nothing but reads.
+    NoServer,
+    /// The policy file is refused.
+    NotInForce,
+}
+
+/// What a mode does with calls, for the model.
 #[must_use]
-pub const fn rules_of(mode: AgentMode) -> &'static str {
-    match mode {
-        AgentMode::Plan => "only reads are done, everything else is denied",
-        AgentMode::Ask => {
+pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static str {
+    match (mode, policy) {
+        (AgentMode::Plan, PolicyState::NotInForce) => {
+            "policy not in force: each read is asked, everything else is denied"
+        }
+        (_, PolicyState::NotInForce) => "policy not in force: everything is asked",
+        (AgentMode::Plan, _) => "only reads are done, everything else is denied",
+        (AgentMode::Ask, PolicyState::Served | PolicyState::NoServer) => {
             "reads of the workspace and commands that only read it are done unasked, if the user's policy does not say \
              otherwise; everything else is up to the policy and the user"
         }
-        AgentMode::AcceptEdits => {
+        (AgentMode::AcceptEdits, PolicyState::Served | PolicyState::NoServer) => {
             "reads and edits of the workspace and commands that only read it are done unasked, if the user's policy does \
              not say otherwise; everything else is up to the policy and the user"
+        }
+    }
+}
+
+/// The same in a few words, for the person.
+pub(crate) const fn rules_in_short(mode: AgentMode, policy: PolicyState) -> &'static str {
+    match (mode, policy) {
+        (AgentMode::Plan, PolicyState::NotInForce) => "policy not in force: each read is asked, the rest is denied",
+        (AgentMode::Plan, PolicyState::Served | PolicyState::NoServer) => "only reads",
+        (AgentMode::Ask | AgentMode::AcceptEdits, PolicyState::NotInForce) => {
+            "policy not in force: everything is asked"
+        }
+        (AgentMode::Ask, PolicyState::NoServer) => "no server: only reads run unasked",
+        (AgentMode::AcceptEdits, PolicyState::NoServer) => "no server: only reads and edits run unasked",
+        (AgentMode::Ask, PolicyState::Served) => "reads run unasked, your policy or you decide the rest",
+        (AgentMode::AcceptEdits, PolicyState::Served) => {
+            "reads and edits run unasked, your policy or you decide the rest"
         }
     }
 }

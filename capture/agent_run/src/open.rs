@@ -15,23 +15,30 @@ use events::RunId;
 use jiff::{Timestamp, tz::TimeZone};
 use outbound::SystemLookup;
 use session_tree::{Json, Object, Session, Stamp};
-use tokio::runtime::Handle;
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
 use tools::{BackgroundState, SCHEMAS, Settings, Tools, host};
 
 use crate::{
-    RunError, SANDBOX,
+    PolicyState, RunError, SANDBOX,
     broker::PermissionAsker,
     clock::SystemClock,
     instructions::{self, InstructionPlaces},
     model::ModelCatalog,
     permission::InProcess,
     place::{PlacedSession, SessionPlace},
-    refused_request, rules_of, sessions,
+    refused_request, rules_in_short, rules_of, sessions,
     status::SessionStatus,
 };
 
 /// The system prompt of new sessions. Sessions keep the one they began with.
 const SYSTEM: &str = include_str!("system.md");
+/// How long the header waits to learn whether a server is running. One that is being started counts as running.
+const SERVER_WITHIN: Duration = Duration::from_millis(300);
+/// Interval between looks at whether the first attempt to reach a server is over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Billionths of a dollar.
 const NANO: f64 = 1e9;
 /// Who grants a mode and sets limits, on the command line.
@@ -121,6 +128,8 @@ pub struct OpenSession {
     /// The run as which the server knows its process; nothing without a connection.
     pub run: Option<RunId>,
     status: Arc<SessionStatus>,
+    /// Whether the user's policy is in force.
+    is_policy_in_force: bool,
 }
 
 impl SessionOpener {
@@ -259,6 +268,7 @@ impl SessionOpener {
             .keeping(keep)
             .spilling_to(crate::spill::file_in(self.outputs(&id)));
         let facts = self.facts(&in_process, &session_tools);
+        let is_policy_in_force = in_process.is_in_force();
         let mut placed = self.place(&id);
         let broker = self.broker(&id, &placed, in_process, asker, Arc::clone(&session_tools));
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
@@ -284,7 +294,8 @@ impl SessionOpener {
         self.serve(&mut placed, &handle, &routes);
         let PlacedSession { run, status, .. } = placed;
         let (choice, date) = (model.choice, self.date());
-        let session = OpenSession { handle, id, choice, routes, tools, session_tools, date, run, status };
+        let session =
+            OpenSession { handle, id, choice, routes, tools, session_tools, date, run, status, is_policy_in_force };
         session.grant(&self.options.by, self.mode, self.options.max_cost_usd.is_some().then_some(limits)).await;
         Ok(session)
     }
@@ -321,6 +332,11 @@ impl SessionOpener {
         now.to_zoned(TimeZone::system()).date().to_string()
     }
 
+    /// What the mode does with calls, for the model. It does not change with the server: a file of the session stays.
+    fn rules(&self, in_process: &InProcess) -> &'static str {
+        rules_of(self.mode, if in_process.is_in_force() { PolicyState::Served } else { PolicyState::NotInForce })
+    }
+
     /// What the model has to know of the place it works in.
     fn facts(&self, in_process: &InProcess, tools: &SessionTools) -> SessionFacts {
         let places = InstructionPlaces {
@@ -338,13 +354,38 @@ impl SessionOpener {
             cwd: self.cwd_text.clone(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             sandbox: SANDBOX.to_owned(),
-            permission: format!("mode {}: {}", self.mode, rules_of(self.mode)),
+            permission: format!("mode {}: {}", self.mode, self.rules(in_process)),
             instructions: found.files,
         }
     }
 }
 
 impl OpenSession {
+    /// What a mode does with calls in this session, in a few words for the header. Waits a moment for the first attempt to
+    /// reach a server.
+    pub async fn rules_in_short(&self, mode: AgentMode) -> &'static str {
+        let policy = if !self.is_policy_in_force {
+            PolicyState::NotInForce
+        } else if self.has_server_within(SERVER_WITHIN).await == Some(false) {
+            PolicyState::NoServer
+        } else {
+            PolicyState::Served
+        };
+        rules_in_short(mode, policy)
+    }
+
+    async fn has_server_within(&self, limit: Duration) -> Option<bool> {
+        let tried = async {
+            loop {
+                match self.status.has_server() {
+                    Some(is_there) => return is_there,
+                    None => sleep(LOOK_EVERY).await,
+                }
+            }
+        };
+        timeout(limit, tried).await.ok()
+    }
+
     /// The mode and the limits that the person who runs this wants.
     async fn grant(&self, by: &str, mode: AgentMode, limits: Option<SpendLimits>) {
         let mode = match mode {

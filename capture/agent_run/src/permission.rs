@@ -1,17 +1,21 @@
 //! What is decided about a call in process, without asking anybody.
 //!
 //! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, commands that the
-//! preset `read-only` allows unless the user chose another preset, whatever concerns the session alone, and in the mode
-//! `accept-edits` edits of the workspace that the policy's preset of that kind would allow. A rule of the user that leaves a request to a person is obeyed. A call that changes nothing as things
-//! are is answered by its tool without a question, if the answer tells nothing of a file that the agent may not read
-//! without one. Everything else is for a broker.
+//! preset `read-only` allows unless the user chose another preset, whatever concerns the session alone, and edits of the
+//! workspace that the preset `workspace-edits` allows: in the mode `accept-edits`, and after the user at the terminal
+//! allowed them for the session. A rule of the user that leaves a request to a person is obeyed. A call that changes
+//! nothing as things are is answered by its tool without a question, if the answer tells nothing of a file that the agent
+//! may not read without one. Everything else is for a broker.
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use approver::{Facts, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
+use approver::{Decision, Explanation, Facts, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallFacts, CallId, CallRun, CallVerdict, RequestNumber, SessionMode,
 };
@@ -20,6 +24,9 @@ use policy::{AppendError, InForce};
 use session_tree::Object;
 
 use crate::broker::PreviewedCall;
+
+/// Who decides about edits after the user allowed them for the session, in the session's file.
+pub(crate) const BY_ALLOWANCE: &str = "allowance";
 
 /// The policy of a session, and what it is held against.
 pub struct InProcess {
@@ -32,6 +39,8 @@ pub struct InProcess {
     workspace: PathBuf,
     /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
     is_in_force: bool,
+    /// Whether the user allowed edits of the workspace for the rest of the session.
+    allows_edits: AtomicBool,
 }
 
 impl std::fmt::Debug for InProcess {
@@ -54,6 +63,7 @@ impl InProcess {
             file: file.to_owned(),
             workspace: workspace.to_owned(),
             is_in_force: refused.is_none(),
+            allows_edits: AtomicBool::new(false),
         };
         (in_process, refused.map(|refused| refused.to_string()))
     }
@@ -67,28 +77,80 @@ impl InProcess {
         let kind = request_kind(asked.facts.kind)?;
         let request = self.request(asked, kind);
         let own = self.policy.decide(&request, &*self.facts);
-        // A rule that leaves it to a person is obeyed. Without a rule nothing was left to anybody.
-        let is_not_asked = own.verdict == Verdict::Allow || own.rule == approver::DEFAULT_RULE;
-        let is_open = self.is_in_force && is_not_asked;
+        if own.verdict == Verdict::Deny {
+            return Some(decision(CallVerdict::Deny, "policy", Some(own.rule), Some(own.reason)));
+        }
         let by_preset = |preset: &Policy, by: &str| {
-            let decided = preset.decide(&request, &*self.facts);
-            if !is_open || decided.verdict != Verdict::Allow {
-                return None;
-            }
+            let decided = self.by_preset(preset, &request, &own)?;
             let allowed = decision(CallVerdict::Allow, by, Some(decided.rule), None);
             // Some commands only read when they run as the policy writes them: git without the repository's programs.
             let arguments = decided.rewrite.map(|command| asked.call.arguments.clone().with("command", command));
             Some(CallDecision { arguments, ..allowed })
         };
-        if own.verdict == Verdict::Deny {
-            return Some(decision(CallVerdict::Deny, "policy", Some(own.rule), Some(own.reason)));
-        }
         match asked.facts.kind {
             CallClass::Read => by_preset(&self.reads, "policy"),
             // A preset that the user chose is the server's to apply: it also keeps what was allowed for the session.
             CallClass::Command if self.policy.chosen_preset().is_none() => by_preset(&self.reads, "policy"),
-            CallClass::Edit | CallClass::Write if asked.mode == SessionMode::AcceptEdits => {
-                by_preset(&self.edits, "mode")
+            CallClass::Edit | CallClass::Write => match asked.mode {
+                SessionMode::AcceptEdits => by_preset(&self.edits, "mode"),
+                SessionMode::Ask if self.allows_edits.load(Ordering::Relaxed) => by_preset(&self.edits, BY_ALLOWANCE),
+                SessionMode::Ask | SessionMode::Plan | SessionMode::Auto => None,
+            },
+            CallClass::ReadOutside
+            | CallClass::Command
+            | CallClass::Fetch
+            | CallClass::Question
+            | CallClass::Note
+            | CallClass::Other => None,
+        }
+    }
+
+    /// What a preset allows where the user's policy, which decided `own`, leaves it open.
+    fn by_preset(&self, preset: &Policy, request: &PermissionRequest, own: &Decision) -> Option<Decision> {
+        let decided = preset.decide(request, &*self.facts);
+        (self.is_in_force && leaves_open(own) && decided.verdict == Verdict::Allow).then_some(decided)
+    }
+
+    /// Whether edits of the workspace can be allowed for the session at this call: only if the allowance would have
+    /// allowed the call itself, and nothing allows it already.
+    #[must_use]
+    pub(crate) fn offers_edits(&self, asked: &AskedPermission) -> bool {
+        if !matches!(asked.facts.kind, CallClass::Edit | CallClass::Write) || asked.mode != SessionMode::Ask {
+            return false;
+        }
+        let Some(kind) = request_kind(asked.facts.kind) else { return false };
+        let request = self.request(asked, kind);
+        let own = self.policy.decide(&request, &*self.facts);
+        self.by_preset(&self.edits, &request, &own).is_some()
+    }
+
+    /// The user at the terminal allows edits of the workspace for the rest of the session, as the mode `accept-edits`
+    /// does. Plan mode still denies them.
+    pub(crate) fn allow_edits(&self) {
+        self.allows_edits.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the user is asked; `None` where the call itself says it.
+    #[must_use]
+    pub(crate) fn why_asked(&self, asked: &AskedPermission) -> Option<String> {
+        let kind = request_kind(asked.facts.kind)?;
+        if !self.is_in_force {
+            return Some("Your policy is not in force, so every call is left to you.".to_owned());
+        }
+        let request = self.request(asked, kind);
+        let own = self.policy.decide(&request, &*self.facts);
+        if own.verdict == Verdict::Ask && own.rule != approver::DEFAULT_RULE {
+            return Some(with_rule(&own.reason, &own.rule));
+        }
+        match asked.facts.kind {
+            CallClass::Read => {
+                // The last rule of the preset is the one for files.
+                let tried = self.reads.explain(&request, &*self.facts).parts.into_iter().next()?.tried;
+                tried.into_iter().rev().find(|rule| !rule.matched).map(|rule| rule.why)
+            }
+            CallClass::Command if own.verdict == Verdict::Ask => {
+                let preset = self.policy.chosen_preset()?;
+                Some(format!("The preset {preset} of your policy does not allow it. {}", own.reason))
             }
             CallClass::ReadOutside
             | CallClass::Edit
@@ -101,28 +163,35 @@ impl InProcess {
         }
     }
 
-    /// Why a read of the workspace is not done unasked. Of other calls nobody expects that.
+    /// The same while no server is running: a rule that allows the call is applied by the server alone.
     #[must_use]
-    pub(crate) fn why_asked(&self, asked: &AskedPermission) -> Option<String> {
-        if asked.facts.kind != CallClass::Read {
-            return None;
-        }
-        let request = self.request(asked, RequestKind::Read);
+    pub(crate) fn why_asked_without_server(&self, asked: &AskedPermission) -> Option<String> {
+        let request = self.request(asked, request_kind(asked.facts.kind)?);
         let own = self.policy.decide(&request, &*self.facts);
-        if !self.is_in_force {
-            return Some("The policy cannot be read.".to_owned());
+        if self.is_in_force && own.verdict == Verdict::Allow {
+            return Some(format!(
+                "Your policy allows it ({}), but only the server applies such rules, and none is running; `capture serve` \
+                 starts it.",
+                own.rule
+            ));
         }
-        if own.rule != approver::DEFAULT_RULE {
-            return Some(own.reason);
-        }
-        // The last rule of the preset is the one for files.
-        let tried = self.reads.explain(&request, &*self.facts).parts.into_iter().next()?.tried;
-        tried.into_iter().rev().find(|rule| !rule.matched).map(|rule| rule.why)
+        self.why_asked(asked)
     }
 
-    /// The rules that would allow just this call again, in this directory; nothing where none can.
+    /// Whether the user's policy is in force.
+    #[must_use]
+    pub(crate) const fn is_in_force(&self) -> bool {
+        self.is_in_force
+    }
+
+    /// The rules that would allow just this call again, in this directory. `None` if no rule can, if the policy is not in
+    /// force and could not be extended, or if the command shows signs of danger: that is not allowed for good by a key.
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
+        let command = (asked.facts.kind == CallClass::Command).then(|| asked.call.arguments.text("command")).flatten();
+        if !self.is_in_force || command.is_some_and(|command| !printing::asked::risks(command).is_empty()) {
+            return None;
+        }
         approver::rule_for(&self.request(asked, request_kind(asked.facts.kind)?))
     }
 
@@ -181,6 +250,23 @@ impl InProcess {
     }
 }
 
+/// Whether the user's policy, which decided this, has no rule that denies the call or leaves it to a person.
+fn leaves_open(own: &Decision) -> bool {
+    own.verdict == Verdict::Allow || own.verdict == Verdict::Ask && own.rule == approver::DEFAULT_RULE
+}
+
+/// Explains a command of our own agent, for a policy that is in force: commands that only read are allowed by the preset
+/// `read-only`, unless the policy names a preset or has a rule for them.
+#[must_use]
+pub fn explain_command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
+    let own = policy.explain(request, facts);
+    if policy.chosen_preset().is_some() || own.decision.verdict == Verdict::Allow || !leaves_open(&own.decision) {
+        return own;
+    }
+    let reads = Policy::preset(Preset::ReadOnly).explain(request, facts);
+    if reads.decision.verdict == Verdict::Allow { reads } else { own }
+}
+
 /// What a call asks of the policy; nothing where only a person answers, or nobody has to.
 const fn request_kind(class: CallClass) -> Option<RequestKind> {
     match class {
@@ -191,6 +277,11 @@ const fn request_kind(class: CallClass) -> Option<RequestKind> {
         CallClass::Fetch => Some(RequestKind::Fetch),
         CallClass::Note | CallClass::Question | CallClass::Other => None,
     }
+}
+
+/// A reason with the rule that it is of.
+fn with_rule(reason: &str, rule: &str) -> String {
+    format!("{} (rule {rule})", reason.trim_end().trim_end_matches('.'))
 }
 
 /// A decision without a row of the audit record.

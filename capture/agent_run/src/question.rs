@@ -13,23 +13,44 @@ use tools::Preview;
 
 use crate::{SANDBOX_LEVEL, broker::PreviewedCall, permission::decision};
 
+/// What `session` allows, in addition to the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionOffer {
+    /// The same call, later in the session.
+    SameCall,
+    /// Edits of the workspace, as the mode `accept-edits` allows them. An edit changes its file, so that the same edit
+    /// cannot come again.
+    Edits,
+}
+
+/// The change that an edit or write would make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionChange {
+    /// The path of the file, for its language.
+    pub path: String,
+    /// The diff as a block of lines, escaped.
+    pub block: String,
+}
+
 /// Longest argument that stands beside its name, characters. Others are blocks of lines.
 const BESIDE: usize = 100;
 
 /// A permission request in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionQuestion {
-    /// One line: what the agent wants and how long that is, or what it asks.
+    /// One line: what the agent wants and how much that is, or what it asks.
     pub title: String,
     /// Lines: where, on what, with which arguments; at last what deserves a second look. Empty for a question of the
     /// agent.
     pub details: String,
+    /// What an edit would change, which follows the details.
+    pub change: Option<QuestionChange>,
     /// The answers that the agent suggests to its question.
     pub options: Vec<String>,
     /// Whether it is a question of the agent, which is answered with a text.
     pub is_question: bool,
-    /// Whether the same can be allowed for the rest of the session.
-    pub can_last: bool,
+    /// What can be allowed for the rest of the session.
+    pub lasts: Option<SessionOffer>,
     /// The rules that would allow just this again, in any session.
     pub rule: Option<String>,
 }
@@ -44,15 +65,15 @@ impl PermissionQuestion {
             let options = call.arguments.get("options").and_then(Json::as_array).unwrap_or_default();
             let question = safe(call.arguments.text("question").unwrap_or_default());
             let options = options.iter().map(|option| safe(option.as_str().unwrap_or_default())).collect();
-            return Self { title: question, details: String::new(), options, is_question, can_last: false, rule: None };
+            return Self { title: question, is_question, options, ..Self::default() };
         }
         let what = match facts.kind {
             CallClass::Read if searches(&call.tool) => "search files",
             CallClass::ReadOutside if searches(&call.tool) => "search files outside the workspace",
             CallClass::Read => "read",
             CallClass::ReadOutside => "read outside the workspace",
-            CallClass::Edit => "edit a file",
-            CallClass::Write => "write a file",
+            CallClass::Edit => "edit",
+            CallClass::Write => "write",
             CallClass::Command => "run a command",
             CallClass::Fetch => "fetch from the network",
             CallClass::Question | CallClass::Note | CallClass::Other => &format!("call the tool {}", call.tool),
@@ -61,7 +82,12 @@ impl PermissionQuestion {
         if facts.kind == CallClass::Command {
             let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
         }
-        for path in &facts.paths {
+        // The title names the only file of an edit.
+        let edited = match (facts.kind, facts.paths.as_slice()) {
+            (CallClass::Edit | CallClass::Write, [path]) => Some(path.as_str()),
+            _ => None,
+        };
+        for path in facts.paths.iter().filter(|_| edited.is_none()) {
             let what = if searches(&call.tool) { "below" } else { "file" };
             let _ = writeln!(details, "{what} {}", safe(path));
         }
@@ -72,10 +98,17 @@ impl PermissionQuestion {
             let _ = writeln!(details, "address {}", safe(url));
         }
         let mut title = format!("The agent wants to {what}");
+        match (edited, facts.kind) {
+            (Some(path), _) => title += &format!(" {}", from_directory(path, &facts.cwd)),
+            (None, CallClass::Edit | CallClass::Write) => title += " files",
+            (None, _) => {}
+        }
+        let mut change = None;
         match preview {
             Some(Preview::WouldChange(diff)) => {
-                title += &format!(" ({})", counts(diff));
-                details += &block("the change", diff);
+                title += &format!(" ({})", changed_lines(diff));
+                let path = edited.unwrap_or_default().to_owned();
+                change = Some(QuestionChange { path, block: block("the change", diff) });
             }
             Some(Preview::NoChange(why) | Preview::Refused(why)) => {
                 title += ", which changes nothing as things are";
@@ -99,8 +132,24 @@ impl PermissionQuestion {
                 }
             }
         }
-        Self { title: safe(&title), details, options: Vec::new(), is_question, can_last: false, rule: None }
+        Self { title: safe(&title), details, change, ..Self::default() }
     }
+}
+
+/// A path as seen from a directory: without the directory if the file is below it, otherwise the whole path.
+fn from_directory<'a>(path: &'a str, cwd: &str) -> &'a str {
+    let below = path.strip_prefix(cwd).and_then(|below| below.strip_prefix('/'));
+    below.filter(|below| !below.is_empty()).unwrap_or(path)
+}
+
+/// How many lines a diff adds and removes: `+3 −2`.
+fn changed_lines(diff: &str) -> String {
+    let hunks: Vec<&str> = diff.lines().skip_while(|line| !line.starts_with("@@")).collect();
+    if hunks.is_empty() {
+        return "empty".to_owned();
+    }
+    let count = |mark: char| hunks.iter().filter(|line| line.starts_with(mark)).count();
+    format!("+{} \u{2212}{}", count('+'), count('-'))
 }
 
 /// An argument: beside its name when it is short, else as lines of which blank runs are folded.

@@ -14,13 +14,13 @@ use std::{
 
 use agent::{BoxFuture, PermissionBroker, SessionTools};
 use agents::AgentAnswer;
-use api::approvals::{DecisionRequest, Verdict};
+use api::approvals::{DecisionRequest, DecisionScope, Verdict};
 use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};
-use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
+use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
 use events::{ApprovalId, Provider};
 use hooks::delivery::Delivery;
 use protocols::{
-    conversation::{PermissionPayload, ProtocolEventKind},
+    conversation::{PermissionPayload, ProtocolEventKind, RequestEnd},
     runtime::{RuntimeRequest, answer_to, question_input},
 };
 use serde_json::value::RawValue;
@@ -50,6 +50,8 @@ const TRIED_WITHIN: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often it is asked again.
 const AGAIN_TIMES: u32 = 5;
+/// Who allows edits for the session, in the audit record.
+const BY_TERMINAL: &str = "the user at the agent's terminal";
 
 /// Which session it is, and whom to tell what goes wrong.
 pub(crate) struct BrokerPlace {
@@ -130,6 +132,9 @@ struct DeliveredRequest {
     asker: Arc<Asker>,
     delivery: Arc<Delivery>,
     approval: ApprovalId,
+    /// Whether the call has a decision, which the server may not know.
+    is_decided: bool,
+    /// Whether the server knows that the request is over.
     is_settled: bool,
 }
 
@@ -139,7 +144,7 @@ impl DeliveredRequest {
     async fn expire(&mut self) {
         self.is_settled = true;
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
-        let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: true });
+        let told = move || asker.report(ProtocolEventKind::Settled { approval, end: RequestEnd::Expired });
         if let Err(error) = tokio::task::spawn_blocking(told).await {
             (self.asker.warn)(&format!("cannot tell the server that nobody answered: {error}"));
         }
@@ -153,7 +158,9 @@ impl Drop for DeliveredRequest {
         }
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
         // A thread: it writes a file and waits for the server to hear of it.
-        let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: false });
+        // Whoever drops it without a decision ended the turn.
+        let end = if self.is_decided { RequestEnd::Over } else { RequestEnd::Withdrawn };
+        let told = move || asker.report(ProtocolEventKind::Settled { approval, end });
         if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
             (self.asker.warn)(&format!("cannot tell the server that a request is over: {error}"));
         }
@@ -174,6 +181,7 @@ impl Asker {
             match self.deliver(call).await {
                 Ok(mut request) => {
                     let decision = Arc::clone(&self).decide_with_server(call, &mut request, until).await;
+                    request.is_decided = true;
                     if decision.verdict == CallVerdict::Unanswered {
                         request.expire().await;
                     }
@@ -183,8 +191,22 @@ impl Asker {
             }
         }
         let _waiting = self.status.waits(&call.asked);
-        let said = self.ask_person(PermissionQuestion::of(call), self.wait).await;
-        said.map_or_else(unanswered, |said| said.decision)
+        let question = call.clone().without_server(&self.in_process).question(&self.in_process, false);
+        let said = self.ask_person(question.clone(), self.wait).await;
+        said.map_or_else(unanswered, |said| self.carried_out(said, &question))
+    }
+
+    /// The decision of the person here. With it, edits may be allowed for the session.
+    fn carried_out(&self, said: AskerDecision, question: &PermissionQuestion) -> CallDecision {
+        if said.allows_edits(question) {
+            self.allow_edits();
+        }
+        said.decision
+    }
+
+    fn allow_edits(&self) {
+        self.in_process.allow_edits();
+        self.status.mode_granted(SessionMode::AcceptEdits, BY_TERMINAL);
     }
 
     async fn has_server(&self) -> bool {
@@ -216,15 +238,14 @@ impl Asker {
         };
         // Until then the server says so itself.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
-        // Who is told that nothing changes allows no change, later neither.
-        let can_last = !call.is_without_effect() && asked.facts.kind != CallClass::Question;
-        let rule = if can_last { self.in_process.rule_for(asked) } else { None };
-        let question = PermissionQuestion { can_last, rule, ..PermissionQuestion::of(call) };
+        let question = call.question(&self.in_process, true);
         if heard.is_none() && self.person.is_none() {
-            say_who_decides(self.warn, asked, &question, until);
+            say_who_decides(self.warn, request, asked, &question, until);
         }
         let mut asks = self.person.is_some();
         let mut was_shown = false;
+        // What the server confirms also allows edits for the session.
+        let mut with_edits = false;
         loop {
             let said = match heard.take() {
                 Some(said) => said,
@@ -250,6 +271,9 @@ impl Asker {
                         let word = if answer.allow { "allowed" } else { "denied" };
                         (self.warn)(&format!("{word}, as decided through the server"));
                     }
+                    if with_edits && answer.allow {
+                        self.allow_edits();
+                    }
                     return from_server(asked, answer);
                 }
                 Heard::Server(DecisionOutcome::Undecided) if tries < AGAIN_TIMES && Instant::now() < until => {
@@ -261,17 +285,24 @@ impl Asker {
                 // Nothing is allowed by a rule that is not kept; the question stands again.
                 Heard::Person(Some(AskerDecision { rule: Some(rule), .. })) if !self.keep_rule(&rule) => {}
                 Heard::Person(Some(own)) if server.is_none() || own.decision.verdict == CallVerdict::Unanswered => {
-                    return own.decision;
+                    return self.carried_out(own, &question);
                 }
-                Heard::Person(Some(own)) => match self.decide_there(request, asked, &own).await {
-                    // The server answers whoever waits for it, which is us.
-                    Ok(true) => (asks, was_shown) = (false, false),
-                    Ok(false) => return own.decision,
-                    // It does not know the session, by the user's configuration.
-                    Err(ReportError::Refused(error)) if error.status() == Some(404) => return own.decision,
-                    // It says why and what to do; the question stands again.
-                    Err(error) => (self.warn)(&error.to_string()),
-                },
+                Heard::Person(Some(own)) => {
+                    let allows_edits = own.allows_edits(&question);
+                    // Edits are allowed in this process: the server would look for this very edit again.
+                    let scope = if allows_edits { DecisionScope::Once } else { own.scope };
+                    match self.decide_there(request, asked, &own, scope).await {
+                        // The server answers whoever waits for it, which is us.
+                        Ok(true) => (asks, was_shown, with_edits) = (false, false, allows_edits),
+                        Ok(false) => return self.carried_out(own, &question),
+                        // It does not know the session, by the user's configuration.
+                        Err(ReportError::Refused(error)) if error.status() == Some(404) => {
+                            return self.carried_out(own, &question);
+                        }
+                        // It says why and what to do; the question stands again.
+                        Err(error) => (self.warn)(&error.to_string()),
+                    }
+                }
                 Heard::Person(None) => asks = false,
                 Heard::Nobody => return unanswered(),
             }
@@ -304,7 +335,8 @@ impl Asker {
         let delivery = session.reporter.request(&self.session, payload)?;
         drop(session);
         let approval = delivery.approval_id();
-        Ok(DeliveredRequest { asker: Arc::clone(self), delivery: Arc::new(delivery), approval, is_settled: false })
+        let (asker, delivery) = (Arc::clone(self), Arc::new(delivery));
+        Ok(DeliveredRequest { asker, delivery, approval, is_decided: false, is_settled: false })
     }
 
     /// Waits on a thread of its own: it reads from a socket.
@@ -360,11 +392,12 @@ impl Asker {
         request: &DeliveredRequest,
         asked: &AskedPermission,
         own: &AskerDecision,
+        scope: DecisionScope,
     ) -> Result<bool, ReportError> {
-        let AskerDecision { decision: own, scope, .. } = own;
+        let own = &own.decision;
         let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
         let answers = own.answer.clone().map(|answer| [(question_of(asked).to_owned(), answer)].into());
-        let (message, scope) = (own.reason.clone(), *scope);
+        let message = own.reason.clone();
         let decision = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
         let (data, approval) = (self.data.clone(), request.approval.clone());
         let decided = tokio::task::spawn_blocking(move || client::decide(&data, &approval, &decision)).await;
@@ -383,15 +416,25 @@ impl Asker {
 }
 
 /// Says how to decide where nobody can be asked here.
-fn say_who_decides(warn: fn(&str), asked: &AskedPermission, question: &PermissionQuestion, until: Instant) {
+fn say_who_decides(
+    warn: fn(&str),
+    request: &DeliveredRequest,
+    asked: &AskedPermission,
+    question: &PermissionQuestion,
+    until: Instant,
+) {
+    let id = printing::style::short(&request.approval);
     let (what, how) = if question.is_question {
-        (format!("The agent asks: {}", question.title), "answer")
+        (format!("The agent asks: {}", question.title), format!("answer with `capture approve {id} --answer TEXT`"))
     } else {
-        let subject = subject_of(asked).map(|subject| format!(": {subject}")).unwrap_or_default();
-        (format!("{}{subject}", question.title), "decide")
+        // The title names the file of an edit.
+        let is_named = matches!(asked.facts.kind, CallClass::Edit | CallClass::Write);
+        let subject = subject_of(asked).filter(|_| !is_named);
+        let subject = subject.map(|subject| format!(": {subject}")).unwrap_or_default();
+        (format!("{}{subject}", question.title), format!("decide with `capture approve {id}` or `capture deny {id}`"))
     };
     let seconds = left(until).as_secs_f64().ceil();
-    warn(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
+    warn(&format!("{what}; {how} within {seconds} s"));
 }
 
 fn left(until: Instant) -> Duration {

@@ -23,7 +23,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::clock::SystemClock;
+use crate::{clock::SystemClock, permission::BY_ALLOWANCE};
 
 /// What a session says of itself.
 #[derive(Debug)]
@@ -175,7 +175,11 @@ impl SessionStatus {
                 subject: subject_of(asked),
                 cwd: asked.facts.cwd.clone(),
                 allowed,
-                mode: (decision.by == "mode").then(|| asked.mode.name().to_owned()),
+                mode: match decision.by.as_str() {
+                    "mode" => Some(asked.mode.name().to_owned()),
+                    BY_ALLOWANCE => Some(SessionMode::AcceptEdits.name().to_owned()),
+                    _ => None,
+                },
                 rule: decision.rule.clone(),
                 reason: decision.reason.clone(),
             });

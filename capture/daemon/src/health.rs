@@ -336,7 +336,7 @@ fn policy_row(file: &Path) -> SourceHealth {
     let shown = file.display();
     let detail = match read_regular(file, Links::Followed, SETTINGS_MOST) {
         Ok(Some(content)) => format!("{shown} (blake3 {})", blake3::hash(&content)),
-        Ok(None) => format!("{shown} (does not exist: every request is left to you)"),
+        Ok(None) => format!("{shown} (does not exist: {})", policy::WITHOUT_FILE),
         Err(error) => format!("{shown} ({error})"),
     };
     let trouble = policy::load(file, None).err();

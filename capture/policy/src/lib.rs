@@ -25,6 +25,9 @@ const MAX: u64 = 1024 * 1024;
 /// Path of a repository's own rules, below its top directory.
 pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
 
+/// What applies while the user has no policy file.
+pub const WITHOUT_FILE: &str = "capture's own agent does what only reads the workspace; everything else is left to you";
+
 /// Why a policy file is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {

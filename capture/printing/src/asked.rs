@@ -203,7 +203,7 @@ pub fn extra_fields(approval: &Approval) -> Vec<String> {
     fields(approval).iter().filter(|(name, value)| is_told(name, value)).map(|(name, _)| safe(name)).collect()
 }
 
-/// The fields of a request's input; none when it is no object.
+/// The fields of a request's input; none if it is not an object.
 #[must_use]
 pub fn fields(approval: &Approval) -> Map<String, Value> {
     let input = approval.input.as_deref();

@@ -1,6 +1,6 @@
 //! Colours, marks and times in output for people.
 
-use std::fmt;
+use std::{fmt, io::IsTerminal as _};
 
 use anstyle::{AnsiColor, Style};
 use api::part::SHORT_ID;
@@ -98,9 +98,16 @@ pub fn path(path: &str) -> String {
 
 /// Whether standard output shows colours.
 pub fn colours() -> bool {
-    crate::is_seen()
-        && crate::variable("NO_COLOR").is_none()
-        && crate::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
+    crate::is_seen() && are_wanted()
+}
+
+/// Whether standard error shows colours.
+pub fn error_colours() -> bool {
+    std::io::stderr().is_terminal() && are_wanted()
+}
+
+fn are_wanted() -> bool {
+    crate::variable("NO_COLOR").is_none() && crate::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
 /// The short form of an id, its last characters: enough to name it.

@@ -3,7 +3,7 @@
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
-    Event, Payload, Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
+    Event, Payload, Provider, Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
 };
 
 use super::{Conclusion, SessionState, happened_at};
@@ -267,7 +267,8 @@ impl SessionState {
         (by, at): (Timestamp, Timestamp),
     ) -> Option<bool> {
         let stopped = match outcome {
-            ToolOutcome::Denied | ToolOutcome::Cancelled => true,
+            ToolOutcome::Cancelled => !self.reports_refusals(),
+            ToolOutcome::Denied => true,
             ToolOutcome::Ok | ToolOutcome::Error | ToolOutcome::Blocked => false,
         };
         let about = |a: &&Approval| a.opened_at <= by && call.is_some_and(|call| a.is_about(call));
@@ -283,6 +284,12 @@ impl SessionState {
             ApprovalState::Allowed | ApprovalState::AnsweredElsewhere => Some(false),
             ApprovalState::Pending | ApprovalState::Withdrawn | ApprovalState::Expired => None,
         }
+    }
+
+    /// Whether the session's agent reports a refused call and an ended turn apart, so that an open dialog tells nothing
+    /// more. Our own agent does; of other agents the same is written for both.
+    fn reports_refusals(&self) -> bool {
+        self.session.provider == Provider::Capture
     }
 
     /// Whether the dialog of a pending approval was still open a moment ago.
@@ -303,6 +310,9 @@ impl SessionState {
     /// How a turn ended that was interrupted or denied, by the dialog that was open then.
     pub(super) fn end_at_dialog(&mut self, outcome: TurnOutcome, certain: bool, at: Timestamp) -> TurnOutcome {
         let refused = self.refused.take();
+        if self.reports_refusals() {
+            return outcome;
+        }
         let open = self.was_asked(at);
         match outcome {
             TurnOutcome::Interrupted if open || refused == Some(true) => TurnOutcome::Denied,

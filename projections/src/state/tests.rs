@@ -226,9 +226,13 @@ struct Tape {
 
 impl Tape {
     fn new() -> Self {
-        let id = SessionId::mint(START, Provider::Claude, "s");
+        Self::of(Provider::Claude)
+    }
+
+    fn of(provider: Provider) -> Self {
+        let id = SessionId::mint(START, provider, "s");
         Self {
-            state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, StatusRules::default()),
+            state: SessionState::new(id, provider, Some(Arc::from("s")), START, StatusRules::default()),
             conclusions: Vec::new(),
         }
     }

@@ -225,11 +225,8 @@ impl EngineStep<'_> {
         let (facts, decision) = (facts.clone(), (**decision).clone());
         self.out.push(Effect::Tell(RuntimeFrame::CallDecided { call: id, decision: decision.clone() }));
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
-        let reason = decision.reason.as_deref();
         match decision.verdict {
-            CallVerdict::Deny => {
-                call.stage = CallStage::refuse(denial(reason.or(decision.rule.as_deref())));
-            }
+            CallVerdict::Deny => call.stage = CallStage::refuse(denial(&decision)),
             CallVerdict::Unanswered => call.stage = CallStage::refuse(UNANSWERED),
             CallVerdict::NoEffect => {
                 let run = call.run.clone();
@@ -437,34 +434,52 @@ impl EngineStep<'_> {
     }
 }
 
-/// What the model gets for a call that was denied, as one sentence.
-fn denial(why: Option<&str>) -> String {
-    let Some(why) = why.map(|why| why.trim().trim_end_matches('.')).filter(|why| !why.is_empty()) else {
-        return "Permission denied.".to_owned();
-    };
+/// Why a call was denied, as one sentence: the reason of whoever denied it, and the rule.
+fn denial(decision: &CallDecision) -> String {
+    let reason = decision.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    let rule = decision.rule.as_deref().map(|rule| format!("rule {rule}"));
     // Who denied it says so in the same words.
-    match why.strip_prefix("denied ") {
-        Some(by) => format!("Permission denied {by}."),
-        None => format!("Permission denied: {why}."),
-    }
+    let by = reason.and_then(|reason| reason.strip_prefix("denied "));
+    let why = match (by, reason, rule) {
+        (Some(by), _, _) => format!(" {by}"),
+        (None, Some(reason), Some(rule)) => format!(": {} ({rule})", reason.trim_end_matches('.')),
+        (None, Some(reason), None) => format!(": {reason}"),
+        (None, None, Some(rule)) => format!(": {rule}"),
+        (None, None, None) => String::new(),
+    };
+    let end = if why.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("Permission denied{why}{end}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::denial;
+    use super::*;
 
     #[test]
-    fn a_denial_is_one_sentence_without_doubled_words() {
-        for (why, told) in [
-            (None, "Permission denied."),
-            (Some(" "), "Permission denied."),
-            (Some("not here"), "Permission denied: not here."),
-            (Some("I push myself."), "Permission denied: I push myself."),
-            (Some("denied by the user"), "Permission denied by the user."),
-            (Some("denied by the user: leave it."), "Permission denied by the user: leave it."),
-            (Some("denied, really"), "Permission denied: denied, really."),
+    fn a_denial_is_one_sentence_with_its_rule() {
+        let denied = |reason: Option<&str>, rule: Option<&str>| {
+            denial(&CallDecision {
+                verdict: CallVerdict::Deny,
+                by: "policy".to_owned(),
+                rule: rule.map(str::to_owned),
+                audit: None,
+                reason: reason.map(str::to_owned),
+                answer: None,
+                arguments: None,
+            })
+        };
+        for (reason, rule, told) in [
+            (Some("I push myself."), Some("no push"), "Permission denied: I push myself (rule no push)."),
+            (Some("I push myself."), None, "Permission denied: I push myself."),
+            (Some("not here"), None, "Permission denied: not here."),
+            (Some("Why this?"), None, "Permission denied: Why this?"),
+            (Some("denied by the user"), None, "Permission denied by the user."),
+            (Some("denied by the user: leave it."), None, "Permission denied by the user: leave it."),
+            (Some("denied, really"), None, "Permission denied: denied, really."),
+            (Some(" "), Some("denials/wipe"), "Permission denied: rule denials/wipe."),
+            (None, None, "Permission denied."),
         ] {
-            assert_eq!(denial(why), told);
+            assert_eq!(denied(reason, rule), told);
         }
     }
 }

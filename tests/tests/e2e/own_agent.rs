@@ -18,7 +18,7 @@ use tests::{
         script::{Call, Part, Script, Step, call, say},
     },
     program::Machine,
-    terminal_user::{User, end_all, signal},
+    terminal_user::{User, end_all, signal, state},
 };
 
 use super::PROGRAM;
@@ -344,6 +344,113 @@ fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing
     let results = house.model.results("edit");
     assert!(results[0].contains("denied by the user: leave that file alone"), "{results:?}");
     assert!(results[1].contains("nothing was written"), "{results:?}");
+}
+
+#[test]
+fn session_at_an_edit_allows_further_edits_and_asks_about_protected_files() {
+    let write = |path: &str| call(tool("write", json!({ "path": path, "content": "x\n" })));
+    let again = tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "first", "new": "1st" }] }));
+    let script = Script::default().lane(
+        "edit",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(edit()),
+            call(again),
+            write("new.txt"),
+            write(".git/hooks/pre-commit"),
+            write(".claude/settings.json"),
+            write(".env"),
+            call(tool("bash", json!({ "command": "touch made" }))),
+            say("It is done."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("edit the notes");
+    user.expect("The agent wants to edit notes.txt (+1 \u{2212}1)");
+    user.expect("session: also allows further edits of the workspace until this command ends");
+    user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
+    user.types("s\n");
+    user.expect("· edit notes.txt");
+    user.expect("· edit notes.txt");
+    user.expect("· write new.txt");
+    for named in ["write .git/hooks/pre-commit", "write .claude/settings.json", "write .env"] {
+        user.expect(named);
+        user.expect("Allow it? [y]es, [n]o, or say what to do instead: ");
+        // It is not offered, and must not become more than that.
+        user.types("s\n");
+        user.expect("Type yes, no, or what to do instead: ");
+        user.types("n\n");
+    }
+    user.expect("touch made");
+    user.expect("or say what to do instead: ");
+    user.types("n\n");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(house.notes(), "1st line\n2nd line\n");
+    let project = house.machine.project();
+    let made =
+        [".git/hooks/pre-commit", ".claude/settings.json", ".env", "made"].map(|name| project.join(name).exists());
+    assert_eq!(made, [false; 4]);
+    house.is_clean();
+}
+
+#[test]
+fn a_question_stands_after_ctrl_d_and_after_a_stop() {
+    let script = Script::default().lane("work", [call(tool("bash", json!({ "command": "touch made" }))), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("work");
+    user.expect("or say what to do instead: ");
+    user.types([4]);
+    user.expect("\r\nType yes, no, or what to do instead; Ctrl-C ends the turn: ");
+    let processes = user.processes();
+    let agent = processes.iter().find(|process| process.command.contains("agent run")).unwrap().pid;
+    signal(agent, Signal::STOP);
+    eventually("it is stopped", || (state(agent) == Some('T')).then_some(()));
+    signal(agent, Signal::CONT);
+    user.expect("The agent wants to run a command");
+    user.expect("command: touch made");
+    user.expect("or say what to do instead: ");
+    user.types("y\n");
+    user.expect("Done.");
+    assert_eq!(user.end().1, 0);
+    assert!(house.machine.project().join("made").exists());
+    house.is_clean();
+}
+
+#[test]
+fn a_question_without_a_server_says_which_rule_would_allow_it_with_one() {
+    let script = Script::default().lane("work", [call(tool("bash", json!({ "command": "make test" }))), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    super::approvals::save_policy(
+        &house.machine,
+        "version = 1\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"make\", \"test\"]\n",
+    );
+    let mut user = house.at_terminal("work");
+    user.expect("(no server: only");
+    user.expect("why you are asked: Your policy allows it (tests), but only the server applies such rules");
+    user.expect("Allow it? [y]es, [n]o, or say what to do instead: ");
+    user.types("n\n");
+    assert_eq!(user.end().1, 0);
+}
+
+#[test]
+fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
+    let script = Script::default()
+        .lane("work", [call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")])
+        .lane("plan", [say("Planned.")]);
+    let house = House::new(Api::Anthropic, script);
+    let _server = house.machine.serve();
+    super::approvals::save_policy(&house.machine, "version = 1\nnonsense = true\n");
+    let mut user = house.at_terminal("work");
+    // Lines are broken at the width of the terminal.
+    user.expect("your policy is not in force:");
+    user.expect("mode ask (policy not in");
+    user.expect("force: everything is asked)");
+    user.expect("why you are asked: Your policy is not in force");
+    user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    let run = house.run(&["--mode", "plan", "plan"]);
+    assert!(run.err.contains("mode plan (policy not in force: each read is asked, "), "{run:?}");
 }
 
 #[test]

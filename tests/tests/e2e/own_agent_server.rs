@@ -184,7 +184,8 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     user.expect("touch elsewhere");
     user.expect("or say what to do instead: ");
     done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
-    user.expect("allowed, as decided through the server");
+    // The open line ends before anything else is printed.
+    assert_eq!(user.expect("allowed, as decided through the server"), "\r\ncapture: ");
     user.expect("touch here");
     // A key that was meant for the question before does not answer this one.
     user.expect("This question replaced another one: type the whole word.");
@@ -272,6 +273,77 @@ fn the_own_terminal_saves_a_rule_that_was_shown() {
 }
 
 #[test]
+fn session_at_an_edit_is_recorded_as_what_the_person_granted() {
+    let script = Script::default().lane(
+        "work",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(edit()),
+            call(tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "first", "new": "1st" }] }))),
+            say("Done."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let mut user = house.at_terminal("work");
+    user.expect("or say what to do instead: ");
+    // A rule for a file is offered at the terminal only, and the server says so.
+    let id = asked(&server)["id"].as_str().unwrap().to_owned();
+    let refused = house.machine.command(&["approve", &id, "--scope", "rule", "--yes"]).output().unwrap();
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("a rule can be saved only at the agent's terminal (`r`)"), "{refused}");
+    user.types("s\n");
+    user.expect("Done.");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(house.notes(), "1st line\n2nd line\n");
+    is_in(&server, "exited", "clean", "process");
+    let rows = recorded(&house);
+    for row in ["decided allowed by person", "granted allowed by person", "decided allowed by grant"] {
+        assert!(rows.iter().any(|is| is == row), "{row}: {rows:?}");
+    }
+    house.is_clean();
+}
+
+#[test]
+fn ending_a_turn_withdraws_its_question() {
+    let script = Script::default()
+        .lane("one", [bash("touch made"), say("never")])
+        .lane("two", [bash("touch made"), say("never")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let is_withdrawn = |id: &str| {
+        let closed = eventually("the request is closed", || {
+            let list = server.client.json("/api/v1/approvals")?;
+            let all = list["approvals"].as_array()?;
+            all.iter().find(|one| one["id"] == *id && one["state"] != "pending").cloned()
+        });
+        assert_eq!((&closed["state"], &closed["allowed"]), (&json!("withdrawn"), &Value::Null), "{closed}");
+    };
+    // At the terminal.
+    let mut user = house.at_terminal("one");
+    user.expect("or say what to do instead: ");
+    let id = asked(&server)["id"].as_str().unwrap().to_owned();
+    user.types([3]);
+    let shown = user.expect("interrupted; ");
+    // The terminal may echo the key.
+    assert!(shown.trim_start_matches('\u{3}').starts_with("\r\n"), "the open line was not ended: {shown:?}");
+    assert_eq!(user.end().1, 130);
+    is_withdrawn(&id);
+    // Through the server.
+    let run = start(&house, &["two"]);
+    let id = asked(&server)["id"].as_str().unwrap().to_owned();
+    let session =
+        server.client.json(&format!("/api/v1/approvals/{id}")).unwrap()["session_id"].as_str().unwrap().to_owned();
+    done(&house, &["send", &session, "--interrupt"]);
+    ended(run);
+    is_withdrawn(&id);
+    let log = done(&house, &["log", "--since", "1h"]);
+    assert!(log.contains("withdrawn: touch made") && !log.contains("answered in the agent"), "{log}");
+    assert!(!log.contains("denied") && !log.contains("denial"), "{log}");
+    assert!(!house.machine.project().join("made").exists());
+}
+
+#[test]
 fn git_reads_without_the_programs_of_the_repository() {
     let script = Script::default().lane("work", [bash("git status"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
@@ -331,9 +403,10 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("work");
     assert!(results[0].contains("Nobody answered"), "{results:?}");
-    let said =
-        "The agent wants to run a command: touch made; decide with `capture approve` or `capture deny` within 1 s";
-    assert!(run.err.contains(said), "{run:?}");
+    let said = "The agent wants to run a command: touch made; decide with `capture approve ";
+    let (_, id) = run.err.split_once(said).unwrap_or_else(|| panic!("{run:?}"));
+    let id = id.split('`').next().unwrap();
+    assert!(run.err.contains(&format!("` or `capture deny {id}` within 1 s")), "{run:?}");
     let closed = eventually("the request is closed", || {
         let list = server.client.json("/api/v1/approvals")?;
         let all = list["approvals"].as_array()?;

@@ -157,7 +157,7 @@ fn the_first_line_is_short_and_the_model_has_the_rules_of_the_mode() {
     let id = &name[name.len() - 8..];
     let [line] = lines[..] else { panic!("{lines:?}") };
     assert!(line.starts_with(&format!("capture: {id} · mine/claude-sonnet-4-5 at http://127.0.0.1:")), "{line}");
-    assert!(line.ends_with(" · plan · no sandbox · at most 7 answers a prompt"), "{line}");
+    assert!(line.ends_with(" · plan (only reads) · no sandbox · at most 7 answers a prompt"), "{line}");
     let next = house.run(&["--session", id, "ask"]);
     assert_eq!(next.code, Some(0), "{next:?}");
     assert!(next.err.starts_with(&format!("capture: continues {id} (1 turn) · ")), "{}", next.err);
@@ -169,4 +169,23 @@ fn the_first_line_is_short_and_the_model_has_the_rules_of_the_mode() {
         "{text}"
     );
     house.is_clean();
+}
+
+#[test]
+fn without_a_policy_every_command_says_what_the_own_agent_does_unasked() {
+    let house = House::new(Api::Anthropic, Script::default());
+    let printed = |words: &[&str]| {
+        let output = house.machine.command(words).current_dir(house.machine.project()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let rule = "does not exist: capture's own agent does what only reads the workspace; everything else is left to you";
+    assert!(printed(&["doctor"]).contains(rule));
+    assert!(printed(&["policy", "check"]).contains(rule));
+    let own = |command: &str| printed(&["policy", "test", "--agent", "capture", command]);
+    assert!(own("cat notes.txt").starts_with("allow: "), "{}", own("cat notes.txt"));
+    assert!(own("touch made").starts_with("ask: ") && own("cat .env").starts_with("ask: "));
+    assert!(printed(&["policy", "test", "--agent", "claude", "cat notes.txt"]).starts_with("ask: "));
+    assert!(printed(&["policy", "test", "cat notes.txt"]).starts_with("ask: "));
+    let _server = house.machine.serve();
+    assert!(printed(&["doctor"]).contains(rule), "{}", printed(&["doctor"]));
 }

@@ -150,7 +150,7 @@ fn a_read_that_is_asked_about_says_why() {
     let big = why("", CallClass::Read, "big.txt").unwrap();
     assert!(big.ends_with("big.txt` is too large to search for secrets."), "{big}");
     let rule = "[[rule]]\nname = \"own\"\ndecision = \"ask\"\nkind = [\"read\"]\nreason = \"I look first.\"\n";
-    assert_eq!(why(rule, CallClass::Read, "src/main.rs").as_deref(), Some("I look first."));
+    assert_eq!(why(rule, CallClass::Read, "src/main.rs").as_deref(), Some("I look first (rule own)"));
     assert_eq!(why("", CallClass::Read, "src/main.rs"), None, "nobody has to decide it");
     assert_eq!(why("", CallClass::Edit, "src/main.rs"), None);
 }
@@ -235,4 +235,164 @@ fn without_the_intended_policy_a_person_decides() {
     assert!(refused.unwrap().contains("nonsense"));
     let (decided, _) = house.decide_with("nonsense = true", SessionMode::AcceptEdits, CallClass::Edit, "src/main.rs");
     assert_eq!(decided, "person");
+}
+
+/// The decisions after edits were allowed for the session, and whether that was offered for the call.
+fn after_session_edits(house: &House, rules: &str, asked: &AskedPermission) -> (String, bool) {
+    let root = house.dir.path().canonicalize().unwrap();
+    let file = root.join("config/policy.toml");
+    fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+    let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+    let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+    let is_offered = in_process.offers_edits(asked);
+    in_process.allow_edits();
+    let decided = match in_process.decide(asked) {
+        None => "person".to_owned(),
+        Some(decision) => format!("{:?} by {}", decision.verdict, decision.by),
+    };
+    (decided, is_offered)
+}
+
+#[test]
+fn session_at_an_edit_allows_further_edits_of_the_workspace() {
+    let house = House::new();
+    for (kind, path) in [(CallClass::Edit, "src/main.rs"), (CallClass::Write, "src/new.rs"), (CallClass::Edit, "a.txt")]
+    {
+        let asked = house.asked(SessionMode::Ask, kind, path);
+        assert_eq!(after_session_edits(&house, "", &asked), ("Allow by allowance".to_owned(), true), "{path}");
+    }
+}
+
+#[test]
+fn session_at_an_edit_never_covers_what_is_protected() {
+    let house = House::new();
+    let root = house.dir.path().canonicalize().unwrap();
+    std::os::unix::fs::symlink(root.join("config"), root.join("work/link")).unwrap();
+    std::os::unix::fs::symlink(root.join("work/.env"), root.join("work/notes.txt")).unwrap();
+    for path in [
+        // Secrets, also by a link.
+        ".env",
+        "notes.txt",
+        "id_rsa",
+        // What decides what runs later.
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".mcp.json",
+        ".vscode/tasks.json",
+        ".envrc",
+        // Outside the workspace, also by a link.
+        "../elsewhere.txt",
+        "../config/policy.toml",
+        "link/policy.toml",
+        "../home/.bashrc",
+    ] {
+        for kind in [CallClass::Edit, CallClass::Write] {
+            let asked = house.asked(SessionMode::Ask, kind, path);
+            assert_eq!(after_session_edits(&house, "", &asked), ("person".to_owned(), false), "{kind:?} {path}");
+        }
+    }
+    // Calls of another kind are asked as before.
+    for kind in [CallClass::ReadOutside, CallClass::Fetch, CallClass::Other, CallClass::Question] {
+        let asked = house.asked(SessionMode::Ask, kind, "src/main.rs");
+        assert_eq!(after_session_edits(&house, "", &asked), ("person".to_owned(), false), "{kind:?}");
+    }
+    let mut command = house.asked(SessionMode::Ask, CallClass::Command, ".");
+    command.call.arguments = Object::new().with("command", "touch a");
+    assert_eq!(after_session_edits(&house, "", &command), ("person".to_owned(), false));
+    // The mode is stricter.
+    let planned = house.asked(SessionMode::Plan, CallClass::Edit, "src/main.rs");
+    assert_eq!(after_session_edits(&house, "", &planned), ("person".to_owned(), false));
+}
+
+#[test]
+fn session_at_an_edit_obeys_the_policy() {
+    let house = House::new();
+    let asked = house.asked(SessionMode::Ask, CallClass::Edit, "src/main.rs");
+    let rule = |decision: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\nkind = [\"edit\"]\n");
+    assert_eq!(after_session_edits(&house, &rule("ask"), &asked), ("person".to_owned(), false));
+    assert_eq!(after_session_edits(&house, &rule("deny"), &asked), ("Deny by policy".to_owned(), false));
+    assert_eq!(after_session_edits(&house, "nonsense = true", &asked), ("person".to_owned(), false));
+}
+
+#[test]
+fn no_rule_is_offered_that_cannot_be_saved_or_deserves_a_second_look() {
+    let house = House::new();
+    let root = house.dir.path().canonicalize().unwrap();
+    let file = root.join("config/policy.toml");
+    let rule = |rules: &str, command: &str| {
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+        let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+        let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
+        asked.call.arguments = Object::new().with("command", command);
+        in_process.rule_for(&asked)
+    };
+    assert!(rule("", "make test").is_some());
+    assert_eq!(rule("nonsense = true", "make test"), None, "the policy is not in force");
+    for command in ["rm -rf /", "rm -rf ~/work", "git push --force", "sudo make install"] {
+        assert_eq!(rule("", command), None, "{command}");
+    }
+}
+
+#[test]
+fn a_question_says_why_a_rule_or_preset_did_not_answer_it() {
+    let house = House::new();
+    let root = house.dir.path().canonicalize().unwrap();
+    let file = root.join("config/policy.toml");
+    let why = |rules: &str, command: &str, has_server: bool| {
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+        let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts));
+        let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
+        asked.call.arguments = Object::new().with("command", command);
+        if has_server { in_process.why_asked(&asked) } else { in_process.why_asked_without_server(&asked) }
+    };
+    assert_eq!(why("", "make test", true), None, "that is how it is without a policy");
+    let preset = why("preset = \"denials\"\n", "make test", true).unwrap();
+    assert!(preset.starts_with("The preset denials of your policy does not allow it. "), "{preset}");
+    let ask =
+        "[[rule]]\nname = \"own\"\ndecision = \"ask\"\ncommand = [\"make\", \"...\"]\nreason = \"I look first.\"\n";
+    assert_eq!(why(ask, "make test", true).unwrap(), "I look first (rule own)");
+    assert!(why("nonsense = true", "make test", true).unwrap().contains("not in force"));
+    let allow = "[[rule]]\nname = \"own\"\ndecision = \"allow\"\ncommand = [\"make\", \"test\"]\n";
+    let unserved = why(allow, "make test", false).unwrap();
+    assert!(unserved.contains("(own)") && unserved.contains("`capture serve`"), "{unserved}");
+    assert_eq!(why(allow, "make all", false), None);
+    assert!(why("nonsense = true", "make test", false).unwrap().contains("not in force"));
+}
+
+#[test]
+fn a_command_is_explained_as_the_own_agent_decides_it() {
+    let house = House::new();
+    let root = house.dir.path().canonicalize().unwrap();
+    let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+    for rules in [
+        "",
+        "preset = \"ask-everything\"\n",
+        "preset = \"read-only\"\n",
+        "[[rule]]\nname = \"own\"\ndecision = \"ask\"\ncommand = [\"ls\"]\n",
+        "[[rule]]\nname = \"own\"\ndecision = \"deny\"\ncommand = [\"ls\"]\n",
+    ] {
+        let file = root.join("config/policy.toml");
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let (in_process, _) = InProcess::new(&file, &root.join("work"), Arc::new(facts.clone()));
+        for command in ["ls", "cat src/main.rs", "cat .env", "touch a"] {
+            let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
+            asked.call.arguments = Object::new().with("command", command);
+            let request = in_process.request(&asked, RequestKind::Command);
+            let explained = explain_command(&in_process.policy, &request, &facts).decision.verdict;
+            let decided = in_process.decide(&asked).map(|decision| decision.verdict);
+            match decided {
+                Some(CallVerdict::Allow) => assert_eq!(explained, Verdict::Allow, "{rules} {command}"),
+                Some(_) => assert_eq!(explained, Verdict::Deny, "{rules} {command}"),
+                // What a preset of the user allows is left to the server, which applies it.
+                None if rules.contains("read-only") => {}
+                None => assert_eq!(explained, Verdict::Ask, "{rules} {command}"),
+            }
+        }
+    }
 }

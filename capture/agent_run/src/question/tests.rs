@@ -28,13 +28,53 @@ fn a_call_without_effect_is_asked_about_with_its_own_reason() {
             assert!(question.details.contains(why) && question.details.contains("nothing changes"), "{question:?}");
         }
     }
-    let question =
-        asked(CallClass::Write, "write", arguments(), Some(Preview::WouldChange("+x\u{202e}\n+y\n".to_owned())));
-    assert_eq!(
-        question.title,
-        "The agent wants to write a file (2 lines, 7 characters, 1 of them hidden and shown as escapes, 1 not ASCII)"
-    );
-    assert!(question.details.contains("    +x\\u{202e}\n    +y\n"), "{question:?}");
+    let diff = "--- w\n+++ w\n@@ -1 +1,2 @@\n-a\n+x\u{202e}\n+y\n";
+    let question = asked(CallClass::Write, "write", arguments(), Some(Preview::WouldChange(diff.to_owned())));
+    assert_eq!(question.title, "The agent wants to write files (+2 \u{2212}1)");
+    let block = question.change.unwrap().block;
+    assert!(block.contains("    +x\\u{202e}\n    +y\n") && block.contains("1 of them hidden"), "{block}");
+}
+
+#[test]
+fn an_edit_is_named_by_its_file_and_the_lines_it_changes() {
+    let facts = |paths: &[&str]| CallFacts {
+        kind: CallClass::Edit,
+        cwd: "/w".to_owned(),
+        paths: paths.iter().map(|&path| path.to_owned()).collect(),
+        ..CallFacts::default()
+    };
+    let question = |facts: CallFacts, diff: &str| {
+        let call = CallRun {
+            call: CallId { request: RequestNumber(1), index: 0 },
+            model_id: "c".to_owned(),
+            tool: "edit".to_owned(),
+            arguments: Object::new(),
+        };
+        let asked = AskedPermission { call, facts, mode: SessionMode::Ask };
+        PermissionQuestion::of(&PreviewedCall {
+            asked,
+            preview: Some(Preview::WouldChange(diff.to_owned())),
+            why: None,
+        })
+    };
+    // Lines of a file that begin like a header of a diff are lines.
+    let diff = "--- src/a.py\n+++ src/a.py\n@@ -1,3 +1,4 @@\n x\n--- a\n+++ b\n+c\n+d\n@@ -9 +10,0 @@\n-e\n";
+    for (path, named) in [
+        ("/w/src/a.py", "src/a.py"),
+        ("/elsewhere/a.py", "/elsewhere/a.py"),
+        ("/w2/a.py", "/w2/a.py"),
+        ("/w/a\n(+0)", "a\\n(+0)"),
+    ] {
+        let asked = question(facts(&[path]), diff);
+        assert_eq!(asked.title, format!("The agent wants to edit {named} (+3 \u{2212}2)"));
+        assert_eq!(asked.details, "in /w\n");
+        assert_eq!(asked.change.unwrap().path, path);
+    }
+    let several = question(facts(&["/w/a", "/w/b"]), diff);
+    assert_eq!(several.title, "The agent wants to edit files (+3 \u{2212}2)");
+    assert_eq!(several.details, "in /w\nfile /w/a\nfile /w/b\n");
+    let empty = question(facts(&["/w/a"]), "--- /dev/null\n+++ a\n");
+    assert_eq!(empty.title, "The agent wants to edit a (empty)");
 }
 
 #[test]
@@ -72,7 +112,8 @@ fn what_is_named_is_one_line() {
     let asked = AskedPermission { call, facts, mode: SessionMode::Ask };
     let question = PermissionQuestion::of(&PreviewedCall { asked, preview: None, why: None });
     assert_eq!(
-        question.details, "in /w\\nsandbox all\nfile a\\ncommand: ls\naddress https://a\\nfile b\n",
+        (question.title.as_str(), question.details.as_str()),
+        ("The agent wants to write a\\ncommand: ls", "in /w\\nsandbox all\naddress https://a\\nfile b\n"),
         "{question:?}"
     );
 }

@@ -15,7 +15,7 @@ use api::{
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
 use client::{Client, failure::Failed};
-use events::{ApprovalState, DecidedVia, Provider, Timestamp};
+use events::{ApprovalKind, ApprovalState, DecidedVia, Provider, Timestamp};
 use home::clock;
 use printing::style;
 use projections::Approval;
@@ -372,11 +372,31 @@ fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &D
     show(&format!("{state}  {}\n", headline(approval)))
 }
 
+/// Why no rule can be saved for a request, and what to do instead.
+fn why_no_rule(approval: &Approval) -> &'static str {
+    let is_file = matches!(approval.kind, Some(ApprovalKind::Read | ApprovalKind::Edit | ApprovalKind::Write));
+    match (is_file, approval.kind) {
+        (true, _) if approval.provider == Provider::Capture => {
+            "for a request that names files, a rule can be saved only at the agent's terminal (`r`); use `--scope once` here"
+        }
+        (true, _) => {
+            "capture saves no rule for a request that names files, because the rule would not depend on their content; use \
+             `--scope once`, or write the rule with `capture policy edit`"
+        }
+        (false, Some(ApprovalKind::Command)) => {
+            "no rule can allow exactly this command: capture does not understand all of it, or it names files, and the rule \
+             would not depend on their content; use `--scope once`"
+        }
+        (false, _) => {
+            "no rule can allow exactly this request: capture does not understand all of it; use `--scope once`"
+        }
+    }
+}
+
 /// Shows the rule that would allow the same again; gives it when the user agrees.
 fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
-        let why = "no rule can allow exactly this request: capture does not understand all of it; use `--scope once`";
-        return Err(Failed::Refused(why.into()).into());
+        return Err(Failed::Refused(why_no_rule(&shown.approval).into()).into());
     };
     let mut err = terminal::stderr();
     let several = rule.matches("[[rule]]").count() > 1;

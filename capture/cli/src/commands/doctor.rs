@@ -174,11 +174,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
         let policy = context.policy_file()?;
         match policy::load(&policy, None) {
             Ok(_) if policy.exists() => checks.add("policy", true, policy.display().to_string()),
-            Ok(_) => checks.add(
-                "policy",
-                true,
-                format!("{} (does not exist: every request is left to you)", policy.display()),
-            ),
+            Ok(_) => {
+                checks.add("policy", true, format!("{} (does not exist: {})", policy.display(), policy::WITHOUT_FILE))
+            }
             Err(refused) => checks.add("policy", false, format!("{refused}; every request is left to you")),
         }
     }

@@ -93,6 +93,10 @@ struct PolicySelection {
     /// Use this policy file [default: your policy file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Decide as for this agent. Only `capture`, our own agent, runs commands that just read while your policy names no
+    /// preset.
+    #[arg(long, value_name = "AGENT", value_parser = super::words::one_of(Provider::ALL, Provider::as_str))]
+    agent: Option<Provider>,
 }
 
 pub(super) use edit::append;
@@ -124,7 +128,8 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
     if context.json {
         context.print_json(&Checked { file: path, ok: error.is_none(), error: error.clone() })?;
     } else if error.is_none() {
-        let there = if path.exists() { "is valid" } else { "does not exist: every request is left to you" };
+        let missing = format!("does not exist: {}", policy::WITHOUT_FILE);
+        let there = if path.exists() { "is valid" } else { missing.as_str() };
         print_line(&format!("{} {there}", show(&path.display().to_string()).text))?;
     }
     match error {
@@ -162,6 +167,7 @@ impl PolicyJudge {
     /// What the policy says, and whether it is in force there.
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> (Explanation, bool) {
         let workspace = policy::workspace_of(cwd);
+        let is_own = agent == Provider::Capture;
         let request = PermissionRequest {
             agent,
             kind: RequestKind::Command,
@@ -175,14 +181,19 @@ impl PolicyJudge {
             labels: BTreeMap::new(),
             glob: None,
             takes_rewrite: true,
-            shell: Shell::Unknown,
+            shell: if is_own { Shell::Bash } else { Shell::Unknown },
         };
         match &self.rules {
             Rules::One(policy) => (policy.explain(&request, &self.facts), true),
             Rules::InForce(file) => {
                 let found = policy::in_force(file, &workspace);
                 let Some(refused) = &found.refused else {
-                    return (found.policy.explain(&request, &self.facts), true);
+                    let explanation = if is_own {
+                        agent_run::permission::explain_command(&found.policy, &request, &self.facts)
+                    } else {
+                        found.policy.explain(&request, &self.facts)
+                    };
+                    return (explanation, true);
                 };
                 complain(&not_in_force(refused, &workspace));
                 // What the policy says is shown although it does not count here: no rule can be tried otherwise.
@@ -223,7 +234,7 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
 
 fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let judge = PolicyJudge::new(context, selection)?;
-    let (account, in_force) = judge.explain(&typed(words)?, &here()?, Provider::Unknown);
+    let (account, in_force) = judge.explain(&typed(words)?, &here()?, selection.agent.unwrap_or(Provider::Unknown));
     if context.json {
         return context.print_json(&PolicyTestAnswer::new(None, account.decision, in_force));
     }
@@ -298,7 +309,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         let answered = match asked {
             Ok(asked) => {
                 let cwd = asked.cwd.map_or_else(|| here.clone(), |cwd| here.join(cwd));
-                let agent = asked.agent.unwrap_or(Provider::Unknown);
+                let agent = asked.agent.or(selection.agent).unwrap_or(Provider::Unknown);
                 let (account, in_force) = judge.explain(&asked.cmd, &cwd, agent);
                 PolicyTestAnswer::new(Some(asked.id), account.decision, in_force)
             }
@@ -349,7 +360,8 @@ fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
 
 fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let command = typed(words)?;
-    let (account, _) = PolicyJudge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
+    let (account, _) =
+        PolicyJudge::new(context, selection)?.explain(&command, &here()?, selection.agent.unwrap_or(Provider::Unknown));
     if context.json {
         return context.print_json(&account);
     }

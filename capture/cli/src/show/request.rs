@@ -206,13 +206,13 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
     {
         let one = |edit: &Value| {
             let edit = edit.as_object()?;
-            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+            let diff = diff_of_piece(path, text(edit, OLD)?, text(edit, NEW)?);
             // Whether it replaces every match, for instance.
             Some(diff + &others(edit, &[OLD, NEW].concat()))
         };
         (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
     } else if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
-        (diff(path, old, new), &["old_string", "new_string"])
+        (diff_of_piece(path, old, new), &["old_string", "new_string"])
     } else {
         // A path may be written relative to the directory the agent works in.
         let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
@@ -233,6 +233,14 @@ fn present(path: &Path) -> String {
     if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
+/// The diff of a piece of a file. In which line the piece begins is not known.
+fn diff_of_piece(path: &str, old: &str, new: &str) -> String {
+    let diff = diff(path, old, new);
+    let lines = diff.split_inclusive('\n').enumerate();
+    // Only hunk headers begin so behind the header of the diff: other lines have a mark before them.
+    lines.map(|(at, line)| if at > 1 && line.starts_with("@@ ") { "@@\n" } else { line }).collect()
+}
+
 fn diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
     // A newline in a path would begin a line of the diff.
@@ -246,11 +254,11 @@ fn diff(path: &str, old: &str, new: &str) -> String {
 /// A diff of a file in colours, escaped like every text of an agent.
 fn painted_diff(name: &str, diff: &str) -> String {
     let plain = block(name, diff);
-    if style::colours() { coloured_diff(&plain) } else { plain }
+    if style::colours() { painted_block(&plain) } else { plain }
 }
 
-/// Removed lines are red, added ones green, positions cyan.
-fn coloured_diff(plain: &str) -> String {
+/// A diff in a block of lines: removed lines are red, added ones green, positions cyan.
+pub(crate) fn painted_block(plain: &str) -> String {
     let lines = plain.lines().map(|line| {
         let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
         let colour = match text.as_bytes().first() {
@@ -330,6 +338,21 @@ mod tests {
             let added: String = shown.lines().skip(3).filter_map(|line| line.strip_prefix('+')).collect();
             assert_eq!((removed, added), (old.replace('\n', ""), new.replace('\n', "")), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_piece_of_a_file_has_no_line_numbers() {
+        let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
+        for input in [
+            json!({"file_path": "a", "old_string": "x\n", "new_string": "@@ -1 +1 @@\n"}),
+            json!({"path": "a", "edits": [{"old": "x\n", "new": "@@ -1 +1 @@\n"}]}),
+        ] {
+            let shown = of(input);
+            assert!(shown.contains("\n    @@\n") && !shown.contains("\n    @@ "), "{shown}");
+            assert!(shown.contains("\n    +@@ -1 +1 @@\n"), "what the agent wrote stays: {shown}");
+        }
+        let whole = of(json!({"file_path": "/nonexistent/a", "content": "y\n"}));
+        assert!(whole.contains("\n    @@ -0,0 +1 @@\n"), "{whole}");
     }
 
     #[test]
@@ -439,7 +462,7 @@ mod tests {
     #[test]
     fn removed_lines_of_a_diff_are_red_and_added_ones_green() {
         let plain = block("edit", &diff("/srv/a.rs", "let a = 1;\nfn b() {}\n", "let a = 2; // two\nfn b() {}\n"));
-        let shown = coloured_diff(&plain);
+        let shown = painted_block(&plain);
         let paint = style::coloured;
         assert!(shown.contains(&format!("    {}\n", paint("-let a = 1;", style::RED))), "{shown:?}");
         assert!(shown.contains(&format!("    {}\n", paint("+let a = 2; // two", style::GREEN))), "{shown:?}");

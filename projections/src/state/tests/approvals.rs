@@ -65,6 +65,37 @@ fn a_second_decision_changes_nothing() {
 }
 
 #[test]
+fn ending_a_turn_of_our_own_agent_withdraws_its_request() {
+    let played = |more: Vec<Step>| {
+        let mut tape = Tape::of(Provider::Capture);
+        and(and(at_work("rm x"), asked(1.0, "a", "rm x")), more).iter().for_each(|step| tape.play(step));
+        let approvals: Vec<String> = tape.state.approvals().map(stands_so).collect();
+        (approvals, tape.state.recent_turns().last().and_then(|turn| turn.outcome))
+    };
+    let over = |id: &str| {
+        let state = Some(ApprovalState::Withdrawn);
+        said(ApprovalResolved { approval_id: id.into(), state, ..ApprovalResolved::default() }).by(Source::Protocol)
+    };
+    let ended = || on(2.2, ends(TurnOutcome::Interrupted));
+    for (more, stands) in [
+        // The request's end, the call and the turn are told in any order.
+        (vec![on(2.0, over("a")), on(2.1, returns("c", ToolOutcome::Cancelled)), ended()], "command withdrawn `rm x`"),
+        (
+            vec![on(2.0, returns("c", ToolOutcome::Cancelled)), on(2.1, over("a")), ended()],
+            "command withdrawn `rm x` cancelled",
+        ),
+        (vec![ended(), on(2.3, over("a"))], "command withdrawn `rm x`"),
+    ] {
+        let (approvals, outcome) = played(more);
+        assert_eq!(approvals, [stands]);
+        assert_eq!(outcome, Some(TurnOutcome::Interrupted), "it was not denied");
+    }
+    // A denial that the agent reports stays one.
+    let (approvals, _) = played(vec![on(2.0, returns("c", ToolOutcome::Denied))]);
+    assert_eq!(approvals, ["command answered_elsewhere `rm x` no denied"]);
+}
+
+#[test]
 fn the_agent_going_on_closes_it() {
     let steps = || and(at_work("rm x"), asked(1.0, "a", "rm x"));
     for (outcome, expected) in [

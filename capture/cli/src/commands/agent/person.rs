@@ -1,17 +1,22 @@
 //! The person at the terminal this process runs in.
 //!
 //! One question at a time stands there, whole. What was typed before it is thrown away, and a process in the background
-//! asks nothing: a shell would stop it. Nobody but a person can answer: who runs the agent from an agent was refused
+//! asks nothing: a shell would stop it. Ctrl-D answers nothing, and a process that was stopped and continued shows the
+//! question again. Nobody but a person can answer: who runs the agent from an agent was refused
 //! before, and what the agent runs has no terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
     time::Duration,
 };
 
 use agent::{BoxFuture, PrintPass};
-use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied};
+use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, SessionOffer, allowed, answered, denied};
 use api::approvals::DecisionScope;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
@@ -19,7 +24,12 @@ use rustix::{
     io::Errno,
     termios::{QueueSelector, tcflush, tcgetpgrp},
 };
-use tokio::sync::oneshot;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
+
+use crate::show::request::painted_block;
 
 /// Who decides, in the session's file.
 const BY: &str = "terminal";
@@ -40,8 +50,30 @@ fn is_in_foreground() -> bool {
 pub(super) struct Person {
     questions: Sender<PersonQuestion>,
     wake: Wake,
+    standing: Arc<StandingQuestion>,
     /// What is printed before a question.
     printed: PrintPass,
+}
+
+/// What whoever asks and the thread that reads answers know of the question on the terminal.
+#[derive(Debug, Default)]
+struct StandingQuestion {
+    /// Whether it is printed and has no answer, so that the cursor is behind it.
+    is_open: Mutex<bool>,
+    /// Whether the process was stopped and continued since it was printed.
+    is_continued: AtomicBool,
+}
+
+impl StandingQuestion {
+    fn is_open(&self) -> MutexGuard<'_, bool> {
+        self.is_open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints more of a question, unless it was withdrawn meanwhile; returns whether it was printed.
+    fn print(&self, text: &str) -> bool {
+        let is_open = self.is_open();
+        *is_open && print(text)
+    }
 }
 
 #[derive(Debug)]
@@ -50,11 +82,14 @@ struct PersonQuestion {
     answer: oneshot::Sender<AskerDecision>,
 }
 
-/// Withdraws a question when its answer is not needed any more.
-struct Withdrawn(Wake);
+/// Withdraws a question when its answer is not needed any more: ends its line, before anything else is printed.
+struct Withdrawn(Wake, Arc<StandingQuestion>);
 
 impl Drop for Withdrawn {
     fn drop(&mut self) {
+        if std::mem::take(&mut *self.1.is_open()) {
+            printing::print_error_line("");
+        }
         self.0.wake();
     }
 }
@@ -67,31 +102,54 @@ impl Person {
     pub(super) fn at_terminal(printed: PrintPass) -> io::Result<Self> {
         let (wake, woken) = pair()?;
         let (questions, asked) = channel();
-        std::thread::Builder::new().name("person".to_owned()).spawn(move || ask_all(&asked, &woken))?;
-        Ok(Self { questions, wake, printed })
+        let standing = Arc::<StandingQuestion>::default();
+        let shared = Arc::clone(&standing);
+        std::thread::Builder::new().name("person".to_owned()).spawn(move || ask_all(&asked, &shared, &woken))?;
+        Ok(Self { questions, wake, standing, printed })
     }
 }
 
 impl PermissionAsker for Person {
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>> {
         let (questions, wake, printed) = (self.questions.clone(), self.wake.clone(), self.printed.clone());
+        let standing = Arc::clone(&self.standing);
         Box::pin(async move {
             // Until it is answered or withdrawn.
             let _held = printed.wait().await;
             let (answer, decided) = oneshot::channel();
             questions.send(PersonQuestion { question, answer }).ok()?;
             // Dropped after the receiver below, also when this future is.
-            let withdrawn = Withdrawn(wake);
-            let decided = tokio::time::timeout(wait, decided).await.ok()?.ok()?;
-            drop(withdrawn);
-            Some(decided)
+            let _withdrawn = Withdrawn(wake.clone(), Arc::clone(&standing));
+            let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw())).ok();
+            let decided = tokio::time::timeout(wait, decided);
+            tokio::pin!(decided);
+            loop {
+                tokio::select! {
+                    decided = &mut decided => return decided.ok()?.ok(),
+                    () = received(&mut continued) => {
+                        standing.is_continued.store(true, Ordering::Relaxed);
+                        wake.wake();
+                    }
+                }
+            }
         })
+    }
+}
+
+/// Waits for a signal; forever where it cannot be received.
+async fn received(signal: &mut Option<Signal>) {
+    let is_received = match signal {
+        Some(signal) => signal.recv().await.is_some(),
+        None => false,
+    };
+    if !is_received {
+        std::future::pending::<()>().await;
     }
 }
 
 /// The question on a terminal of this size, in columns and rows. Where it `replaces` one that was withdrawn, what a person
 /// was about to type may be meant for the other.
-fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool) -> ShownQuestion {
+fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool, has_colours: bool) -> ShownQuestion {
     if question.is_question {
         let options: String =
             question.options.iter().zip(1..).map(|(option, n)| format!("  {n}. {option}\n")).collect();
@@ -100,19 +158,31 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool) ->
             in_full: replaces,
         };
     }
-    let details: String = question.details.lines().map(|line| format!("  {line}\n")).collect();
-    let text = format!("\n{}\n{details}", question.title);
+    let indented = |text: &str| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
+    let beginning = format!("\n{}\n{}", question.title, indented(&question.details));
+    let change = question.change.as_ref().map(|change| change.block.as_str()).unwrap_or_default();
+    let meaning = if question.lasts == Some(SessionOffer::Edits) { EDITS_MEANING } else { "" };
+    let text = format!("{beginning}{}{meaning}", indented(change));
     let note = printing::asked::asks_for_word(&text, size, replaces);
     let in_full = note.is_some();
     let note = note.unwrap_or_default();
     let words = offered(question, in_full);
-    ShownQuestion { text: format!("{text}{note}Allow it? {words}, or say what to do instead: "), in_full }
+    let painted = match &question.change {
+        Some(change) if has_colours => indented(&painted_block(&change.block)),
+        Some(_) | None => indented(change),
+    };
+    let text = format!("{beginning}{painted}{meaning}{note}Allow it? {words}, or say what to do instead: ");
+    ShownQuestion { text, in_full }
 }
+
+/// What `session` means for an edit, right above the answer.
+const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends, except of \
+                             secrets and of files that decide what runs later\n";
 
 /// The words that answer a question, as it names them.
 fn offered(question: &PermissionQuestion, in_full: bool) -> String {
     let words =
-        [("[y]es", true), ("[s]ession", question.can_last), ("[r]ule", question.rule.is_some()), ("[n]o", true)];
+        [("[y]es", true), ("[s]ession", question.lasts.is_some()), ("[r]ule", question.rule.is_some()), ("[n]o", true)];
     let words: Vec<_> = words.into_iter().filter_map(|(word, is_offered)| is_offered.then_some(word)).collect();
     let words = words.join(", ");
     if in_full { words.replace(['[', ']'], "") } else { words }
@@ -147,7 +217,7 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
     match word.as_str() {
         "y" | "s" | "r" if in_full => None,
         "y" | "yes" => Some(once),
-        "s" | "session" if question.can_last => Some(AskerDecision { scope: DecisionScope::Session, ..once }),
+        "s" | "session" if question.lasts.is_some() => Some(AskerDecision { scope: DecisionScope::Session, ..once }),
         "r" | "rule" if question.rule.is_some() => Some(AskerDecision { rule: question.rule.clone(), ..once }),
         // They are offered where they can be given, and must not become more or less than that.
         "s" | "session" | "r" | "rule" => None,
@@ -156,7 +226,7 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
     }
 }
 
-fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
+fn ask_all(asked: &Receiver<PersonQuestion>, standing: &StandingQuestion, woken: &WakeReceiver) {
     let mut was_withdrawn = false;
     while let Ok(question) = asked.recv() {
         if question.answer.is_closed() || !is_in_foreground() {
@@ -166,46 +236,128 @@ fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {
         if tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
             continue;
         }
-        let shown = shown(&question.question, printing::error_size(), was_withdrawn);
-        if !print(&shown.text) {
-            continue;
+        let has_colours = printing::style::error_colours();
+        let shown = shown(&question.question, printing::error_size(), was_withdrawn, has_colours);
+        standing.is_continued.store(false, Ordering::Relaxed);
+        {
+            let mut is_open = standing.is_open();
+            // Whoever withdraws it waits for this, and ends its line.
+            if question.answer.is_closed() || !print(&shown.text) {
+                continue;
+            }
+            *is_open = true;
         }
         // Who asked may be gone.
-        let decided = answer(&question, shown.in_full, woken);
+        let decided = answer(&TerminalQuestion { question: &question, shown: &shown, standing, woken });
         was_withdrawn = decided.is_none();
+        let was_open = std::mem::take(&mut *standing.is_open());
         match decided {
             Some(decided) => drop(question.answer.send(decided)),
-            None => printing::print_error_line(""),
+            None if was_open => printing::print_error_line(""),
+            None => {}
         }
     }
 }
 
+/// A question on the terminal, and what ends the wait for its answer.
+struct TerminalQuestion<'a> {
+    question: &'a PersonQuestion,
+    shown: &'a ShownQuestion,
+    standing: &'a StandingQuestion,
+    woken: &'a WakeReceiver,
+}
+
 /// What is decided; nothing when the question is withdrawn, or the terminal is gone.
-fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Option<AskerDecision> {
-    let asked = &question.question;
+fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
+    let (asked, in_full) = (&here.question.question, here.shown.in_full);
     let mut is_confirmed = !(in_full && asked.is_question);
     loop {
-        let line = line(question, woken)?;
-        if is_confirmed && let Some(decided) = decided(asked, in_full, &line) {
+        let line = here.typed(&here.shown.text)?;
+        let is_end = line.is_none();
+        if is_confirmed && let Some(decided) = line.and_then(|line| decided(asked, in_full, &line)) {
             let Some(rule) = &decided.rule else { return Some(decided) };
             // What is allowed for good is shown before it is, and what was typed ahead does not allow it.
             let shown = shown_rule(rule);
             let note = printing::asked::asks_for_word(&shown, printing::error_size(), false).unwrap_or_default();
-            if tcflush(io::stdin(), QueueSelector::IFlush).is_err() || !print(&format!("{note}{shown}")) {
+            let shown = format!("{note}{shown}");
+            if !here.flush_and_print(&shown) {
                 return None;
             }
-            if self::line(question, woken)?.to_lowercase() == "yes" {
+            if here.typed(&shown)?.is_some_and(|line| line.to_lowercase() == "yes") {
                 return Some(decided);
             }
         }
-        let again = if asked.is_question {
-            is_confirmed = true;
-            "This question replaced another one. Type your answer to it again: ".to_owned()
-        } else {
-            format!("Type {}, or what to do instead: ", offered(asked, true))
+        let again = match (asked.is_question, is_end) {
+            (true, true) => "\nType your answer; Ctrl-C ends the turn: ".to_owned(),
+            (true, false) => {
+                is_confirmed = true;
+                "This question replaced another one. Type your answer to it again: ".to_owned()
+            }
+            (false, true) => format!("\nType {}, or what to do instead; Ctrl-C ends the turn: ", offered(asked, true)),
+            (false, false) => format!("Type {}, or what to do instead: ", offered(asked, true)),
         };
-        if !print(&again) {
+        if !here.standing.print(&again) {
             return None;
+        }
+    }
+}
+
+/// What came from the terminal.
+enum TerminalInput {
+    Line(String),
+    /// Ctrl-D, which answers nothing: the terminal stays.
+    End,
+    /// The process was stopped and is in the foreground again.
+    Continued,
+}
+
+impl TerminalQuestion<'_> {
+    /// The line that is typed, `Some(None)` for Ctrl-D; nothing when the question is withdrawn, or the terminal is gone.
+    /// What is `shown` is printed again after the process was stopped: the shell has printed below it.
+    fn typed(&self, shown: &str) -> Option<Option<String>> {
+        loop {
+            match self.input()? {
+                TerminalInput::Line(line) => return Some(Some(line)),
+                TerminalInput::End => return Some(None),
+                TerminalInput::Continued if self.flush_and_print(shown) => {}
+                TerminalInput::Continued => return None,
+            }
+        }
+    }
+
+    /// Prints what is to be answered next; what was typed ahead does not answer it.
+    fn flush_and_print(&self, text: &str) -> bool {
+        tcflush(io::stdin(), QueueSelector::IFlush).is_ok() && self.standing.print(text)
+    }
+
+    fn input(&self) -> Option<TerminalInput> {
+        let stdin = io::stdin();
+        loop {
+            self.woken.drain();
+            if self.question.answer.is_closed() {
+                return None;
+            }
+            if self.standing.is_continued.load(Ordering::Relaxed) && is_in_foreground() {
+                self.standing.is_continued.store(false, Ordering::Relaxed);
+                return Some(TerminalInput::Continued);
+            }
+            let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(self.woken, PollFlags::IN)];
+            match poll(&mut ready, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+            let happened = ready[0].revents();
+            if happened.is_empty() || self.question.answer.is_closed() {
+                continue;
+            }
+            let mut bytes = [0_u8; ANSWER_BYTES];
+            return match rustix::io::read(&stdin, &mut bytes) {
+                Ok(read @ 1..) => Some(TerminalInput::Line(String::from_utf8_lossy(&bytes[..read]).trim().to_owned())),
+                // A terminal that was closed ends for good.
+                Ok(0) if !happened.contains(PollFlags::HUP) && stdin.is_terminal() => Some(TerminalInput::End),
+                Err(Errno::INTR) => continue,
+                Ok(0) | Err(_) => None,
+            };
         }
     }
 }
@@ -214,30 +366,6 @@ fn answer(question: &PersonQuestion, in_full: bool, woken: &WakeReceiver) -> Opt
 fn print(text: &str) -> bool {
     let mut err = printing::stderr();
     write!(err, "{text}").and_then(|()| err.flush()).is_ok()
-}
-
-/// The line that is typed; nothing when the question is withdrawn, or the terminal is gone.
-fn line(question: &PersonQuestion, woken: &WakeReceiver) -> Option<String> {
-    let stdin = io::stdin();
-    loop {
-        woken.drain();
-        if question.answer.is_closed() {
-            return None;
-        }
-        let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        if ready[0].revents().is_empty() || question.answer.is_closed() {
-            continue;
-        }
-        let mut bytes = [0_u8; ANSWER_BYTES];
-        return match rustix::io::read(&stdin, &mut bytes) {
-            Ok(read @ 1..) => Some(String::from_utf8_lossy(&bytes[..read]).trim().to_owned()),
-            Ok(0) | Err(_) => None,
-        };
-    }
 }
 
 #[cfg(test)]

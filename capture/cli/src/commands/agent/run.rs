@@ -67,7 +67,7 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     let (exit, message) = runtime.block_on(async {
         let session = opener.open(file, &opener.model, opener.thinking, person).await?;
         if !options.quiet {
-            printing::print_error_line(&printing::safe(&header(&opener, &session, turns)?));
+            printing::print_error_line(&printing::safe(&header(&opener, &session, turns).await?));
         }
         let attempts = opener.turns().retries.saturating_add(1);
         let ended = print_until_signal(&session.handle, message, format, gate, is_watched, attempts).await;
@@ -84,7 +84,7 @@ pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
 }
 
 /// The first line of a run, which describes its session.
-fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> Result<String, RunError> {
+async fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> Result<String, RunError> {
     let id = short_id(&session.id);
     let what = match turns {
         0 => id.to_owned(),
@@ -93,10 +93,11 @@ fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> Result
     };
     let limits = opener.limits_in_words().map(|limits| format!(" · {limits}")).unwrap_or_default();
     let (model, mode) = (&opener.model, opener.mode);
+    let rules = session.rules_in_short(mode).await;
     // The vendor's own address goes without saying.
     let elsewhere = opener.models.other_address_in_words(model)?;
     let address = elsewhere.map(|address| format!(" at {address}")).unwrap_or_default();
-    Ok(format!("capture: {what} · {model}{address} · {mode} · {SANDBOX_NOTE}{limits}"))
+    Ok(format!("capture: {what} · {model}{address} · {mode} ({rules}) · {SANDBOX_NOTE}{limits}"))
 }
 
 /// The end of a session's id, by which `--session` finds it.

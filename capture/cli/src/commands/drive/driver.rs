@@ -21,7 +21,7 @@ use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
     AgentLine, Codec, Meaning, PermissionRequest, TurnEnd,
-    conversation::{self, PermissionPayload, ProtocolEventKind},
+    conversation::{self, PermissionPayload, ProtocolEventKind, RequestEnd},
     program::{Program, Streams},
 };
 use rustix::process::Signal;
@@ -228,7 +228,7 @@ impl Driver {
             for pending in &self.pending {
                 self.report(
                     &pending.request.session,
-                    ProtocolEventKind::Settled { approval: pending.approval.id.clone(), expired: false },
+                    ProtocolEventKind::Settled { approval: pending.approval.id.clone(), end: RequestEnd::Over },
                 );
             }
             self.report(session, ProtocolEventKind::Left);
@@ -447,7 +447,7 @@ impl Driver {
     fn report_settled(&self, pending: &WaitingRequest) {
         self.report(
             &pending.request.session,
-            ProtocolEventKind::Settled { approval: pending.approval.id.clone(), expired: false },
+            ProtocolEventKind::Settled { approval: pending.approval.id.clone(), end: RequestEnd::Over },
         );
     }
 

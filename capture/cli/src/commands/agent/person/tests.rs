@@ -1,10 +1,16 @@
+use agent_run::QuestionChange;
 use engine::CallVerdict;
 
 use super::*;
 
 fn question(details: &str, can_last: bool) -> PermissionQuestion {
     let (title, details) = ("The agent wants to run a command".to_owned(), details.to_owned());
-    PermissionQuestion { title, details, options: Vec::new(), is_question: false, can_last, rule: None }
+    PermissionQuestion { title, details, lasts: can_last.then_some(SessionOffer::SameCall), ..Default::default() }
+}
+
+/// The question as it is printed, without colours.
+fn plain(question: &PermissionQuestion, size: (usize, usize), replaces: bool) -> ShownQuestion {
+    shown(question, size, replaces, false)
 }
 
 /// The verdict, what is allowed and the reason; nothing when the question stands again.
@@ -46,7 +52,7 @@ fn a_rule_is_shown_before_it_is_saved() {
     }
     assert!(decided(&with_rule, true, "r").is_none() && decided(&with_rule, true, "rule").is_some());
     assert!(
-        shown(&with_rule, (80, 24), false)
+        plain(&with_rule, (80, 24), false)
             .text
             .ends_with("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ")
     );
@@ -60,13 +66,13 @@ fn a_rule_is_shown_before_it_is_saved() {
 #[test]
 fn one_key_does_not_allow_what_is_longer_than_the_screen() {
     let long = question(&"line\n".repeat(30), true);
-    assert!(shown(&long, (80, 24), false).in_full && !shown(&long, (80, 60), false).in_full);
+    assert!(plain(&long, (80, 24), false).in_full && !plain(&long, (80, 60), false).in_full);
     let wide = question(&"x".repeat(3_000), true);
-    assert!(shown(&wide, (80, 24), false).in_full);
+    assert!(plain(&wide, (80, 24), false).in_full);
     assert!(
-        shown(&long, (80, 24), false).text.contains("The above has 33 rows, more than this screen"),
+        plain(&long, (80, 24), false).text.contains("The above has 33 rows, more than this screen"),
         "{:?}",
-        shown(&long, (80, 24), false).text
+        plain(&long, (80, 24), false).text
     );
     for line in ["y", "s", "Y"] {
         assert_eq!(decided_by(line, true, true), None, "{line}");
@@ -78,9 +84,9 @@ fn one_key_does_not_allow_what_is_longer_than_the_screen() {
 #[test]
 fn one_key_does_not_allow_what_took_the_place_of_another_question() {
     let short = question("in /w\n", true);
-    let first = shown(&short, (80, 24), false);
+    let first = plain(&short, (80, 24), false);
     assert!(!first.in_full && !first.text.contains("replaced"), "{}", first.text);
-    let replacing = shown(&short, (80, 24), true);
+    let replacing = plain(&short, (80, 24), true);
     assert!(replacing.in_full, "{}", replacing.text);
     assert!(
         replacing.text.ends_with(
@@ -94,10 +100,38 @@ fn one_key_does_not_allow_what_took_the_place_of_another_question() {
 
 #[test]
 fn the_answer_is_asked_for_in_words_that_hold() {
-    let text = |can_last| shown(&question("in /w\n", can_last), (80, 24), false).text;
+    let text = |can_last| plain(&question("in /w\n", can_last), (80, 24), false).text;
     assert_eq!(
         text(true),
         "\nThe agent wants to run a command\n  in /w\nAllow it? [y]es, [s]ession, [n]o, or say what to do instead: "
     );
     assert!(text(false).ends_with("Allow it? [y]es, [n]o, or say what to do instead: "));
+}
+
+#[test]
+fn session_at_an_edit_says_what_else_it_allows() {
+    let change = QuestionChange {
+        path: "/w/a.rs".to_owned(),
+        block: "\nthe change (9 characters):\n    +fn a() {}\n".to_owned(),
+    };
+    let edit =
+        PermissionQuestion { change: Some(change), lasts: Some(SessionOffer::Edits), ..question("in /w\n", true) };
+    let text = plain(&edit, (80, 60), false).text;
+    let end = "  the change (9 characters):\n      +fn a() {}\n  session: also allows further edits of the workspace until \
+               this command ends, except of secrets and of files that decide what runs later\nAllow it? [y]es, \
+               [s]ession, [n]o, or say what to do instead: ";
+    assert!(text.ends_with(end), "{text}");
+    // Colours change neither the words nor how long the question is.
+    let coloured = shown(&edit, (80, 60), false, true);
+    assert!(coloured.text.contains("\u{1b}[") && !coloured.in_full, "{:?}", coloured.text);
+    let mut bare = String::new();
+    let mut rest = coloured.text.as_str();
+    while let Some((before, behind)) = rest.split_once('\u{1b}') {
+        bare += before;
+        rest = behind.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, text);
+    let once = PermissionQuestion { lasts: None, ..edit };
+    assert!(!plain(&once, (80, 60), false).text.contains("session"));
+    assert_eq!(decided(&once, false, "s"), None);
 }

@@ -85,7 +85,8 @@ impl PermissionAsker for RpcClient {
 }
 
 fn dialog(question: PermissionQuestion) -> Dialog {
-    let PermissionQuestion { title, details, options, is_question, can_last: _, rule: _ } = question;
+    let PermissionQuestion { title, details, change, options, is_question, lasts: _, rule: _ } = question;
+    let details = details + &change.map(|change| change.block).unwrap_or_default();
     match (is_question, options.is_empty()) {
         (false, _) => Dialog::Confirm { title, message: details },
         (true, true) => Dialog::Input { title },
