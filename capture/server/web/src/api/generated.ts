@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: f999e3fb1a5b94a48784b82c2deead6750a59c46a91406030491af674eebf32b
+// SHA-256 of its paths and components: bd6ecd1a8a0e5594ff4f7ff1cccc2cc1e5c6bc77938c54d2e184cd2660a9721c
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -1470,6 +1470,14 @@ export type QuotaView = {
   window_minutes: number | null;
 };
 
+/** How far the reading of history is. Both numbers grow until all files are found. */
+export type ReadingProgress = {
+  /** Bytes that have been read. */
+  done_bytes: number;
+  /** Bytes that were found. */
+  total_bytes: number;
+};
+
 /** Why a session is in its state. Each belongs to the state its line names. */
 export type Reason = ("thinking" | "streaming" | "tool" | "retrying" | "compacting" | "subagents" | "new_session" | "turn_complete" | "question" | "interrupted" | "denied" | "error" | "auth" | "quota" | "background" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "quiet" | "clean" | "failed" | "killed" | "no_evidence" | "lost");
 
@@ -2288,6 +2296,8 @@ export type SourceHealth = {
   last_event_at: (Timestamp | null);
   /** Which: `claude transcripts`, `hooks`. */
   name: string;
+  /** How far the reading of history is; absent when all of it has been read, and of sources without history. */
+  reading?: (ReadingProgress | null);
   /** What needs attention, in one line; absent while all is well. */
   trouble?: string | null;
 };
