@@ -428,9 +428,11 @@ fn directory_reader(request: &PermissionRequest) -> Option<SearchReader> {
     match (request.agent, request.tool.as_deref()) {
         (Provider::Capture, Some("glob")) => None,
         (Provider::Capture, Some("grep")) => {
-            // A pattern that names hidden files has them read. No pattern has ignored ones read.
+            // A pattern that may name hidden files has all of them read, as the tool decides it. No pattern has ignored ones
+            // read.
             let hidden = request.glob.as_deref().is_some_and(|glob| {
-                glob.split(['/', '{', ',']).any(|part| part.starts_with(['.', '[', '?', '\\']) && part != ".")
+                let glob = glob.strip_prefix("./").unwrap_or(glob);
+                glob.split(['/', '{', ',']).any(|part| part.starts_with(['.', '[', '?', '\\']))
             });
             Some(SearchReader::Ripgrep(RipgrepOptions { hidden, binary: true, ..RipgrepOptions::default() }))
         }

@@ -53,6 +53,13 @@ impl Policy {
         self.preset
     }
 
+    /// Whether a rule denies or asks only with a label, so that nothing may be allowed where the labels are not known.
+    #[must_use]
+    pub fn depends_on_labels(&self) -> bool {
+        let all = self.own.iter().chain(self.repositories.iter().flatten());
+        all.into_iter().any(|rule| !rule.labels.is_empty() && rule.decision != Verdict::Allow)
+    }
+
     /// All rules: those of repositories, then the user's and the preset's, in the order in which they are tried.
     #[must_use]
     pub fn rules(&self) -> Vec<RuleView> {

@@ -8,9 +8,10 @@
 //! may not read without one. Everything else is for a broker.
 
 use std::{
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -30,17 +31,33 @@ pub(crate) const BY_ALLOWANCE: &str = "allowance";
 
 /// The policy of a session, and what it is held against.
 pub struct InProcess {
-    policy: Policy,
+    /// The policy as last read.
+    loaded: Mutex<Arc<Loaded>>,
     reads: Policy,
     edits: Policy,
     facts: Arc<dyn Facts + Send + Sync>,
     /// The user's policy.
     file: PathBuf,
     workspace: PathBuf,
-    /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
-    is_in_force: bool,
     /// Whether the user allowed edits of the workspace for the rest of the session.
     allows_edits: AtomicBool,
+}
+
+/// The user's policy at one time.
+struct Loaded {
+    policy: Policy,
+    /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
+    is_in_force: bool,
+    /// The state of the file that was read.
+    stamp: Option<FileStamp>,
+}
+
+/// Changes whenever a file is written or replaced: inode, size, and times of change, ns.
+type FileStamp = (u64, u64, i64, i64);
+
+fn stamp_of(file: &Path) -> Option<FileStamp> {
+    let facts = std::fs::metadata(file).ok()?;
+    Some((facts.ino(), facts.len(), facts.ctime(), facts.ctime_nsec()))
 }
 
 impl std::fmt::Debug for InProcess {
@@ -49,23 +66,42 @@ impl std::fmt::Debug for InProcess {
     }
 }
 
+impl Loaded {
+    /// Reads the policy; also why it is not in force.
+    fn read(file: &Path, workspace: &Path) -> (Self, Option<String>) {
+        // Before the file is read: a change in between is seen at the next look.
+        let stamp = stamp_of(file);
+        let InForce { policy, refused } = policy::in_force(file, workspace);
+        let loaded = Self { policy, is_in_force: refused.is_none(), stamp };
+        (loaded, refused.map(|refused| refused.to_string()))
+    }
+}
+
 impl InProcess {
     /// The policy in `file` with the rules of the workspace's repository, and why it is not in force, which has to be
     /// shown: then a person decides about everything.
     #[must_use]
     pub fn new(file: &Path, workspace: &Path, facts: Arc<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
-        let InForce { policy, refused } = policy::in_force(file, workspace);
+        let (loaded, refused) = Loaded::read(file, workspace);
         let in_process = Self {
-            policy,
+            loaded: Mutex::new(Arc::new(loaded)),
             reads: Policy::preset(Preset::ReadOnly),
             edits: Policy::preset(Preset::WorkspaceEdits),
             facts,
             file: file.to_owned(),
             workspace: workspace.to_owned(),
-            is_in_force: refused.is_none(),
             allows_edits: AtomicBool::new(false),
         };
-        (in_process, refused.map(|refused| refused.to_string()))
+        (in_process, refused)
+    }
+
+    /// The policy as it is now: it is read again when its file has changed, as the server does.
+    fn loaded(&self) -> Arc<Loaded> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.stamp != stamp_of(&self.file) {
+            *loaded = Arc::new(Loaded::read(&self.file, &self.workspace).0);
+        }
+        Arc::clone(&loaded)
     }
 
     /// The decision, when nobody has to be asked.
@@ -76,12 +112,13 @@ impl InProcess {
         }
         let kind = request_kind(asked.facts.kind)?;
         let request = self.request(asked, kind);
-        let own = self.policy.decide(&request, &*self.facts);
+        let loaded = self.loaded();
+        let own = loaded.policy.decide(&request, &*self.facts);
         if own.verdict == Verdict::Deny {
             return Some(decision(CallVerdict::Deny, "policy", Some(own.rule), Some(own.reason)));
         }
         let by_preset = |preset: &Policy, by: &str| {
-            let decided = self.by_preset(preset, &request, &own)?;
+            let decided = self.by_preset(preset, &loaded, &request, &own)?;
             let allowed = decision(CallVerdict::Allow, by, Some(decided.rule), None);
             // Some commands only read when they run as the policy writes them: git without the repository's programs.
             let arguments = decided.rewrite.map(|command| asked.call.arguments.clone().with("command", command));
@@ -90,7 +127,7 @@ impl InProcess {
         match asked.facts.kind {
             CallClass::Read => by_preset(&self.reads, "policy"),
             // A preset that the user chose is the server's to apply: it also keeps what was allowed for the session.
-            CallClass::Command if self.policy.chosen_preset().is_none() => by_preset(&self.reads, "policy"),
+            CallClass::Command if loaded.policy.chosen_preset().is_none() => by_preset(&self.reads, "policy"),
             CallClass::Edit | CallClass::Write => match asked.mode {
                 SessionMode::AcceptEdits => by_preset(&self.edits, "mode"),
                 SessionMode::Ask if self.allows_edits.load(Ordering::Relaxed) => by_preset(&self.edits, BY_ALLOWANCE),
@@ -105,10 +142,18 @@ impl InProcess {
         }
     }
 
-    /// What a preset allows where the user's policy, which decided `own`, leaves it open.
-    fn by_preset(&self, preset: &Policy, request: &PermissionRequest, own: &Decision) -> Option<Decision> {
+    /// What a preset allows where the user's policy, which decided `own`, leaves it open. The labels of a session are the
+    /// server's: where a rule needs one, the server decides.
+    fn by_preset(
+        &self,
+        preset: &Policy,
+        loaded: &Loaded,
+        request: &PermissionRequest,
+        own: &Decision,
+    ) -> Option<Decision> {
+        let is_known = loaded.is_in_force && !loaded.policy.depends_on_labels();
         let decided = preset.decide(request, &*self.facts);
-        (self.is_in_force && leaves_open(own) && decided.verdict == Verdict::Allow).then_some(decided)
+        (is_known && leaves_open(own) && decided.verdict == Verdict::Allow).then_some(decided)
     }
 
     /// Whether edits of the workspace can be allowed for the session at this call: only if the allowance would have
@@ -120,8 +165,9 @@ impl InProcess {
         }
         let Some(kind) = request_kind(asked.facts.kind) else { return false };
         let request = self.request(asked, kind);
-        let own = self.policy.decide(&request, &*self.facts);
-        self.by_preset(&self.edits, &request, &own).is_some()
+        let loaded = self.loaded();
+        let own = loaded.policy.decide(&request, &*self.facts);
+        self.by_preset(&self.edits, &loaded, &request, &own).is_some()
     }
 
     /// The user at the terminal allows edits of the workspace for the rest of the session, as the mode `accept-edits`
@@ -134,22 +180,26 @@ impl InProcess {
     #[must_use]
     pub(crate) fn why_asked(&self, asked: &AskedPermission) -> Option<String> {
         let kind = request_kind(asked.facts.kind)?;
-        if !self.is_in_force {
+        let loaded = self.loaded();
+        if !loaded.is_in_force {
             return Some("Your policy is not in force, so every call is left to you.".to_owned());
         }
         let request = self.request(asked, kind);
-        let own = self.policy.decide(&request, &*self.facts);
+        let own = loaded.policy.decide(&request, &*self.facts);
         if own.verdict == Verdict::Ask && own.rule != approver::DEFAULT_RULE {
             return Some(with_rule(&own.reason, &own.rule));
         }
         match asked.facts.kind {
+            CallClass::Read if loaded.policy.depends_on_labels() => {
+                Some("Your policy has rules for labels, and only the server knows the labels of a session.".to_owned())
+            }
             CallClass::Read => {
                 // The last rule of the preset is the one for files.
                 let tried = self.reads.explain(&request, &*self.facts).parts.into_iter().next()?.tried;
                 tried.into_iter().rev().find(|rule| !rule.matched).map(|rule| rule.why)
             }
             CallClass::Command if own.verdict == Verdict::Ask => {
-                let preset = self.policy.chosen_preset()?;
+                let preset = loaded.policy.chosen_preset()?;
                 Some(format!("The preset {preset} of your policy does not allow it. {}", own.reason))
             }
             CallClass::ReadOutside
@@ -167,8 +217,9 @@ impl InProcess {
     #[must_use]
     pub(crate) fn why_asked_without_server(&self, asked: &AskedPermission) -> Option<String> {
         let request = self.request(asked, request_kind(asked.facts.kind)?);
-        let own = self.policy.decide(&request, &*self.facts);
-        if self.is_in_force && own.verdict == Verdict::Allow {
+        let loaded = self.loaded();
+        let own = loaded.policy.decide(&request, &*self.facts);
+        if loaded.is_in_force && own.verdict == Verdict::Allow {
             return Some(format!(
                 "Your policy allows it ({}), but only the server applies such rules, and none is running; `capture serve` \
                  starts it.",
@@ -180,8 +231,8 @@ impl InProcess {
 
     /// Whether the user's policy is in force.
     #[must_use]
-    pub(crate) const fn is_in_force(&self) -> bool {
-        self.is_in_force
+    pub(crate) fn is_in_force(&self) -> bool {
+        self.loaded().is_in_force
     }
 
     /// The rules that would allow just this call again, in this directory. `None` if no rule can, if the policy is not in
@@ -189,7 +240,7 @@ impl InProcess {
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
         let command = (asked.facts.kind == CallClass::Command).then(|| asked.call.arguments.text("command")).flatten();
-        if !self.is_in_force || command.is_some_and(|command| !printing::asked::risks(command).is_empty()) {
+        if !self.loaded().is_in_force || command.is_some_and(|command| !printing::asked::risks(command).is_empty()) {
             return None;
         }
         approver::rule_for(&self.request(asked, request_kind(asked.facts.kind)?))

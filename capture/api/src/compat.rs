@@ -1,6 +1,6 @@
 //! Names and formats kept for older clients.
 
-use events::{EventId, SessionId, Timestamp};
+use events::{Event, EventId, Reason, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,9 @@ pub struct MessagesQuery {
     /// Messages in the answer (default 100, at most 1000).
     #[serde(default)]
     pub limit: Option<Limit>,
+    /// Only messages with a sequence below this one: the page before.
+    #[serde(default)]
+    pub before: Option<u64>,
 }
 
 /// The last prompts and answers of a session.
@@ -33,10 +36,42 @@ pub struct Message {
     pub id: EventId,
     /// `user` or `assistant`.
     pub role: String,
-    /// Its text, cut to what an event carries.
-    pub text: Option<String>,
+    /// Its whole text; its beginning where it is too large to be stored, or the answer has 16 MiB of long texts already.
+    pub text: String,
     /// When.
     pub at: Timestamp,
     /// The sequence of its event.
     pub sequence: u64,
+}
+
+/// The status of a session, in the words of older clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamStatus {
+    /// The session.
+    #[serde(rename = "sessionId")]
+    pub session: SessionId,
+    /// `running`, `waiting`, `idle` or `exited`.
+    pub status: String,
+    /// Whether the agent is at work.
+    pub working: bool,
+    /// Why.
+    pub reason: Option<Reason>,
+}
+
+/// The status of all sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamStatuses {
+    /// The active sessions.
+    pub sessions: Vec<StreamStatus>,
+}
+
+/// A session and its last events.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SessionStream {
+    /// The session and its status.
+    #[serde(flatten)]
+    pub status: StreamStatus,
+    /// Its last events, at most 50, oldest first.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub events: Vec<Event>,
 }

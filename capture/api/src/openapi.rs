@@ -203,6 +203,12 @@ fn good_answers(answer: AnswerKind, schemas: &mut Schemas) -> Vec<(String, Value
         AnswerKind::Telemetry => vec![good("application/json", json!({ "type": "object" }))],
         AnswerKind::Text(content_type) => vec![good(content_type, json!({ "type": "string" }))],
         AnswerKind::Events => vec![good("text/event-stream", json!({ "type": "string" }))],
+        AnswerKind::JsonOrEvents(schema) => {
+            let json = json!({ "schema": schema(&mut schemas.generator).to_value() });
+            let events = json!({ "schema": { "type": "string" } });
+            let content = json!({ "application/json": json, "text/event-stream": events });
+            vec![("200".to_owned(), json!({ "description": "OK", "content": content }))]
+        }
         AnswerKind::WebSocket => upgraded("The connection is a WebSocket from here on."),
         AnswerKind::Upgrade => upgraded("The connection speaks another protocol from here on."),
     }

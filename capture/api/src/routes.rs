@@ -65,6 +65,8 @@ pub enum AnswerKind {
     Text(&'static str),
     /// Server-sent events.
     Events,
+    /// JSON, or server-sent events for a client that accepts them.
+    JsonOrEvents(SchemaOf),
     /// A WebSocket.
     WebSocket,
     /// Another protocol after an upgrade.
@@ -202,6 +204,14 @@ impl AnswerForm for WebSocketStream {
 
 impl AnswerForm for Upgraded {
     const ANSWER: AnswerKind = AnswerKind::Upgrade;
+}
+
+/// JSON, or server-sent events for a client that accepts them.
+#[derive(Debug, Clone, Copy)]
+pub struct OrEvents<T>(std::marker::PhantomData<T>);
+
+impl<T: JsonSchema> AnswerForm for OrEvents<T> {
+    const ANSWER: AnswerKind = AnswerKind::JsonOrEvents(schema_of::<T>);
 }
 
 /// JSON, or nothing.
@@ -463,10 +473,10 @@ operations! {
     /// OTLP/HTTP: metrics of an agent; accepted, not stored.
     TelemetryMetrics = POST "/v1/metrics" Ingest (NoQuery, TelemetryBody) -> TelemetryAnswer;
 
-    /// Older name: the status of all sessions, in the older format.
-    CompatStatusStream = GET "/api/stream/status" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
-    /// Older name: one session, in the older format.
-    CompatSessionStream = GET "/api/sessions/{id}/stream" Read (NoQuery, NoBody) -> EventStream, TooManyStreams;
+    /// Older name: the status of all active sessions, in the older format. As JSON, or as a stream with `Accept: text/event-stream`.
+    CompatStatusStream = GET "/api/stream/status" Read (NoQuery, NoBody) -> OrEvents<StreamStatuses>, TooManyStreams;
+    /// Older name: a session and its last events, in the older format. As JSON, or as a stream with `Accept: text/event-stream`.
+    CompatSessionStream = GET "/api/sessions/{id}/stream" Read (NoQuery, NoBody) -> OrEvents<SessionStream>, TooManyStreams;
     /// Older name of /api/v1/sessions/{id}/summary.
     CompatSummary = GET "/api/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
     /// Older name: the last prompts and answers of a session.

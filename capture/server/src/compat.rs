@@ -2,8 +2,8 @@
 //!
 //! | older | now |
 //! |---|---|
-//! | `GET /api/stream/status` | SSE `session.status`, all active sessions first, then changes |
-//! | `GET /api/sessions/{id}/stream` | SSE `stream-init`, then as below |
+//! | `GET /api/stream/status` | the status of all active sessions; as SSE `session.status`, then changes |
+//! | `GET /api/sessions/{id}/stream` | the status and last events of a session; as SSE `stream-init`, then as below |
 //! | `GET /api/sessions/{id}/summary` | as `/api/v1/sessions/{id}/summary` |
 //! | `GET /api/session/messages?session=` | the last prompts and answers |
 //! | WebSocket `{"type":"subscribe-stream","sessionId"}` | from then on the connection uses the messages below |
@@ -11,11 +11,14 @@
 //! Messages, each with `type` and `sessionId`: `stream-init` {status, working, reason, events},
 //! `stream-event` {event}, `stream-status` and `session.status` {status, working, reason},
 //! `waiting-for-input` {status, reason} when a session comes to wait, `approval-decision`
-//! {approvalId, allowed}. Status words: running (working), waiting_input, waiting_approval, idle,
-//! exited; `unknown` is `idle` here.
+//! {approvalId, allowed}. The two GETs answer with JSON unless the client accepts `text/event-stream`.
+//!
+//! Status words of `stream-init`, `stream-status` and the JSON: running (working), waiting, idle, exited. Those of
+//! `session.status` and `waiting-for-input`: running, waiting_input, waiting_approval, idle, exited. `unknown` is `idle`.
 
 use std::collections::HashMap;
 
+use api::compat::StreamStatus;
 use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
 use live_view::{Frame, FrameKind, Json};
 use serde::{Deserialize, Serialize};
@@ -24,7 +27,7 @@ use serde_json::value::RawValue;
 use crate::{app::App, error::ApiError, tail::Item};
 
 /// Maximum number of events in a `stream-init`.
-const INIT_EVENTS: usize = 50;
+pub(crate) const INIT_EVENTS: usize = 50;
 
 /// One message in the form older clients know.
 pub(crate) struct CompatMessage {
@@ -115,7 +118,7 @@ impl CompatStream {
     ) -> Result<(), ApiError> {
         let id = standing.id;
         let events = app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
-        let (status, working) = words(standing.status.state);
+        let (status, working) = stream_words(standing.status.state);
         self.states.insert(id, standing.status.state);
         let reason = standing.status.reason;
         push(messages, "stream-init", id, Content::Init { status, working, reason, events })
@@ -125,6 +128,7 @@ impl CompatStream {
         let Standing { id, status: StandingStatus { state, reason } } = *standing;
         let (status, working) = words(state);
         if self.subscribed {
+            let (status, working) = stream_words(state);
             push(messages, "stream-status", id, Content::Status { status, working, reason })?;
         }
         push(messages, "session.status", id, Content::Status { status, working, reason })?;
@@ -166,7 +170,22 @@ fn standing(json: &Json) -> Result<Standing, ApiError> {
     serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause))
 }
 
-/// The word older clients know for a state, and whether it is work.
+/// The status of a session as JSON.
+pub(crate) fn stream_status(json: &Json) -> Result<StreamStatus, ApiError> {
+    let Standing { id, status: StandingStatus { state, reason } } = standing(json)?;
+    let (status, working) = stream_words(state);
+    Ok(StreamStatus { session: id, status: status.to_owned(), working, reason })
+}
+
+/// The word of a state in the messages about one session, and whether it is work.
+const fn stream_words(state: State) -> (&'static str, bool) {
+    match state {
+        State::Waiting | State::WaitingApproval => ("waiting", false),
+        State::Running | State::Idle | State::Unknown | State::Exited => words(state),
+    }
+}
+
+/// The word of a state in the messages about all sessions, and whether it is work.
 const fn words(state: State) -> (&'static str, bool) {
     match state {
         State::Running => ("running", true),

@@ -364,7 +364,7 @@ fn is_safe(method: &Method) -> bool {
 /// Whether the answer of a route goes on for as long as the client stays.
 fn is_stream(route: &Route) -> bool {
     match route.answer {
-        AnswerKind::Events | AnswerKind::WebSocket | AnswerKind::Upgrade => true,
+        AnswerKind::Events | AnswerKind::JsonOrEvents(_) | AnswerKind::WebSocket | AnswerKind::Upgrade => true,
         AnswerKind::Json(_) | AnswerKind::JsonOrNothing(_) | AnswerKind::Telemetry | AnswerKind::Text(_) => false,
     }
 }

@@ -9,7 +9,7 @@ use axum::{
     handler::Handler,
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
-    routing::{MethodFilter, MethodRouter, on},
+    routing::{MethodFilter, MethodRouter, any, on},
 };
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -50,7 +50,9 @@ pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for (path, (routes, methods)) in by_path {
         let refuse = async move |State(app): State<App>, request: Request| other_method(&app, &routes, &request);
-        router = router.route(path, methods.fallback(refuse));
+        // As a handler and not as a fallback: axum adds the methods of the path to what a fallback answers, and strangers
+        // do not learn which paths exist.
+        router = router.route(path, any(refuse).merge(methods));
     }
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
     router

@@ -16,11 +16,9 @@ use crate::{
     error::ReadError,
     lock::{InstanceLock, LockError},
     open::BUSY,
-    schema::SCHEMA_VERSION,
+    schema::{FIRST_VERSION, SCHEMA_VERSION},
 };
 
-/// The oldest schema with all that a restored database needs before it is migrated.
-const OLDEST_SCHEMA: i64 = 6;
 /// Longest wait of a copy for another program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -180,9 +178,9 @@ pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
     if is_ours.map_err(&sqlite)? != 3 {
         return Err(foreign("it has no sessions".into()));
     }
-    if !(OLDEST_SCHEMA..=SCHEMA_VERSION).contains(&version) {
+    if !(FIRST_VERSION..=SCHEMA_VERSION).contains(&version) {
         return Err(foreign(format!(
-            "its schema has version {version}, and this version reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}"
+            "its schema has version {version}, and this version reads {FIRST_VERSION} to {SCHEMA_VERSION}"
         )));
     }
     let count = |sql: &str| number(sql).map(|count| count.max(0) as u64).map_err(&sqlite);

@@ -7,7 +7,7 @@ use rusqlite::{Connection, config::DbConfig};
 const STEPS: &[&str] = &[include_str!("schema.sql")];
 
 /// The version that the first step leads to. Those before it were never released.
-const FIRST_VERSION: i64 = 13;
+pub(crate) const FIRST_VERSION: i64 = 13;
 
 /// The version this program writes.
 pub const SCHEMA_VERSION: i64 = FIRST_VERSION + STEPS.len() as i64 - 1;

@@ -31,6 +31,8 @@ pub(crate) fn names_hidden(pattern: &str) -> bool {
 pub(crate) fn walk(root: &Path, hidden: bool) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.add_custom_ignore_filename(".rgignore");
+    // The policy judges a search without the user's global file, which could bring hidden files back.
+    walk.git_global(false);
     walk.hidden(!hidden).follow_links(false).filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     walk
 }

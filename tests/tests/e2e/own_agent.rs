@@ -295,7 +295,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
             call(edit()),
             call(edit()),
             call(tool("read", json!({ "path": "notes.txt" }))),
-            // What is there already, and what is reserved.
+            // What is there already, and a tool that does not exist.
             write("1st line\n2nd line\n"),
             call(tool("skill", json!({ "name": "deploy" }))),
             say("It is done."),
@@ -317,9 +317,9 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     let results = house.model.results("edit");
     assert!(results[2].contains("nothing was written") && results[2].contains("+1st line"), "{results:?}");
     assert!(results[5].contains("has this content already"), "{results:?}");
-    assert!(results[6].contains("skill is not available"), "{results:?}");
+    assert!(results[6].contains("unknown tool `skill`"), "{results:?}");
     let decided = house.entries("capture.decided");
-    assert_eq!(decided.iter().filter(|entry| entry["data"]["verdict"] == "no_effect").count(), 3, "{decided:?}");
+    assert_eq!(decided.iter().filter(|entry| entry["data"]["verdict"] == "no_effect").count(), 2, "{decided:?}");
     house.is_clean();
 }
 
@@ -425,7 +425,7 @@ fn a_question_without_a_server_says_which_rule_would_allow_it_with_one() {
         "version = 1\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"make\", \"test\"]\n",
     );
     let mut user = house.at_terminal("work");
-    user.expect("(no server: only");
+    user.expect("server: only reads run unasked)");
     user.expect("why you are asked: Your policy allows it (tests), but only the server applies such rules");
     user.expect("Allow it? [y]es, [n]o, or say what to do instead: ");
     user.types("n\n");
@@ -443,14 +443,13 @@ fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
     let mut user = house.at_terminal("work");
     // Lines are broken at the width of the terminal.
     user.expect("your policy is not in force:");
-    user.expect("mode ask (policy not in");
-    user.expect("force: everything is asked)");
+    user.expect("(policy not in force: everything is asked)");
     user.expect("why you are asked: Your policy is not in force");
     user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
     user.types("y\n");
     assert_eq!(user.end().1, 0);
     let run = house.run(&["--mode", "plan", "plan"]);
-    assert!(run.err.contains("mode plan (policy not in force: each read is asked, "), "{run:?}");
+    assert!(run.err.contains("plan (policy not in force: each read is asked, the rest is denied)"), "{run:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use events::{Cursor, Provider};
 
 use super::{control::CollectorShared, files::FileId};
 use crate::{
-    collect::{batch::Batch, control::Progress, finished_job::FinishedJob},
+    collect::{batch::Batch, control::Progress, finished_job::FinishedJob, reading::is_past},
     tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
 };
 use agents::Stopped;
@@ -48,6 +48,8 @@ pub(super) struct Job {
     pub(super) waiting: QueuedTail,
     /// Bytes the progress expects of it and did not get yet.
     pub(super) expected: u64,
+    /// Whether nothing of it had been read before: batches of it without a recent record are history.
+    pub(super) is_new: bool,
 }
 
 impl Job {
@@ -204,7 +206,7 @@ impl HistoryWorker {
     }
 
     fn work(&mut self, job: Job, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
-        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
+        let Job { file, class, modified_ns, mut expected, is_new, .. } = job;
         let mut next = self.queue.next(class, job.path());
         let mut tail = job.tail();
         loop {
@@ -216,12 +218,19 @@ impl HistoryWorker {
                     return Ok(());
                 }
                 NextJob::GiveWay => {
-                    self.queue.push(Job { file, class, modified_ns, waiting: QueuedTail::Tail(tail), expected });
+                    self.queue.push(Job {
+                        file,
+                        class,
+                        modified_ns,
+                        waiting: QueuedTail::Tail(tail),
+                        expected,
+                        is_new,
+                    });
                     return Ok(());
                 }
             }
-            match step(&mut tail, &mut self.reader, (self.clock)(), class, &mut expected, &self.shared.progress, sink)?
-            {
+            let kind = (class, is_new);
+            match step(&mut tail, &mut self.reader, (self.clock)(), kind, &mut expected, &self.shared.progress, sink)? {
                 BatchOutcome::More => next = self.queue.next(class, Path::new(&**tail.place().path())),
                 BatchOutcome::Done(error) => {
                     self.return_tail(file, tail, error, expected);
@@ -249,7 +258,7 @@ pub(super) fn step(
     tail: &mut Tail,
     reader: &mut TailReader,
     now: Now,
-    class: ReadPriority,
+    (class, is_new): (ReadPriority, bool),
     expected: &mut u64,
     progress: &Progress,
     sink: &mut (impl FnMut(Batch) -> Result<(), Stopped> + ?Sized),
@@ -263,6 +272,7 @@ pub(super) fn step(
     *expected -= read;
     Progress::add(&progress.bytes_done, read);
     if !look.events.is_empty() || look.vanished || !look.more {
+        let history = class != ReadPriority::Live || is_new && is_past(&look, now);
         sink(Batch {
             cursor: tail.cursor().clone(),
             provider: tail.provider(),
@@ -270,7 +280,7 @@ pub(super) fn step(
             vanished: look.vanished,
             modified_at: look.modified_at,
             backfill: class == ReadPriority::Rest,
-            history: class != ReadPriority::Live,
+            history,
         })?;
     }
     Ok(if look.more { BatchOutcome::More } else { BatchOutcome::Done(None) })

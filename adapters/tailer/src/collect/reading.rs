@@ -32,7 +32,7 @@ const FIRST_RECORDS_MS: i64 = 2_000;
 /// Whether a new file was written before it was found, since it was moved or copied here: neither the file nor a record in
 /// it is of the last minute. A copy is as new as the moment of copying; its records are not. Where they are of one old
 /// moment, the agent may have just started, under a clock that is wrong.
-fn is_past(look: &TailRead, now: Now) -> bool {
+pub(super) fn is_past(look: &TailRead, now: Now) -> bool {
     let is_old = |at: Timestamp| now.wall.since_ms(at) > LATELY_MS;
     let times = || look.events.iter().filter_map(|event| event.created_at);
     let is_moved = look.modified_at.is_some_and(is_old);
@@ -261,12 +261,12 @@ impl Collector {
         let Some(job) = self.queue.pop() else {
             return Ok(());
         };
-        let (file, class, modified_ns, mut expected) = (job.file, job.class, job.modified_ns, job.expected);
+        let Job { file, class, modified_ns, mut expected, is_new, .. } = job;
         let mut tail = job.tail();
         let progress = Arc::clone(&self.shared.progress);
-        match queue::step(&mut tail, &mut self.reader, now, class, &mut expected, &progress, sink)? {
+        match queue::step(&mut tail, &mut self.reader, now, (class, is_new), &mut expected, &progress, sink)? {
             BatchOutcome::More => {
-                self.queue.push(Job { file, class, modified_ns, waiting: QueuedTail::Tail(tail), expected })
+                self.queue.push(Job { file, class, modified_ns, waiting: QueuedTail::Tail(tail), expected, is_new })
             }
             BatchOutcome::Done(error) => {
                 queue::finish(&progress, expected);

@@ -258,13 +258,12 @@ impl Collector {
             }
             return;
         }
-        // One that is new and has much in it was not written just now.
-        let (issues, live, is_new) = (file.issues, file.spec.live, matches!(file.slot, FileOwner::Fresh));
+        let (issues, live) = (file.issues, file.spec.live);
         self.files.measure(id, backlog, issues);
         let modified_ns = stat.map_or(0, |stat| stat.modified_ns);
         let age = now.wall.as_millisecond() - modified_ns / 1_000_000;
         let fresh = age < self.config.fresh_for.as_millis() as i64;
-        let class = if live || (fresh && !first && !is_new) {
+        let class = if live || (fresh && !first) {
             ReadPriority::Live
         } else if fresh {
             ReadPriority::Recent
@@ -283,6 +282,7 @@ impl Collector {
             self.set_back(id, &error, None, now);
             return;
         }
+        let is_new = matches!(file.slot, FileOwner::Fresh);
         let of_cursor = |cursor| QueuedTail::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
         let waiting = match std::mem::replace(&mut file.slot, FileOwner::Away) {
             FileOwner::Fresh => of_cursor(None),
@@ -296,7 +296,7 @@ impl Collector {
         };
         Progress::add(&self.shared.progress.files_total, 1);
         Progress::add(&self.shared.progress.bytes_total, backlog);
-        self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog });
+        self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog, is_new });
     }
 
     /// Closes the files looked at longest ago when too many are open.

@@ -321,7 +321,10 @@ fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
     case.steady += seconds(10.0);
     let (hours, moment) = (seconds(8_000.0), seconds(0.2));
     case.append("copied.jsonl", &(note_of("copied", hours) + &note_of("copied-end", seconds(7_900.0))));
-    case.append("large.jsonl", &(0..20).map(|n| note_of(format!("large-{n}"), hours)).collect::<String>());
+    let aged = |n: u32| note_of(format!("large-{n}"), hours - seconds(10.0) * n);
+    case.append("large.jsonl", &(0..20).map(aged).collect::<String>());
+    let paste = note("pasted", &"x".repeat(400));
+    case.append("pasted.jsonl", &(paste + &note_of("pasted-on", moment)));
     case.append("moved.jsonl", &note("moved", "moved"));
     File::options().append(true).open(case.path("moved.jsonl")).unwrap().set_modified(ago(hours)).unwrap();
     case.append("begun.jsonl", &note_of("begun", moment));
@@ -343,6 +346,7 @@ fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
     assert_eq!(is_history("untimed"), [("untimed", false)]);
     assert_eq!(is_history("skewed"), [("skewed", false)], "it may have started under a wrong clock");
     assert_eq!(is_history("resumed"), [("resumed", false)]);
+    assert!(is_history("pasted").iter().all(|(_, history)| !history), "a long first prompt is live");
     let mut large = is_history("large");
     assert_eq!(large.pop(), Some(("large-on", false)));
     assert!(large.len() > 1 && large.iter().all(|(_, history)| *history), "{large:?}");

@@ -446,7 +446,8 @@ fn captures_own_searches_are_judged_by_what_they_read() {
         assert_eq!(search(Provider::Capture, tool, glob, "."), Verdict::Allow, "{tool} {glob:?}");
         assert_eq!(search(Provider::Claude, tool, glob, "."), Verdict::Ask, "another agent's tool {tool}");
     }
-    for glob in [".*", ".env", "**/.env", "{.env,x}", "{x,.env}", "?env", "[.]env"] {
+    for glob in [".*", ".env", "**/.env", "{.env,x}", "{x,.env}", "?env", "[.]env", "{a/.,**/*}", "././.env", "a/./**"]
+    {
         assert_eq!(search(Provider::Capture, "grep", Some(glob), "."), Verdict::Ask, "{glob}");
     }
     assert_eq!(search(Provider::Capture, "grep", None, ".env"), Verdict::Ask);

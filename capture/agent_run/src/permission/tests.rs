@@ -384,7 +384,7 @@ fn a_command_is_explained_as_the_own_agent_decides_it() {
             let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
             asked.call.arguments = Object::new().with("command", command);
             let request = in_process.request(&asked, RequestKind::Command);
-            let explained = explain_command(&in_process.policy, &request, &facts).decision.verdict;
+            let explained = explain_command(&in_process.loaded().policy, &request, &facts).decision.verdict;
             let decided = in_process.decide(&asked).map(|decision| decision.verdict);
             match decided {
                 Some(CallVerdict::Allow) => assert_eq!(explained, Verdict::Allow, "{rules} {command}"),

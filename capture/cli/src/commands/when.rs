@@ -13,19 +13,24 @@ pub(super) fn since(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>,
     Ok(text.map(|text| past(flag, text)).transpose()?.map(|at| at.start()))
 }
 
-/// Like [`since`], but of a day its end.
+/// Like [`since`], but of a day its end; it may be in the future.
 ///
 /// # Errors
-/// As [`since`].
+/// A usage error when it cannot be read as such a time.
 pub(super) fn until(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
-    Ok(text.map(|text| past(flag, text)).transpose()?.map(|at| at.end()))
+    Ok(text.map(|text| read(flag, text, clock::now())).transpose()?.map(|at| at.end()))
 }
 
 fn past(flag: &str, text: &str) -> Result<TypedTime, Failed> {
     let now = clock::now();
-    match TypedTime::parse(text, now, &TimeZone::system()) {
-        Some(at) if at.start() <= now => Ok(at),
-        Some(at) => Err(Failed::Usage(format!("{flag}: {} is in the future", at.start()))),
-        None => Err(Failed::Usage(format!("{flag}: expected {TYPED_TIMES}, got `{text}`"))),
+    let at = read(flag, text, now)?;
+    if at.start() > now {
+        return Err(Failed::Usage(format!("{flag}: {} is in the future", at.start())));
     }
+    Ok(at)
+}
+
+fn read(flag: &str, text: &str, now: Timestamp) -> Result<TypedTime, Failed> {
+    TypedTime::parse(text, now, &TimeZone::system())
+        .ok_or_else(|| Failed::Usage(format!("{flag}: expected {TYPED_TIMES}, got `{text}`")))
 }

@@ -117,15 +117,14 @@ impl Runs {
 pub(super) const STEER: &str = "steer";
 /// The command that queues a message behind the turn.
 const FOLLOW_UP: &str = "follow_up";
-/// The command that ends the session's process.
-const END: &str = "end";
 
 pub(super) fn takes(run: &Run, command: &str) -> bool {
     run.hello.takes.iter().any(|name| name == command)
 }
 
+/// `capture agent run` answers one prompt, and what is queued behind it; a session in RPC mode or of the server goes on.
 fn ends_with_turn(run: &Run) -> bool {
-    takes(run, FOLLOW_UP) && !takes(run, END)
+    takes(run, FOLLOW_UP) && run.hello.command.iter().map(String::as_str).take(3).eq(["capture", "agent", "run"])
 }
 
 const fn done() -> CommandOutcome {

@@ -5,23 +5,32 @@ use api::{
     routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
 };
 use events::Kind;
+use http::{HeaderMap, HeaderValue, header};
 use live_view::Interest;
 
 use crate::{
-    answer::HandlerResult,
+    answer::{self, HandlerResult},
+    app::App,
     call::Call,
-    compat::CompatStream,
+    compat::{CompatStream, INIT_EVENTS, stream_status},
+    error::ApiError,
     lookup::{id_of, target},
     sse,
     stream_format::StreamFormat,
-    tail::Tail,
+    tail::{Item, Tail},
 };
 
 /// Number of messages if the request gives no limit.
 const MESSAGES: usize = 100;
+/// Bytes of long texts in one answer; of further ones it has the beginning.
+const WHOLE_BYTES: u64 = 16 << 20;
 
 /// `GET /api/stream/status`
 pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResult {
+    if !wants_events(&call.parts.headers) {
+        let sessions = statuses(&call.app, Interest::All).await?;
+        return answer::json_of(&compat::StreamStatuses { sessions });
+    }
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::All, None);
     Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_all()), slot))
@@ -30,26 +39,57 @@ pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResu
 /// `GET /api/sessions/{id}/stream`
 pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerResult {
     let id = target(&call).await?;
+    if !wants_events(&call.parts.headers) {
+        let status = statuses(&call.app, Interest::Sessions(vec![id])).await?.into_iter().next();
+        let status = status.ok_or_else(|| ApiError::not_found("the session is not active"))?;
+        let events = call.app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
+        return answer::json_of(&compat::SessionStream { status, events });
+    }
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
     Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_sessions()), slot))
 }
 
+/// Whether the client reads server-sent events, as `EventSource` does.
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/event-stream"));
+    headers.get_all(header::ACCEPT).iter().any(accepts)
+}
+
+/// The status of sessions, as a stream would begin.
+async fn statuses(app: &App, interest: Interest) -> Result<Vec<compat::StreamStatus>, ApiError> {
+    let mut tail = Tail::new(app, interest, None);
+    loop {
+        if let Item::Snapshot(snapshot) = tail.next().await? {
+            return snapshot.sessions.iter().map(stream_status).collect();
+        }
+    }
+}
+
 /// `GET /api/session/messages?session=`
 pub(crate) async fn messages(call: Call<CompatMessages>) -> HandlerResult {
     let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
+    let before = call.query.before.unwrap_or(u64::MAX);
     let session = id_of(&call.app, &call.query.session).await?;
     let kinds = [Kind::UserPrompt, Kind::AssistantMessage];
-    let events = call.app.read(move |reader| reader.last_events(session, limit, &kinds)).await?;
-    let messages = events
-        .into_iter()
-        .map(|event| compat::Message {
-            id: event.id,
-            role: if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned(),
-            text: event.text,
-            at: event.created_at,
-            sequence: event.sequence,
+    let messages = call
+        .app
+        .read(move |reader| {
+            let (mut messages, mut left) = (Vec::new(), WHOLE_BYTES);
+            for event in reader.events_before(session, before, limit, &kinds)? {
+                let whole = match &event.text_ref {
+                    Some(text) if text.length <= left => reader.text(&text.hash)?,
+                    Some(_) | None => None,
+                };
+                left = left.saturating_sub(whole.as_ref().map_or(0, |text| text.len() as u64));
+                // An answer that only calls tools says nothing.
+                let Some(text) = whole.or(event.text).filter(|text| !text.is_empty()) else { continue };
+                let role = if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned();
+                let (id, at, sequence) = (event.id, event.created_at, event.sequence);
+                messages.push(compat::Message { id, role, text, at, sequence });
+            }
+            Ok(messages)
         })
-        .collect();
+        .await?;
     call.answer(&compat::Messages { session, messages })
 }

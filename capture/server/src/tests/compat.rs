@@ -1,15 +1,59 @@
 //! The names and words older clients know.
 
-use events::ApprovalResolved;
+use events::{ApprovalResolved, AssistantMessage};
 use futures_util::{SinkExt, StreamExt};
 
 use super::{sockets::websocket, *};
+
+/// What `EventSource` sends.
+const EVENTS: &str = "Accept: text/event-stream\r\n";
+
+#[tokio::test]
+async fn a_client_that_fetches_json_gets_an_answer_that_ends() {
+    let mut server = TestServer::new();
+    for (n, state) in [(1, State::Running), (2, State::WaitingApproval), (3, State::Waiting), (4, State::Unknown)] {
+        server.live_view.put(entry(n, state));
+    }
+    let row = server.log.session(&session(1, State::Running));
+    server.log.append(row, &[prompt(1, 1, 1)]);
+    let answer = server.get("/api/stream/status").await.json();
+    let mut words: Vec<(&str, bool)> = answer["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| (session["status"].as_str().unwrap(), session["working"].as_bool().unwrap()))
+        .collect();
+    words.sort_unstable();
+    assert_eq!(words, [("idle", false), ("running", true), ("waiting", false), ("waiting", false)]);
+    let one = server.get("/api/sessions/agent-1/stream").await.json();
+    assert_eq!((&one["sessionId"], &one["status"]), (&id(1).to_string().into(), &"running".into()));
+    assert_eq!(one["events"][0]["text"], "text 1");
+    assert_eq!(server.get("/api/sessions/agent-9/stream").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn messages_are_whole_and_paged_and_none_is_empty() {
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Idle));
+    let row = server.log.session(&session(1, State::Idle));
+    let silent = Event { text: None, ..event(1, 3, 3, AssistantMessage::default()) };
+    server.log.append(row, &[prompt(1, 1, 1), prompt(1, 2, 2), silent, prompt(1, 4, 4)]);
+    let texts = async |query: &str| {
+        let answer = server.get(&format!("/api/session/messages?session=agent-1{query}")).await.json();
+        let text = |message: &Value| message["text"].as_str().unwrap().to_owned();
+        answer["messages"].as_array().unwrap().iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("").await, ["text 1", "text 2", "text 4"]);
+    assert_eq!(texts("&before=2").await, ["text 1"]);
+    assert_eq!(texts("&limit=1").await, ["text 4"]);
+    assert_eq!(texts("&before=4&limit=2").await, ["text 2"]);
+}
 
 #[tokio::test]
 async fn status_stream() {
     let live = Live::new().await;
     live.live_view.put(entry(1, State::Waiting));
-    let mut stream = live.events("/api/stream/status", "").await;
+    let mut stream = live.events("/api/stream/status", EVENTS).await;
     let told = stream.next().await;
     assert_eq!(told.event, "session.status");
     assert_eq!(
@@ -53,8 +97,8 @@ async fn one_session_over_a_websocket() {
     assert_eq!(next("stream-event").await["event"]["position"], 2);
     announce(&live.live_view, Some(2), entry(1, State::WaitingApproval));
     let status = next("stream-status").await;
-    assert_eq!((&status["status"], &status["reason"]), (&"waiting_approval".into(), &"tool".into()));
-    next("session.status").await;
+    assert_eq!((&status["status"], &status["reason"]), (&"waiting".into(), &"tool".into()));
+    assert_eq!(next("session.status").await["status"], "waiting_approval");
     next("waiting-for-input").await;
     let resolved = ApprovalResolved { approval_id: "a1".into(), allowed: Some(true), ..ApprovalResolved::default() };
     publish(&live.live_view, &event(1, 3, 3, resolved));
@@ -67,7 +111,7 @@ async fn one_session_over_a_websocket() {
 async fn one_session_as_events() {
     let live = Live::new().await;
     live.live_view.put(entry(1, State::Idle));
-    let mut stream = live.events("/api/sessions/agent-1/stream", "").await;
+    let mut stream = live.events("/api/sessions/agent-1/stream", EVENTS).await;
     assert_eq!(stream.next().await.event, "stream-init");
     publish(&live.live_view, &prompt(2, 1, 1));
     publish(&live.live_view, &prompt(1, 1, 2));

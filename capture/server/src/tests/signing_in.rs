@@ -115,7 +115,7 @@ fn paired(devices: &Devices, tunnel: bool) -> String {
 }
 
 fn is_endless(route: &Route) -> bool {
-    matches!(route.answer, AnswerKind::Events)
+    matches!(route.answer, AnswerKind::Events | AnswerKind::JsonOrEvents(_))
 }
 
 #[tokio::test]

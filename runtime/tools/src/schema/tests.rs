@@ -4,7 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::arguments::*;
 
-const DESCRIPTIONS: [&str; 13] = [
+/// One for each tool, in the order of `Tool::ALL`.
+const DESCRIPTIONS: [&str; Tool::ALL.len()] = [
     "Ask the person a question and wait for the answer. Use it when a decision is theirs and cannot be found in the \
      workspace. The person may not be there; then nobody answers.",
     "Run a command line with bash in the working directory of the session. Each call is a new shell: a changed directory or \
@@ -21,13 +22,10 @@ const DESCRIPTIONS: [&str; 13] = [
      them.",
     "Search files with a regular expression, line by line. Ignored, hidden and binary files and files over 10 MiB are left \
      out. Returns at most 250 matches and 30 KiB.",
-    "Use tools of MCP servers: find them, see what arguments one takes, and call it.",
     "Look after commands that `bash` left running in the background. They end with the agent's process, which may be at the \
      end of this turn; the next one says which were stopped.",
     "Read a text file with line numbers, at most 2000 lines and 50 KiB at once, or look at an image. Lines of more than 2000 \
      characters are cut. Secrets are masked as [redacted:KIND]; leave such places as they are.",
-    "See what the tasks of this session changed in files. Undoing is up to the person.",
-    "Use a skill: instructions and scripts for a certain kind of task.",
     "Keep the list of what is to be done, so that the person sees how far you are. Send the whole list each time.",
     "Create a file, or replace a whole file that was read and has not changed since. To change a part of a file use edit.",
 ];
