@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: bd6ecd1a8a0e5594ff4f7ff1cccc2cc1e5c6bc77938c54d2e184cd2660a9721c
+// SHA-256 of its paths and components: e48b49afd9bf55e300521e2647a2b0c62438bcbf25412d2d499e597715378413
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -1104,8 +1104,8 @@ export type Message = {
   role: string;
   /** The sequence of its event. */
   sequence: number;
-  /** Its text, cut to what an event carries. */
-  text: string | null;
+  /** Its whole text; its beginning where it is too large to be stored, or the answer has 16 MiB of long texts already. */
+  text: string;
 };
 
 /** The last prompts and answers of a session. */
@@ -2150,6 +2150,20 @@ export type SessionStarted = {
   parent_session_id?: (SessionId | null);
 };
 
+/** A session and its last events. */
+export type SessionStream = {
+  /** Its last events, at most 50, oldest first. */
+  events: unknown[];
+  /** Why. */
+  reason: (Reason | null);
+  /** The session. */
+  sessionId: SessionId;
+  /** `running`, `waiting`, `idle` or `exited`. */
+  status: string;
+  /** Whether the agent is at work. */
+  working: boolean;
+};
+
 /** What a session is about, in short. */
 export type SessionSummary = {
   /** What it is doing, in one word. */
@@ -2446,6 +2460,24 @@ export type SteppedUp = {
 
 /** Why the model stopped. */
 export type Stop = ("end_turn" | "tool_use" | "max_tokens" | "aborted" | "refusal" | "other");
+
+/** The status of a session, in the words of older clients. */
+export type StreamStatus = {
+  /** Why. */
+  reason: (Reason | null);
+  /** The session. */
+  sessionId: SessionId;
+  /** `running`, `waiting`, `idle` or `exited`. */
+  status: string;
+  /** Whether the agent is at work. */
+  working: boolean;
+};
+
+/** The status of all sessions. */
+export type StreamStatuses = {
+  /** The active sessions. */
+  sessions: StreamStatus[];
+};
 
 /** A sub-agent in the conversation that started it. Only a summary; read its conversation by the id of its session. */
 export type Subagent = {
@@ -2968,16 +3000,16 @@ export interface Routes {
   /** Older name: the last prompts and answers of a session. */
   "GET /api/session/messages": {
     path: Record<never, never>;
-    query: { limit?: number; session: string };
+    query: { before?: number; limit?: number; session: string };
     body: undefined;
     answer: Messages;
   };
-  /** Older name: one session, in the older format. */
+  /** Older name: a session and its last events, in the older format. As JSON, or as a stream with `Accept: text/event-stream`. */
   "GET /api/sessions/{id}/stream": {
     path: { id: string };
     query: Record<never, never>;
     body: undefined;
-    answer: string;
+    answer: SessionStream;
   };
   /** Older name of /api/v1/sessions/{id}/summary. */
   "GET /api/sessions/{id}/summary": {
@@ -2986,12 +3018,12 @@ export interface Routes {
     body: undefined;
     answer: SessionSummary;
   };
-  /** Older name: the status of all sessions, in the older format. */
+  /** Older name: the status of all active sessions, in the older format. As JSON, or as a stream with `Accept: text/event-stream`. */
   "GET /api/stream/status": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: undefined;
-    answer: string;
+    answer: StreamStatuses;
   };
   /** Answers a permission request with the single-use token of a button in a message. */
   "POST /api/v1/answers": {
