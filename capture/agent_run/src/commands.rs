@@ -142,8 +142,13 @@ impl CommandedSession {
     async fn take_in(&self, id: Option<String>, input: EngineInput) -> Result<CommandOutcome, String> {
         let closed = |error: agent::SessionClosed| error.to_string();
         let mut updates = self.session.subscribe();
+        // A session that answers one prompt is over with its turn.
+        let may_close = matches!(input, EngineInput::Abort);
         self.session.input(input).await.map_err(closed)?;
-        self.session.snapshot().await.map_err(closed)?;
+        let answered = self.session.snapshot().await;
+        if !may_close {
+            answered.map_err(closed)?;
+        }
         let mut outcome = CommandOutcome { outcome: OutcomeKind::Done, message: id.clone(), entry: None };
         loop {
             match updates.try_recv() {

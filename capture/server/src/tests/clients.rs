@@ -151,7 +151,9 @@ async fn the_unix_socket_has_room_of_its_own() {
     let stream = live.events("/api/v1/stream", "").await;
     let refused = live.get("/api/v1/stream").await;
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_streams"), "{refused}");
-    let refused = live.get("/api/stream/status").await;
+    let streamed =
+        format!("{}Accept: text/event-stream\r\nConnection: close\r\n\r\n", live.head("GET /api/stream/status"));
+    let refused = live.exchange(streamed.as_bytes()).await;
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_streams"), "{refused}");
 
     let mut held = Vec::new();
