@@ -96,7 +96,7 @@ impl State {
 /// What follows from a reason. A new reason has to be placed in each of these, and nowhere else.
 impl Reason {
     /// The need of a session that is `waiting` for this reason. One that waits for its first prompt, or for a command in
-    /// the background, needs nobody.
+    /// the background, has no need.
     #[must_use]
     pub const fn need(self) -> Option<Need> {
         match self {

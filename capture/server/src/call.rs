@@ -81,6 +81,12 @@ impl<O: Operation> FromRequest<App> for Call<O> {
     }
 }
 
+/// Whether the client accepts this media type by its name.
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let names = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains(media_type));
+    headers.get_all(header::ACCEPT).iter().any(names)
+}
+
 /// Decides from the head of a request whether it is let in to a route, or, without one, whether it is told that there is
 /// none. Gives the connection it came by, and the device that is signed in.
 pub(crate) fn authorize(

@@ -210,10 +210,9 @@ fn no_route(app: &App, request: &Request) -> HandlerResult {
 
 /// Whether a person looks at the answer in a browser.
 fn wants_page(request: &Request) -> bool {
-    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/html"));
     [Method::GET, Method::HEAD].contains(request.method())
         && !request.uri().path().starts_with("/api/")
-        && request.headers().get(header::ACCEPT).is_some_and(accepts)
+        && call::accepts(request.headers(), "text/html")
 }
 
 /// Refuses a request for a path that has no route of its method.

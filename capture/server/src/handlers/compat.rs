@@ -5,13 +5,12 @@ use api::{
     routes::{CompatMessages, CompatSessionStream, CompatStatusStream},
 };
 use events::Kind;
-use http::{HeaderMap, HeaderValue, header};
 use live_view::Interest;
 
 use crate::{
     answer::{self, HandlerResult},
     app::App,
-    call::Call,
+    call::{self, Call},
     compat::{CompatStream, INIT_EVENTS, stream_status},
     error::ApiError,
     lookup::{id_of, target},
@@ -27,7 +26,7 @@ const WHOLE_BYTES: u64 = 16 << 20;
 
 /// `GET /api/stream/status`
 pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResult {
-    if !wants_events(&call.parts.headers) {
+    if !call::accepts(&call.parts.headers, "text/event-stream") {
         let sessions = statuses(&call.app, Interest::All).await?;
         return answer::json_of(&compat::StreamStatuses { sessions });
     }
@@ -39,7 +38,7 @@ pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResu
 /// `GET /api/sessions/{id}/stream`
 pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerResult {
     let id = target(&call).await?;
-    if !wants_events(&call.parts.headers) {
+    if !call::accepts(&call.parts.headers, "text/event-stream") {
         let status = statuses(&call.app, Interest::Sessions(vec![id])).await?.into_iter().next();
         let status = status.ok_or_else(|| ApiError::not_found("the session is not active"))?;
         let events = call.app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
@@ -48,12 +47,6 @@ pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerRe
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
     Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_sessions()), slot))
-}
-
-/// Whether the client reads server-sent events, as `EventSource` does.
-fn wants_events(headers: &HeaderMap) -> bool {
-    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/event-stream"));
-    headers.get_all(header::ACCEPT).iter().any(accepts)
 }
 
 /// The status of sessions, as a stream would begin.
