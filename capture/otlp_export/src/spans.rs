@@ -152,7 +152,7 @@ impl SpanReader {
             Some(window) => window,
             None => {
                 // The turn it is in, from its beginning.
-                let before = self.reader.last_before(session.id, ended.first, 1, Kind::TurnCompleted)?;
+                let before = self.reader.last_before(session.id, ended.first, 1, &[Kind::TurnCompleted])?;
                 TurnWindow { from: before.last().map_or(0, |turn| turn.sequence), ..TurnWindow::default() }
             }
         };

@@ -322,7 +322,7 @@ impl SessionContext {
             context.moved_to(session.cwd.as_ref());
             context.model = session.model.map(Arc::from);
         }
-        let turns = store.last_before(id, event.sequence, 1, Kind::TurnStarted)?;
+        let turns = store.last_before(id, event.sequence, 1, &[Kind::TurnStarted])?;
         turns.iter().for_each(|event| context.apply(event));
         Ok(context)
     }
@@ -397,7 +397,7 @@ impl SessionContext {
                 if let Some(tool) = self.calls.get(&result.call_id) {
                     return Ok(Some(tool.clone()));
                 }
-                let calls = store.last_before(event.session_id, event.sequence, CALLS_BACK, Kind::ToolCall)?;
+                let calls = store.last_before(event.session_id, event.sequence, CALLS_BACK, &[Kind::ToolCall])?;
                 Ok(calls.iter().find_map(|event| match &event.payload {
                     Payload::ToolCall(call) if call.call_id == result.call_id => Some(CalledTool::of(call)),
                     _ => None,

@@ -339,26 +339,7 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read, or a row is damaged.
     pub fn last_events(&self, id: SessionId, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
-        self.events_before(id, u64::MAX, limit, kinds)
-    }
-
-    /// The last `limit` events of a session with a sequence below `before`, in order.
-    ///
-    /// # Errors
-    /// When SQLite cannot read, or a row is damaged.
-    pub fn events_before(
-        &self,
-        id: SessionId,
-        before: u64,
-        limit: usize,
-        kinds: &[Kind],
-    ) -> Result<Vec<Event>, ReadError> {
-        let tail = format!(
-            "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) AND e.sequence < ?2 {} ORDER BY e.sequence DESC \
-             LIMIT ?3",
-            among(kinds)
-        );
-        let mut events = self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(before), &clamp(limit as u64)])?;
+        let mut events = self.last_before(id, u64::MAX, limit, kinds)?;
         events.reverse();
         Ok(events)
     }
@@ -406,14 +387,20 @@ impl Reader {
         Ok(self.select("WHERE e.position = ?1", &[&clamp(position)])?.pop())
     }
 
-    /// The last events of a kind in a session with a sequence below `before`, the newest first.
+    /// The last events of these kinds in a session with a sequence below `before`, the newest first.
     ///
     /// # Errors
     /// When SQLite cannot read.
-    pub fn last_before(&self, id: SessionId, before: u64, limit: usize, kind: Kind) -> Result<Vec<Event>, ReadError> {
+    pub fn last_before(
+        &self,
+        id: SessionId,
+        before: u64,
+        limit: usize,
+        kinds: &[Kind],
+    ) -> Result<Vec<Event>, ReadError> {
         let tail = format!(
             "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) AND e.sequence < ?2 {} ORDER BY e.sequence DESC LIMIT ?3",
-            among(&[kind])
+            among(kinds)
         );
         self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(before), &clamp(limit as u64)])
     }

@@ -69,7 +69,7 @@ pub(crate) async fn messages(call: Call<CompatMessages>) -> HandlerResult {
         .app
         .read(move |reader| {
             let (mut messages, mut left) = (Vec::new(), WHOLE_BYTES);
-            for event in reader.events_before(session, before, limit, &kinds)? {
+            for event in reader.last_before(session, before, limit, &kinds)?.into_iter().rev() {
                 let whole = match &event.text_ref {
                     Some(text) if text.length <= left => reader.text(&text.hash)?,
                     Some(_) | None => None,
