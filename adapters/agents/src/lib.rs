@@ -1,7 +1,7 @@
 //! Facts about the agents, and how capture starts them: home directories, program names, environment variables, and the
 //! form of a decision.
 //!
-//! Start at [`Agent`](agent::Agent): whatever differs between agents and can be said as data is a field of it.
+//! Start at [`Agent`]: whatever differs between agents and can be said as data is a field of it.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
