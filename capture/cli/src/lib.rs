@@ -19,8 +19,8 @@ pub fn main() -> std::process::ExitCode {
     if verb.as_ref().is_some_and(|verb| verb == hook::VERB) {
         return hook::main(arguments);
     }
-    if verb.is_some_and(|verb| verb == agent_run::TOOL_HOST) {
-        return agent_run::tool_host();
+    if verb.is_some_and(|verb| verb == session_setup::TOOL_HOST) {
+        return session_setup::tool_host();
     }
     commands::main()
 }

@@ -58,7 +58,7 @@ pub struct Config {
     /// Where findings are announced, and how.
     pub notify: notifier::NotifySettings,
     /// Our own agent.
-    pub agent: agent_settings::AgentSettings,
+    pub agent: settings::AgentSettings,
 }
 
 /// A setting as it counts.
@@ -248,7 +248,7 @@ impl Default for Config {
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::NotifySettings::default(),
-            agent: agent_settings::AgentSettings::default(),
+            agent: settings::AgentSettings::default(),
         }
     }
 }
@@ -335,7 +335,7 @@ impl Config {
     /// Whether a key is a setting that may be left out and has no default.
     #[must_use]
     pub fn has_no_default(key: &str) -> bool {
-        let agent = serde_json::to_value(agent_settings::AgentSettings::default()).unwrap_or_default();
+        let agent = serde_json::to_value(settings::AgentSettings::default()).unwrap_or_default();
         key.strip_prefix("agent.").and_then(|name| agent.get(name)).is_some_and(serde_json::Value::is_null)
     }
 
@@ -446,7 +446,7 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
 }
 
 /// The settings of our own agent; by default there is no model and no provider is configured.
-fn agent_values(settings: &agent_settings::AgentSettings) -> serde_json::Result<serde_json::Value> {
+fn agent_values(settings: &settings::AgentSettings) -> serde_json::Result<serde_json::Value> {
     let mut values = serde_json::to_value(settings)?;
     if let Some(values) = values.as_object_mut() {
         values.retain(|_, value| !value.is_null());

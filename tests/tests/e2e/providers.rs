@@ -20,7 +20,7 @@ const NAMED_IN: &[&str] = &[
     "adapters/terminal/src/screen/rules.rs",
     "adapters/transcripts/src/providers.rs",
     // The name of a file with instructions, which is read by default.
-    "runtime/agent_settings/src/lib.rs",
+    "runtime/settings/src/lib.rs",
 ];
 
 /// The agents: all providers but our own and the unknown one.

@@ -104,12 +104,12 @@ fn own_id(client: &Client, given: &str) -> Option<String> {
 
 /// The file of a session of our own agent, by its id or the id that the lists show.
 fn session_file(context: Context, given: &str) -> anyhow::Result<PathBuf> {
-    let found = agent_run::session_file(&context.data, given);
+    let found = session_setup::session_file(&context.data, given);
     let own = match &found {
         Ok(_) => None,
         Err(_) => context.running().ok().flatten().and_then(|client| own_id(&client, given)),
     };
-    own.map_or(found, |own| agent_run::session_file(&context.data, &own)).map_err(arguments::failed)
+    own.map_or(found, |own| session_setup::session_file(&context.data, &own)).map_err(arguments::failed)
 }
 
 /// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.

@@ -148,7 +148,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     }
     let (is_usable, model) = agent::arguments::model_in_words(&context.config.agent);
     checks.add(MODEL, is_usable, model);
-    checks.add(SANDBOX, true, agent_run::SANDBOX.to_owned());
+    checks.add(SANDBOX, true, session_setup::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;
     if let Some(recorded) = Environment::recorded(&context.data)?
         && recorded.config_dir()? != own

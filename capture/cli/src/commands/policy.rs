@@ -189,7 +189,7 @@ impl PolicyJudge {
                 let found = policy::in_force(file, &workspace);
                 let Some(refused) = &found.refused else {
                     let explanation = if is_own {
-                        agent_run::permission::explain_command(&found.policy, &request, &self.facts)
+                        session_setup::permission::explain_command(&found.policy, &request, &self.facts)
                     } else {
                         found.policy.explain(&request, &self.facts)
                     };

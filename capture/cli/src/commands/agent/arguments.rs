@@ -1,10 +1,10 @@
 //! The commands of our own agent as they are typed: `capture agent run`, `rpc` and `cache`. What they do is
-//! `agent_run`'s. Reads the environment and the working directory of the process.
+//! `session_setup`'s. Reads the environment and the working directory of the process.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use agent_run::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
-use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
+use session_setup::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
+use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
 use events::RunId;
 use home::{hosted_session::HostSpec, paths};
@@ -115,7 +115,7 @@ struct SessionArguments {
 impl SessionArguments {
     fn resolve(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
         if let Some(given) = &self.session
-            && !agent_run::is_session_known(&place.data, given)
+            && !session_setup::is_session_known(&place.data, given)
             && let Some(own) = own_id(given)
         {
             self.session = Some(own);
@@ -173,14 +173,14 @@ pub(in crate::commands) fn host(
 /// What `capture agent cache` shows.
 pub(super) fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
     let session = arguments.session.clone().map_or(SessionChoice::Last, SessionChoice::Named);
-    agent_run::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
+    session_setup::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
 }
 
 /// The model of the settings and where its key comes from, in words for a person, and whether nothing is known to be wrong
 /// with them.
 pub(in crate::commands) fn model_in_words(settings: &AgentSettings) -> (bool, String) {
     let environment: Vec<_> = std::env::vars_os().collect();
-    agent_run::model_in_words(settings, &environment)
+    session_setup::model_in_words(settings, &environment)
 }
 
 fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<SessionOptions> {

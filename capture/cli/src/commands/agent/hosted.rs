@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent_run::{RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
+use session_setup::{RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use events::RunId;
 use session_tree::Json;

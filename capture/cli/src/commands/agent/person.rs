@@ -15,8 +15,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{BoxFuture, PrintPass};
-use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, SessionOffer, allowed, answered, denied};
+use driver::{BoxFuture, PrintPass};
+use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, SessionOffer, allowed, answered, denied};
 use api::approvals::DecisionScope;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{

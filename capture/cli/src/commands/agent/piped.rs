@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::FileTypeExt,
 };
 
-use agent_run::RunError;
+use session_setup::RunError;
 
 /// Most bytes of a prompt with what is piped in.
 const PROMPT_BYTES: u64 = 1 << 20;

@@ -1,5 +1,5 @@
 //! RPC mode: a program drives a session by lines of JSON, commands on standard input, answers and events on standard
-//! output. The words are those of pi's RPC mode (`agent_rpc`).
+//! output. The words are those of pi's RPC mode (`rpc`).
 //!
 //! One task does everything in its order: it reads a command, hands it to the session, and answers after the events that
 //! led to the answer. A client that does not read holds up only itself: if it is late by more than 4096 updates, it gets
@@ -17,10 +17,10 @@ use std::{
     sync::Arc,
 };
 
-use agent::{SessionClosed, SessionUpdate};
-use agent_rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
-use agent_run::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
-use agent_settings::{ModelName, ThinkingLevel};
+use driver::{SessionClosed, SessionUpdate};
+use rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
+use session_setup::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
+use settings::{ModelName, ThinkingLevel};
 use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},

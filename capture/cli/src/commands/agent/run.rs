@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use agent::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
-use agent_run::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
+use driver::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
+use session_setup::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use jiff::{Timestamp, tz::TimeZone};
 use session_tree::{Json, Object, Session};

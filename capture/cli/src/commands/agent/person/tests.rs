@@ -1,4 +1,4 @@
-use agent_run::QuestionChange;
+use session_setup::QuestionChange;
 use engine::CallVerdict;
 
 use super::*;

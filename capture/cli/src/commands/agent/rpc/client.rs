@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use agent::BoxFuture;
-use agent_rpc::{Dialog, DialogAnswer};
-use agent_run::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
+use driver::BoxFuture;
+use rpc::{Dialog, DialogAnswer};
+use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
 use engine::CallDecision;
 use tokio::sync::{mpsc, oneshot};
 

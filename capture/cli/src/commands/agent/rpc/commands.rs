@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
-use agent_run::{BY_COMMAND, SessionChoice, nano_usd};
-use agent_settings::{ModelName, ThinkingLevel};
+use rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
+use session_setup::{BY_COMMAND, SessionChoice, nano_usd};
+use settings::{ModelName, ThinkingLevel};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
 use session_tree::{Json, Object, Session, Tree};

@@ -1,7 +1,7 @@
 //! Models in the words of the mode.
 
-use agent_run::ModelCatalog;
-use agent_settings::ModelName;
+use session_setup::ModelCatalog;
+use settings::ModelName;
 use prices::CallTokens;
 use session_tree::{Json, Object};
 
@@ -17,7 +17,7 @@ pub(super) fn object(models: &ModelCatalog, name: &ModelName) -> Object {
         let nano = models.cost_nano_usd(name, &tokens).unwrap_or_default();
         // Billionths of a dollar for a thousand tokens are millionths for a million.
         #[expect(clippy::cast_precision_loss, reason = "a price has few digits")]
-        agent_rpc::session::number(nano as f64 / 1e6)
+        rpc::session::number(nano as f64 / 1e6)
     };
     let none = CallTokens::default();
     let cost = Object::new()

@@ -8,14 +8,14 @@
 //! Must not decide what is allowed, and must not write to the server's store.
 
 mod changed;
-mod driver;
+mod session;
 mod handle;
 mod model_answers;
 mod ports;
 mod print;
 mod session_tools;
 
-pub use driver::{OpenError, SessionParts, open};
+pub use session::{OpenError, SessionParts, open};
 pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport};
 pub use model_answers::{KeepRequest, ModelAnswers, ModelRoute, ModelRoutes};
 pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, PrepareFailure, SessionClock, ToolRunner};

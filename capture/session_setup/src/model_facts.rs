@@ -1,7 +1,7 @@
 //! What has to be known of models and is said by no API: how much they take and give, how they think, how their vendor
 //! caches. Figures and their sources are in `models.tsv`.
 
-use agent_settings::{ModelApi, ThinkingLevel};
+use settings::{ModelApi, ThinkingLevel};
 use engine::cache::CacheRules;
 use models::Thinking;
 

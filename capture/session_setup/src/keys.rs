@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use agent_settings::ProviderSettings;
+use settings::ProviderSettings;
 use models::Secret;
 use rustix::fs::OFlags;
 

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
-use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
+use driver::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
+use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use approver::Facts;
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
 use events::RunId;

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
-use agent_settings::{
+use driver::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
+use settings::{
     AddressSource, AgentSettings, ModelApi, ModelName, ProviderAddress, ProviderSettings, ThinkingLevel,
 };
 use engine::ModelChoice;

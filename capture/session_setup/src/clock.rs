@@ -1,6 +1,6 @@
 //! The clocks and random numbers of a session.
 
-use agent::SessionClock;
+use driver::SessionClock;
 use engine::StepTime;
 use rustix::{
     rand::{GetRandomFlags, getrandom},

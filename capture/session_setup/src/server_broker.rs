@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use agent::{BoxFuture, PermissionBroker, SessionTools};
+use driver::{BoxFuture, PermissionBroker, SessionTools};
 use agents::AgentAnswer;
 use api::approvals::{DecisionRequest, DecisionScope, Verdict};
 use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use agent::{SessionClock as _, SessionHandle, SessionUpdate};
+use driver::{SessionClock as _, SessionHandle, SessionUpdate};
 use client::{DeltaSender, SessionLink};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use agent::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
-use agent_settings::{ModelName, ThinkingLevel};
+use driver::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
+use settings::{ModelName, ThinkingLevel};
 use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
 use engine::EngineInput;

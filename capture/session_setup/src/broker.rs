@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{BoxFuture, PermissionBroker, SessionTools};
+use driver::{BoxFuture, PermissionBroker, SessionTools};
 use api::approvals::DecisionScope;
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use tools::Preview;

@@ -1,6 +1,6 @@
 //! The settings of our own agent: `[agent]` in the configuration file.
 //!
-//! What is written there, and what of it cannot be meant. Must not read a key, a file or the environment: `agent_run`
+//! What is written there, and what of it cannot be meant. Must not read a key, a file or the environment: `session_setup`
 //! does.
 
 mod provider;

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{SessionClock, SessionHandle, SessionUpdate};
+use driver::{SessionClock, SessionHandle, SessionUpdate};
 use crossbeam_channel::Receiver;
 use engine::{
     EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
@@ -140,7 +140,7 @@ impl CommandedSession {
 
     /// Hands something to the machine. What comes of it at once is told before the machine answers the next question.
     async fn take_in(&self, id: Option<String>, input: EngineInput) -> Result<CommandOutcome, String> {
-        let closed = |error: agent::SessionClosed| error.to_string();
+        let closed = |error: driver::SessionClosed| error.to_string();
         let mut updates = self.session.subscribe();
         // A session that answers one prompt is over with its turn.
         let may_close = matches!(input, EngineInput::Abort);

@@ -32,7 +32,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent_settings::{AgentMode, AgentSettings};
+use settings::{AgentMode, AgentSettings};
 pub use broker::{AskerDecision, PermissionAsker};
 pub use cache_table::{CacheTable, cache_table};
 pub use model::ModelCatalog;
