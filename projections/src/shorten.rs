@@ -18,7 +18,7 @@ impl<'a> Shown<'a> {
     /// Removes the secrets from a whole text.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
-        Self(redact::shared().map_or(Cow::Borrowed(UNREADABLE), |rules| rules.redact(text).text))
+        Self(secrets::shared().map_or(Cow::Borrowed(UNREADABLE), |rules| rules.redact(text).text))
     }
 
     /// The whole text.

@@ -50,7 +50,7 @@ impl OnDisk {
             FileContent::Missing => FileInspection::NoFile,
             FileContent::Unreadable if path.is_dir() => FileInspection::NoFile,
             FileContent::Unreadable => FileInspection::Unknown,
-            FileContent::Bytes(bytes) if redact::holds_secret(&bytes) => FileInspection::Secret,
+            FileContent::Bytes(bytes) if secrets::holds_secret(&bytes) => FileInspection::Secret,
             FileContent::Bytes(_) => FileInspection::Plain,
         }
     }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, ops::Range};
 use events::{Finding, Payload};
 use host_protocol::runs::Description;
 use projections::{ConversationItem, ItemBody, ItemText, Prompt, Subagent};
-use redact::{FoundSecret, Redactor};
+use secrets::{FoundSecret, Redactor};
 use serde_json::Value;
 
 /// Replacement for a text if the rules are not available: nothing leaves unchecked.
@@ -15,7 +15,7 @@ const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
 fn rules() -> Option<&'static Redactor> {
     // Not told in the log, which is redacted too: whatever is to be told says that the rules are missing.
-    redact::shared()
+    secrets::shared()
 }
 
 /// The text without secrets.

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redact::RedactingStream;
+use secrets::RedactingStream;
 
 use crate::{
     limits::{OUTPUT_FILE_BYTES, OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES},
@@ -155,7 +155,7 @@ impl KeptFile {
         let removed = std::fs::remove_file(&path);
         removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let redactor = redact::shared().ok_or_else(|| io::Error::other("the rules for secrets cannot be read"))?;
+        let redactor = secrets::shared().ok_or_else(|| io::Error::other("the rules for secrets cannot be read"))?;
         Ok(Self { file, path, stream: Some(redactor.stream()), hash: blake3::Hasher::new(), bytes: 0 })
     }
 

@@ -1,6 +1,6 @@
 //! Text for a model: without secrets, without what only a terminal understands, and not too long.
 
-use redact::{FoundSecret, Redactor};
+use secrets::{FoundSecret, Redactor};
 
 /// What was left out of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ const WITHHELD: &str = "[withheld: the rules for secrets cannot be read]";
 /// A text without secrets and without control sequences.
 pub(crate) fn clean(bytes: &[u8]) -> (String, Removed) {
     let (text, removed) = plain(&String::from_utf8_lossy(bytes));
-    let Some(redactor) = redact::shared() else { return (WITHHELD.to_owned(), Removed::default()) };
+    let Some(redactor) = secrets::shared() else { return (WITHHELD.to_owned(), Removed::default()) };
     let redacted = redactor.redact(&text);
     let masked = redacted.found.len();
     (redacted.text.into_owned(), Removed { masked, removed })
@@ -32,12 +32,12 @@ pub(crate) fn clean(bytes: &[u8]) -> (String, Removed) {
 
 /// A text without secrets, for a person: with all its characters.
 pub(crate) fn without_secrets(text: &str) -> String {
-    redact::shared().map_or_else(|| WITHHELD.to_owned(), |redactor| redactor.redact(text).text.into_owned())
+    secrets::shared().map_or_else(|| WITHHELD.to_owned(), |redactor| redactor.redact(text).text.into_owned())
 }
 
 /// The secrets in bytes; `None` when the rules cannot be read.
 pub(crate) fn secrets(bytes: &[u8]) -> Option<Vec<FoundSecret>> {
-    redact::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)
+    secrets::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)
 }
 
 /// A text without what only a terminal understands, and how many characters or sequences that were.

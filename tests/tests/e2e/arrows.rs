@@ -11,18 +11,18 @@ use serde_json::Value;
 /// `capture` are wings of several crates.
 pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     ("events", "events", &[]),
-    ("projections", "projections", &["events", "redact"]),
+    ("projections", "projections", &["events", "secrets"]),
     ("approver", "approver", &["events"]),
     ("monitor", "monitor", &["events", "projections"]),
-    ("redact", "redact", &[]),
-    ("redaction", "capture/redaction", &["events", "host_protocol", "projections", "redact"]),
+    ("secrets", "secrets", &[]),
+    ("redaction", "capture/redaction", &["events", "host_protocol", "projections", "secrets"]),
     ("notifier", "notifier", &["atomic_file", "events", "outbound"]),
     ("outbound", "outbound", &["atomic_file"]),
     ("export", "export", &["events", "projections", "session_tree"]),
     ("atomic_file", "atomic_file", &[]),
     ("session_tree", "runtime/session_tree", &[]),
     ("models", "runtime/models", &["prices", "session_tree"]),
-    ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "redact"]),
+    ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "secrets"]),
     ("driver", "runtime/driver", &["engine", "models", "outbound", "prices", "session_tree", "tools"]),
     ("settings", "runtime/settings", &[]),
     ("rpc", "runtime/rpc", &["engine", "session_tree"]),
@@ -42,7 +42,7 @@ pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     ("hooks", "adapters/hooks", &["agents", "atomic_file", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["atomic_file", "events", "projections"]),
-    ("policy", "capture/policy", &["approver", "atomic_file", "events", "processes", "redact"]),
+    ("policy", "capture/policy", &["approver", "atomic_file", "events", "processes", "secrets"]),
     ("api", "capture/api", &["agents", "atomic_file", "events", "host_protocol", "processes", "projections"]),
     (
         "home",
@@ -88,7 +88,7 @@ pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "capture",
         "capture/cli",
-        &["agents", "api", "approver", "atomic_file", "client", "daemon", "driver", "engine", "events", "export", "home", "hooks", "host_protocol", "mcp", "policy", "prices", "printing", "processes", "projections", "protocols", "redact", "redaction", "retention", "rpc", "session_setup", "session_tree", "settings", "store", "terminal", "tools", "transcripts"],
+        &["agents", "api", "approver", "atomic_file", "client", "daemon", "driver", "engine", "events", "export", "home", "hooks", "host_protocol", "mcp", "policy", "prices", "printing", "processes", "projections", "protocols", "redaction", "retention", "rpc", "secrets", "session_setup", "session_tree", "settings", "store", "terminal", "tools", "transcripts"],
     ),
     // The harness drives the parts in virtual time, so it sees what the daemon sees.
     (
@@ -100,7 +100,7 @@ pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
 
 /// Pure crates,
 const PURE: &[&str] =
-    &["events", "projections", "approver", "monitor", "redact", "prices", "session_tree", "engine", "rpc"];
+    &["events", "projections", "approver", "monitor", "secrets", "prices", "session_tree", "engine", "rpc"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.

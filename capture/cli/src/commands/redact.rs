@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use client::failure::Failed;
-use redact::Redactor;
+use secrets::Redactor;
 
 use crate::terminal;
 

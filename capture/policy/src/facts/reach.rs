@@ -209,7 +209,7 @@ impl Walked<'_> {
         Some(match self.disk.read(path, MAX_GIT_FILE) {
             FileContent::Missing => false,
             FileContent::Unreadable => true,
-            FileContent::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
+            FileContent::Bytes(bytes) => file.holds_credential(&bytes) || secrets::holds_secret(&bytes),
         })
     }
 

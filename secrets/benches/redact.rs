@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use redact::Redactor;
+use secrets::Redactor;
 
 const SIZE: usize = 16 << 20;
 

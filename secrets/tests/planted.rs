@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use redact::Redactor;
+use secrets::Redactor;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
