@@ -1,4 +1,4 @@
-//! The interface through which decisions look up files. `policy` implements it on the disk; tests use [`StubFacts`].
+//! The interface through which decisions look up files. `policy_files` implements it on the disk; tests use [`StubFacts`].
 
 use crate::search::{NamedFiles, SearchReader, SearchScope};
 use std::{

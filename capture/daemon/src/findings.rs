@@ -388,7 +388,7 @@ impl MonitorThread {
     /// Sends a finding to ingest, and runs the user's actions for a new one once it is committed: after a crash before
     /// that it is found again, and acted on then.
     fn record(&self, finding: Finding) {
-        let finding = redaction::of_finding(finding);
+        let finding = redact::of_finding(finding);
         let what = DerivedKind::Finding(Box::new(finding.clone()));
         let acts = !self.parts.actions.rules.is_empty() && finding.state == FindingState::Open && self.is_new(&finding);
         if !acts {
@@ -423,7 +423,7 @@ impl MonitorThread {
         let stored = stored
             .ok_or_else(|| Refusal::NotFound(format!("no finding `{id}`; `capture findings --all` lists them")))?;
         if stored.state == FindingState::Acknowledged {
-            return Ok(AcknowledgeOutcome::Before(redaction::of_finding(stored)));
+            return Ok(AcknowledgeOutcome::Before(redact::of_finding(stored)));
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
@@ -433,7 +433,7 @@ impl MonitorThread {
         let finding = changed.into_iter().find(|finding| finding.id == *id);
         let finding =
             finding.ok_or_else(|| Refusal::Conflict(format!("the session of finding {id} is no longer monitored")))?;
-        Ok(AcknowledgeOutcome::Now(redaction::of_finding(finding)))
+        Ok(AcknowledgeOutcome::Now(redact::of_finding(finding)))
     }
 }
 

@@ -19,5 +19,5 @@ pub(crate) fn note(parts: HandoffParts) -> String {
         Some(_) | None => path.to_owned(),
     };
     let format = ReportFormat { markup: Markup::Markdown, path: &path, time: &|at| at.to_string() };
-    redaction::text(&note.text(format)).into_owned()
+    redact::text(&note.text(format)).into_owned()
 }

@@ -29,7 +29,8 @@ use server::Health;
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    daemons, notices::Notices, otlp, runs::Runs, search::Search, supervisor::Supervisor, telemetry::TelemetryReceiver,
+    codex_daemons, notices::Notices, otlp, runs::Runs, search::Search, supervisor::Supervisor,
+    telemetry::TelemetryReceiver,
 };
 
 /// How long a lost delivery needs attention, ms.
@@ -257,7 +258,7 @@ impl HealthParts {
         sources.push(policy_row(&self.policy));
         sources.extend(retention_row(&self.retention));
         sources.extend(self.telemeter.health());
-        sources.extend(daemons::health(&self.daemons));
+        sources.extend(codex_daemons::health(&self.daemons));
         sources
     }
 
@@ -336,10 +337,10 @@ fn policy_row(file: &Path) -> SourceHealth {
     let shown = file.display();
     let detail = match read_regular(file, Links::Followed, SETTINGS_MOST) {
         Ok(Some(content)) => format!("{shown} (blake3 {})", blake3::hash(&content)),
-        Ok(None) => format!("{shown} (does not exist: {})", policy::WITHOUT_FILE),
+        Ok(None) => format!("{shown} (does not exist: {})", policy_files::WITHOUT_FILE),
         Err(error) => format!("{shown} ({error})"),
     };
-    let trouble = policy::load(file, None).err();
+    let trouble = policy_files::load(file, None).err();
     SourceHealth {
         detail: Some(detail),
         trouble: trouble.map(|refused| format!("{refused}; every request is left to you")),

@@ -85,7 +85,7 @@ impl Search {
         self.blocking(move |index| {
             let end = store.position().map_err(|error| refused(error.into()))?;
             index.catch_up(end, CATCH_UP);
-            index.search(&request, &store, &redaction::text).map_err(refused)
+            index.search(&request, &store, &redact::text).map_err(refused)
         })
         .await
     }

@@ -36,9 +36,8 @@ use crate::{
     actions::Actions,
     answer_tokens::AnswerTokens,
     approvals::{self, ApprovalBroker},
-    clocks,
+    clocks, codex_daemons,
     control::{self, Daemon},
-    daemons,
     deliveries::{self, Deliveries},
     findings::{self, Findings},
     health,
@@ -346,7 +345,7 @@ impl RunningService {
         config.devices = Some(devices);
         config.clock = Arc::new(clock::now);
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
-        let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
+        let daemons = codex_daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
         let cursors =
             cursors.join().map_err(|_| anyhow!("the thread that reads the positions of files has failed"))??;
@@ -511,7 +510,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.allowed_hosts.clone_from(&options.allowed_hosts);
     config.socket = Some(socket);
     config.rules = options.config.rules();
-    config.redact = Some(Arc::new(redaction::value));
+    config.redact = Some(Arc::new(redact::value));
     config.prices_file = paths::prices_file().ok();
     config.host_protocol = host_protocol::frame::PROTOCOL;
     // An agent's own shell can neither approve itself nor change what is captured.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use events::RunId;
 use hooks::ProgramSearch;
-use policy::OnDisk;
+use policy_files::OnDisk;
 
 /// A variable of the environment; `None` when unset or empty.
 #[must_use]

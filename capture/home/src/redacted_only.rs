@@ -69,7 +69,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
         at: delivery.at,
         agent: delivery.agent,
         run: delivery.run,
-        search_path: delivery.search_path.as_deref().map(|path| redaction::text(path).into_owned()),
+        search_path: delivery.search_path.as_deref().map(|path| redact::text(path).into_owned()),
         redacted_from: (!is_same).then(|| delivery.digest()),
         payload,
     })
@@ -84,7 +84,7 @@ pub fn put_aside(spool: &Spool, id: DeliveryId) {
         let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
         file.take(2 * PAYLOAD_BYTES).read_to_end(&mut bytes)?;
         let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-        out.write_all(&redaction::of_bytes(&bytes))
+        out.write_all(&redact::of_bytes(&bytes))
     };
     if let Err(error) = read() {
         tracing::debug!(%error, "a file in the spool is not a delivery and is removed");
@@ -101,13 +101,13 @@ fn without_secrets(payload: &RawValue) -> Box<RawValue> {
         // What stands at the top is named by the agent's makers: `session_id`. Below are what people and models named.
         for value in fields.values_mut() {
             if let Value::String(string) = value {
-                *string = redaction::text(string).into_owned();
+                *string = redact::text(string).into_owned();
             } else {
-                redaction::value(value);
+                redact::value(value);
             }
         }
     } else {
-        redaction::value(&mut value);
+        redact::value(&mut value);
     }
     if value == before {
         return payload.to_owned();

@@ -153,7 +153,7 @@ impl Ingest {
         let body = if self.redacted_only {
             // What the agent asked and what people said of it comes from whoever waits, as it was.
             let mut row = serde_json::to_value(&row).unwrap_or_default();
-            redaction::of_strings(&mut row);
+            redact::of_strings(&mut row);
             row.to_string()
         } else {
             serde_json::to_string(&row).unwrap_or_default()

@@ -58,7 +58,7 @@ impl Ingest {
                 (Payload::Notification(notification.as_ref().clone()), None)
             }
             DerivedKind::Prompt(prompt) => {
-                let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
+                let prompt = if self.redacted_only { redact::of_prompt(prompt) } else { prompt.as_ref().clone() };
                 self.transaction.writer.put_entity(row, &prompt)?;
                 (Payload::QueuedPrompt(prompt.to_event()), Some(prompt.text))
             }
@@ -76,7 +76,7 @@ impl Ingest {
         now: Timestamp,
     ) -> Result<(), TransactionFailure> {
         if self.redacted_only {
-            redaction::of_event(&mut text, &mut payload);
+            redact::of_event(&mut text, &mut payload);
         }
         let turn_id = self.state(slot)?.open_turn().map(|turn| turn.id);
         let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };

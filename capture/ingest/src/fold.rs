@@ -78,7 +78,7 @@ impl Ingest {
             history,
         };
         if self.redacted_only {
-            redaction::of_event(&mut event.text, &mut event.payload);
+            redact::of_event(&mut event.text, &mut event.payload);
         }
         event.turn_id = state.turn_of(&event);
         Ok(event)

@@ -63,7 +63,7 @@ impl PreparedBatch {
     pub fn with(preparation: Preparation, mut batch: Batch) -> Self {
         if preparation.is_redacted {
             for event in &mut batch.events {
-                redaction::of_event(&mut event.text, &mut event.payload);
+                redact::of_event(&mut event.text, &mut event.payload);
             }
         }
         let text_cap = if preparation.keeps_large_texts { LARGE_TEXT_CAP_BYTES } else { TEXT_CAP_BYTES };

@@ -44,7 +44,7 @@ impl TextPart {
 
 /// A text without secrets, with everything escaped that does not print.
 pub(crate) fn clean(text: &str) -> String {
-    let text = redaction::text(text);
+    let text = redact::text(text);
     if text.contains('\n') {
         // Tabs of source code are kept; other control characters are not.
         let lines: Vec<String> = text.split('\n').map(clean_line).collect();

@@ -89,7 +89,7 @@ pub(crate) struct SpanReader {
 }
 
 fn redact(text: &str) -> String {
-    redaction::text(text).into_owned()
+    redact::text(text).into_owned()
 }
 
 impl SpanReader {
@@ -177,7 +177,7 @@ impl SpanReader {
                 | ItemBody::Compaction { .. }
                 | ItemBody::Subagent(_) => {
                     if self.texts {
-                        trace.item(&redaction::of_item(item))
+                        trace.item(&redact::of_item(item))
                     } else {
                         trace.item(item)
                     }

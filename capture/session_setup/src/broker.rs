@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use driver::{BoxFuture, PermissionBroker, SessionTools};
 use api::approvals::DecisionScope;
+use driver::{BoxFuture, PermissionBroker, SessionTools};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use tools::Preview;
 

@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use driver::{SessionClock, SessionHandle, SessionUpdate};
 use crossbeam_channel::Receiver;
+use driver::{SessionClock, SessionHandle, SessionUpdate};
 use engine::{
     EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
 };

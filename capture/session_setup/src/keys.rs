@@ -13,9 +13,9 @@ use std::{
     time::Duration,
 };
 
-use settings::ProviderSettings;
 use models::Secret;
 use rustix::fs::OFlags;
+use settings::ProviderSettings;
 
 use crate::RunError;
 

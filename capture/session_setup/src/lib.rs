@@ -32,7 +32,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use settings::{AgentMode, AgentSettings};
 pub use broker::{AskerDecision, PermissionAsker};
 pub use cache_table::{CacheTable, cache_table};
 pub use model::ModelCatalog;
@@ -40,6 +39,7 @@ pub use model_facts::ModelFacts;
 pub use open::{BY_COMMAND, OpenSession, SessionChoice, SessionOpener, SessionOptions, nano_usd};
 pub use place::SessionPlace;
 pub use question::{PermissionQuestion, QuestionChange, SessionOffer, allowed, answered, denied, unanswered};
+use settings::{AgentMode, AgentSettings};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.

@@ -8,15 +8,13 @@ use std::{
 };
 
 use driver::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
-use settings::{
-    AddressSource, AgentSettings, ModelApi, ModelName, ProviderAddress, ProviderSettings, ThinkingLevel,
-};
 use engine::ModelChoice;
 use models::{
     Api, Secret, Target, Thinking,
     transport::{ClientOptions, ModelClient, ModelEndpoint, Patience},
 };
 use prices::{CallTokens, Prices};
+use settings::{AddressSource, AgentSettings, ModelApi, ModelName, ProviderAddress, ProviderSettings, ThinkingLevel};
 
 use crate::{
     RunError, keys,

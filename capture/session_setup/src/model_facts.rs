@@ -1,9 +1,9 @@
 //! What has to be known of models and is said by no API: how much they take and give, how they think, how their vendor
 //! caches. Figures and their sources are in `models.tsv`.
 
-use settings::{ModelApi, ThinkingLevel};
 use engine::cache::CacheRules;
 use models::Thinking;
+use settings::{ModelApi, ThinkingLevel};
 
 /// Models by API and id, separated by tabs; lines that begin with `#` are not read.
 const TABLE: &str = include_str!("models.tsv");

@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use driver::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
-use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use approver::Facts;
+use driver::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
 use events::RunId;
 use jiff::{Timestamp, tz::TimeZone};
 use outbound::SystemLookup;
 use session_tree::{Json, Object, Session, Stamp};
+use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use tokio::{
     runtime::Handle,
     time::{sleep, timeout},
@@ -167,7 +167,7 @@ impl SessionOpener {
         let cwd_text = cwd.to_str().map(str::to_owned).ok_or_else(|| {
             RunError::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
         })?;
-        let workspace = policy::workspace_of(&cwd);
+        let workspace = policy_files::workspace_of(&cwd);
         let thinking = options.thinking.or(options.settings.thinking);
         Ok(Self { options, cwd, cwd_text, workspace, model, thinking, mode, models, clock, session_place })
     }

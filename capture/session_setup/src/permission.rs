@@ -21,7 +21,7 @@ use engine::{
     AskedPermission, CallClass, CallDecision, CallFacts, CallId, CallRun, CallVerdict, RequestNumber, SessionMode,
 };
 use events::Provider;
-use policy::{AppendError, InForce};
+use policy_files::{AppendError, InForce};
 use session_tree::Object;
 
 use crate::broker::PreviewedCall;
@@ -71,7 +71,7 @@ impl Loaded {
     fn read(file: &Path, workspace: &Path) -> (Self, Option<String>) {
         // Before the file is read: a change in between is seen at the next look.
         let stamp = stamp_of(file);
-        let InForce { policy, refused } = policy::in_force(file, workspace);
+        let InForce { policy, refused } = policy_files::in_force(file, workspace);
         let loaded = Self { policy, is_in_force: refused.is_none(), stamp };
         (loaded, refused.map(|refused| refused.to_string()))
     }
@@ -251,7 +251,7 @@ impl InProcess {
     /// # Errors
     /// When the file may not be believed, is not valid with the rules, or cannot be written.
     pub(crate) fn add_rule(&self, rule: &str) -> Result<PathBuf, AppendError> {
-        policy::append(&self.file, rule)
+        policy_files::append(&self.file, rule)
     }
 
     /// The decision about a call that changes nothing as things are. Its result may tell what is in its files, so that

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use driver::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
-use settings::{ModelName, ThinkingLevel};
 use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
+use driver::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
 use engine::EngineInput;
 use events::{Provider, RunId};
 use host_protocol::link::PendingRequest;
+use settings::{ModelName, ThinkingLevel};
 use tokio::{runtime::Handle, sync::Notify};
 
 use crate::{

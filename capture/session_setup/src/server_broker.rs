@@ -12,10 +12,10 @@ use std::{
     time::Duration,
 };
 
-use driver::{BoxFuture, PermissionBroker, SessionTools};
 use agents::AgentAnswer;
 use api::approvals::{DecisionRequest, DecisionScope, Verdict};
 use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};
+use driver::{BoxFuture, PermissionBroker, SessionTools};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
 use events::{ApprovalId, Provider};
 use hooks::delivery::Delivery;

@@ -8,8 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use driver::{SessionClock as _, SessionHandle, SessionUpdate};
 use client::{DeltaSender, SessionLink};
+use driver::{SessionClock as _, SessionHandle, SessionUpdate};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
     SessionMode, TurnOutcome,

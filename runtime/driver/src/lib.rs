@@ -8,20 +8,20 @@
 //! Must not decide what is allowed, and must not write to the server's store.
 
 mod changed;
-mod session;
 mod handle;
 mod model_answers;
 mod ports;
 mod print;
+mod session;
 mod session_tools;
 
-pub use session::{OpenError, SessionParts, open};
 pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport};
 pub use model_answers::{KeepRequest, ModelAnswers, ModelRoute, ModelRoutes};
 pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, PrepareFailure, SessionClock, ToolRunner};
 pub use print::{
     PrintDetail, PrintExit, PrintFormat, PrintGate, PrintHold, PrintPass, PrintStreams, print, usd_in_words,
 };
+pub use session::{OpenError, SessionParts, open};
 pub use session_tools::SessionTools;
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Planted {
 
     /// The parts of the secrets that the rules find when they read the whole of a text.
     fn parts(&self, text: &str) -> HashSet<String> {
-        let left = redaction::text(text).into_owned();
+        let left = redact::text(text).into_owned();
         let parts = self.secrets.iter().flat_map(|secret| {
             let bytes = secret.as_bytes();
             bytes.windows(PART.min(bytes.len())).filter_map(|part| std::str::from_utf8(part).ok()).map(str::to_owned)
@@ -228,13 +228,13 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
         views += &strings_of(&session);
         views += &session.summary.tooltip();
         let found = monitor.apply(event).into_iter().chain(monitor.check(&session, event.created_at));
-        found.for_each(|finding| findings += &strings_of(&redaction::of_finding(finding)));
+        found.for_each(|finding| findings += &strings_of(&redact::of_finding(finding)));
         work.apply(event);
         items.apply(event);
     }
     let later = Timestamp::from_millisecond(100_000_000);
     let found = monitor.advance(later);
-    let open = found.into_iter().map(redaction::of_finding).collect::<Vec<_>>();
+    let open = found.into_iter().map(redact::of_finding).collect::<Vec<_>>();
     findings += &strings_of(&open);
     work.complete(|_| Ok::<_, ()>(None)).unwrap();
     let session = state.view().clone();
@@ -249,7 +249,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
         let format = ReportFormat { markup, path: &|path| path.to_owned(), time: &|at| at.to_string() };
         doors.push(("a handoff", note.text(format)));
     }
-    let redact = |text: &str| redaction::text(text).into_owned();
+    let redact = |text: &str| redact::text(text).into_owned();
     let format = ConversationFormat { lines: None, thinking: true, time: &|at| at.to_string() };
     let html = HtmlOptions { redact: &redact, time: &|at| at.to_string(), subagent: None };
     let otlp = OtlpOptions { redact: &redact, texts: true, provider: None, version: "1" };
@@ -258,7 +258,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
     let mut spans = vec![trace.root()];
     let (mut markdown, mut page, mut records) =
         (conversation::heading(&session, format), conversation_html::begin(&session, html), String::new());
-    for item in items.into_items(usize::MAX).iter().map(redaction::of_item) {
+    for item in items.into_items(usize::MAX).iter().map(redact::of_item) {
         markdown += &conversation::item(&item, format);
         page += &conversation_html::item(&item, html);
         spans.extend(trace.item(&item));
@@ -355,7 +355,7 @@ fn no_door_of_the_program_lets_a_secret_out() {
     let mut parts: HashSet<String> = planted.iter().flat_map(|(one, text)| one.parts(text)).collect();
     // Of another example it may be no secret.
     for (_, text) in &planted {
-        let left = redaction::text(text);
+        let left = redact::text(text);
         parts.retain(|part| !left.contains(part.as_str()));
     }
     let mut last = (String::new(), std::path::PathBuf::new());

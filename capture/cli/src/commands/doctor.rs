@@ -172,11 +172,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     if running.is_none() {
         // A running server names the file it reads.
         let policy = context.policy_file()?;
-        match policy::load(&policy, None) {
+        match policy_files::load(&policy, None) {
             Ok(_) if policy.exists() => checks.add("policy", true, policy.display().to_string()),
-            Ok(_) => {
-                checks.add("policy", true, format!("{} (does not exist: {})", policy.display(), policy::WITHOUT_FILE))
-            }
+            Ok(_) => checks.add(
+                "policy",
+                true,
+                format!("{} (does not exist: {})", policy.display(), policy_files::WITHOUT_FILE),
+            ),
             Err(refused) => checks.add("policy", false, format!("{refused}; every request is left to you")),
         }
     }

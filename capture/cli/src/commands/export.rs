@@ -177,7 +177,7 @@ fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut im
     for code in [EventCode::Output, EventCode::Input] {
         let mut pieces: Vec<&mut CastEvent> = batch.iter_mut().filter(|event| event.code == code).collect();
         let mut texts: Vec<String> = pieces.iter_mut().map(|event| std::mem::take(&mut event.data)).collect();
-        redaction::of_pieces(&mut texts);
+        redact::of_pieces(&mut texts);
         pieces.into_iter().zip(texts).for_each(|(event, text)| event.data = text);
     }
     for event in batch {
@@ -254,7 +254,7 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<Option<PathBuf>> {
 
 /// The recording of the newest run with this name; a recording has the name of its run as title.
 fn recording_named(dir: &Path, runs: &[String], name: &str) -> Option<PathBuf> {
-    let title = redaction::text(name);
+    let title = redact::text(name);
     // Ids begin with the time, so the newest is the last.
     let mut files = runs.iter().rev().map(|run| dir.join(run).with_extension(EXTENSION));
     files.find(|file| {

@@ -15,7 +15,7 @@ use std::{
 use ::terminal::host::{child, start, wire::Spec};
 use anyhow::Context as _;
 use host_protocol::runs;
-use redaction::Redacting;
+use redact::Redacting;
 
 use super::run::outside;
 use crate::terminal::{self, Screen, safe};

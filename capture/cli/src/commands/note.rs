@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return print_line("no notes");
     }
     for note in &notes.notes {
-        let text = safe_lines(&redaction::text(&note.text));
+        let text = safe_lines(&redact::text(&note.text));
         let at = style::painted(&safe(&note.at.to_string()), style::DIM);
         print_line(&format!("{at}  {}", text.trim_end().replace('\n', "\n  ")))?;
     }

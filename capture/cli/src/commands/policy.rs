@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, TriedRule, Verdict};
 use client::failure::Failed;
 use events::Provider;
-use policy::{OnDisk, Refused};
+use policy_files::{OnDisk, Refused};
 use serde::{Deserialize, Serialize};
 
 use super::context::{Context, complain, print_line};
@@ -124,11 +124,11 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
     let usual = context.policy_file()?;
     let path = file.unwrap_or(&usual);
     anyhow::ensure!(file.is_none() || path.exists(), Failed::NotFound(format!("{}: no such file", path.display())));
-    let error = policy::load(path, None).err().map(|refused| refused.to_string());
+    let error = policy_files::load(path, None).err().map(|refused| refused.to_string());
     if context.json {
         context.print_json(&Checked { file: path, ok: error.is_none(), error: error.clone() })?;
     } else if error.is_none() {
-        let missing = format!("does not exist: {}", policy::WITHOUT_FILE);
+        let missing = format!("does not exist: {}", policy_files::WITHOUT_FILE);
         let there = if path.exists() { "is valid" } else { missing.as_str() };
         print_line(&format!("{} {there}", show(&path.display().to_string()).text))?;
     }
@@ -166,7 +166,7 @@ impl PolicyJudge {
 
     /// What the policy says, and whether it is in force there.
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> (Explanation, bool) {
-        let workspace = policy::workspace_of(cwd);
+        let workspace = policy_files::workspace_of(cwd);
         let is_own = agent == Provider::Capture;
         let request = PermissionRequest {
             agent,
@@ -186,7 +186,7 @@ impl PolicyJudge {
         match &self.rules {
             Rules::One(policy) => (policy.explain(&request, &self.facts), true),
             Rules::InForce(file) => {
-                let found = policy::in_force(file, &workspace);
+                let found = policy_files::in_force(file, &workspace);
                 let Some(refused) = &found.refused else {
                     let explanation = if is_own {
                         session_setup::permission::explain_command(&found.policy, &request, &self.facts)
@@ -198,7 +198,7 @@ impl PolicyJudge {
                 complain(&not_in_force(refused, &workspace));
                 // What the policy says is shown although it does not count here: no rule can be tried otherwise.
                 let read = match refused {
-                    Refused::InWorkspace(_) => policy::load(file, None).ok(),
+                    Refused::InWorkspace(_) => policy_files::load(file, None).ok(),
                     Refused::Unreadable(..)
                     | Refused::NoFile(_)
                     | Refused::NotOurs(_)

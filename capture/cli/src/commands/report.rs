@@ -104,7 +104,7 @@ fn format() -> ReportFormat<'static> {
 }
 
 fn show_report(text: &str) -> anyhow::Result<()> {
-    show(&fitted(&markdown::painted(&safe_lines(&redaction::text(text))), 0))
+    show(&fitted(&markdown::painted(&safe_lines(&redact::text(text))), 0))
 }
 
 /// Markdown whose lines fit the terminal, of which they leave this many columns free. In a file or a pipe they stay
@@ -124,7 +124,7 @@ fn indentation(line: &str) -> usize {
 }
 
 fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
-    redaction::value(&mut value);
+    redact::value(&mut value);
     context.print_json(&value)
 }
 

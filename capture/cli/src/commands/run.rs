@@ -327,7 +327,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
         rules: Box::new(rules),
         find: client::find_socket(spec.data.clone()),
         record: recording::wanted(spec),
-        written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
+        written: if redacted_only::is_on(&spec.data) { redact::of_run } else { |_| () },
     }
 }
 

@@ -20,7 +20,7 @@ use home::{
     paths::{self, log_file},
 };
 use log::ServerLog;
-use redaction::Redacting;
+use redact::Redacting;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;

@@ -13,7 +13,7 @@ use hooks::delivery::{
 use protocols as protocol;
 
 use api::approvals::{PolicyDecision, PolicyView};
-use policy::{OnDisk, in_force, workspace_of};
+use policy_files::{OnDisk, in_force, workspace_of};
 
 /// Decides by rules. Whatever is uncertain is left to a person.
 pub trait Judge: Send + Sync {
@@ -119,11 +119,11 @@ impl Judge for OnPolicy {
     }
 
     fn check_rule(&self, rule: &str) -> Result<(), String> {
-        policy::appended(&self.file, rule).map(drop).map_err(|error| error.to_string())
+        policy_files::appended(&self.file, rule).map(drop).map_err(|error| error.to_string())
     }
 
     fn save_rule(&self, rule: &str) -> Result<(), String> {
-        policy::append(&self.file, rule).map(drop).map_err(|error| error.to_string())
+        policy_files::append(&self.file, rule).map(drop).map_err(|error| error.to_string())
     }
 }
 

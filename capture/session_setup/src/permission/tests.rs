@@ -1,7 +1,7 @@
 use std::fs;
 
 use engine::{CallFacts, CallId, CallRun, RequestNumber};
-use policy::OnDisk;
+use policy_files::OnDisk;
 use session_tree::Object;
 use tools::Preview;
 

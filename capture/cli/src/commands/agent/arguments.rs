@@ -3,11 +3,11 @@
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use session_setup::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
-use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
 use events::RunId;
 use home::{hosted_session::HostSpec, paths};
+use session_setup::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
+use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 
 use super::{
     hosted::{self, HostOptions},

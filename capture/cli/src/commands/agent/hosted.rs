@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use session_setup::{RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use events::RunId;
+use session_setup::{RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::Json;
 use tokio::{
     runtime::Builder,

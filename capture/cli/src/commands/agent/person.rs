@@ -15,15 +15,15 @@ use std::{
     time::Duration,
 };
 
-use driver::{BoxFuture, PrintPass};
-use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, SessionOffer, allowed, answered, denied};
 use api::approvals::DecisionScope;
+use driver::{BoxFuture, PrintPass};
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
     termios::{QueueSelector, tcflush, tcgetpgrp},
 };
+use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, SessionOffer, allowed, answered, denied};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,

@@ -18,14 +18,14 @@ use std::{
 };
 
 use driver::{SessionClosed, SessionUpdate};
-use rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
-use session_setup::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
-use settings::{ModelName, ThinkingLevel};
 use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
 };
+use rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
+use session_setup::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::{Entry, Json, Object, Session, SessionError};
+use settings::{ModelName, ThinkingLevel};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},

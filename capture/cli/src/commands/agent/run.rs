@@ -6,9 +6,9 @@ use std::{
 };
 
 use driver::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
-use session_setup::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use jiff::{Timestamp, tz::TimeZone};
+use session_setup::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::{Json, Object, Session};
 use tokio::{
     runtime::Builder,

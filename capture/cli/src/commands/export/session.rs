@@ -63,16 +63,16 @@ pub(in crate::commands) fn write_markdown(
     out: &mut dyn Write,
 ) -> Result<(), SessionExportError> {
     let format = ConversationFormat { lines: None, thinking: true, time: &style::local };
-    out.write_all(redaction::text(&heading(session, format)).as_bytes())?;
+    out.write_all(redact::text(&heading(session, format)).as_bytes())?;
     let mut depth = 0;
     each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
         let text = match part {
             // Before it is written, where markup would hide what is around a secret, and behind: a difference has the
             // texts of an edit without the escapes of its input.
-            ConversationPart::Item(one) => nested(&redaction::text(&item(&redaction::of_item(one), format)), depth),
+            ConversationPart::Item(one) => nested(&redact::text(&item(&redact::of_item(one), format)), depth),
             ConversationPart::SubagentBegins(subagent) => {
                 depth += 1;
-                nested(&subagent_heading(&redaction::of_subagent(subagent)), depth)
+                nested(&subagent_heading(&redact::of_subagent(subagent)), depth)
             }
             ConversationPart::SubagentForgotten => nested(&subagent_forgotten(), depth),
             ConversationPart::SubagentEnds => {
@@ -102,7 +102,7 @@ pub(in crate::commands) fn write_json(
 ) -> Result<(), SessionExportError> {
     each_item::<SessionExportError>(client, session, |one| {
         let mut value = serde_json::to_value(&one)?;
-        redaction::value(&mut value);
+        redact::value(&mut value);
         Ok(out.write_all(safe_json(&format!("{value}\n")).as_bytes())?)
     })
 }
@@ -113,7 +113,7 @@ pub(in crate::commands) fn write_html(
     session: &Session,
     out: &mut dyn Write,
 ) -> Result<(), SessionExportError> {
-    let redact = |text: &str| redaction::text(text).into_owned();
+    let redact = |text: &str| redact::text(text).into_owned();
     let options = HtmlOptions { redact: &redact, time: &style::local, subagent: None };
     out.write_all(conversation_html::begin(session, options).as_bytes())?;
     let mut inside: Vec<SessionId> = Vec::new();
@@ -121,11 +121,11 @@ pub(in crate::commands) fn write_html(
         let options = HtmlOptions { subagent: inside.last().copied(), ..options };
         match part {
             ConversationPart::Item(one) => {
-                out.write_all(conversation_html::item(&redaction::of_item(one), options).as_bytes())?;
+                out.write_all(conversation_html::item(&redact::of_item(one), options).as_bytes())?;
             }
             ConversationPart::SubagentBegins(subagent) => {
                 inside.push(subagent.session_id);
-                let subagent = redaction::of_subagent(subagent);
+                let subagent = redact::of_subagent(subagent);
                 out.write_all(conversation_html::begin_subagent(&subagent, options).as_bytes())?;
             }
             ConversationPart::SubagentForgotten => out.write_all(conversation_html::subagent_forgotten().as_bytes())?,
@@ -146,7 +146,7 @@ pub(in crate::commands) fn write_otlp(
     texts: bool,
     out: &mut dyn Write,
 ) -> Result<(), SessionExportError> {
-    let redact = |text: &str| redaction::text(text).into_owned();
+    let redact = |text: &str| redact::text(text).into_owned();
     let options = OtlpOptions {
         redact: &redact,
         texts,
@@ -157,7 +157,7 @@ pub(in crate::commands) fn write_otlp(
     let mut spans = vec![trace.root()];
     each_trace(client, session, |own| trace.join(own))?;
     each_item::<SessionExportError>(client, session, |one| {
-        let one = if texts { redaction::of_item(&one) } else { one };
+        let one = if texts { redact::of_item(&one) } else { one };
         spans.extend(trace.item(&one));
         if spans.len() >= SPANS {
             writeln!(out, "{}", safe_json(&trace.encode(std::mem::take(&mut spans))?))?;
@@ -178,7 +178,7 @@ pub(in crate::commands) fn write_dataset(
     out: &mut dyn Write,
 ) -> Result<(), SessionExportError> {
     let sanitize = |text: &str| {
-        let text = redaction::text(text).into_owned();
+        let text = redact::text(text).into_owned();
         home.map_or_else(|| text.clone(), |home| without_home(&text, home))
     };
     let mut write = |record: Option<TurnRecord>| match record.filter(|record| record.started_at >= since) {

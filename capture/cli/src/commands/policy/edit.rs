@@ -16,7 +16,7 @@ pub(super) const CHANGE: &str = "changing the policy";
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
     let check = |text: &str| Ok(Policy::parse(text, &file).map(drop)?);
-    let offered = before.as_deref().unwrap_or(policy::STARTER);
+    let offered = before.as_deref().unwrap_or(policy_files::STARTER);
     let after = editor::edited(&file, offered, check)?;
     if after == offered {
         return print_line("nothing was changed");
@@ -39,5 +39,5 @@ pub(super) fn put_in_force(file: &Path, before: Option<&str>, after: &str, yes: 
 /// Adds a rule at the end of the user's policy; gives the file.
 pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
     refuse_agents(CHANGE)?;
-    Ok(policy::append(&context.policy_file()?, rule)?)
+    Ok(policy_files::append(&context.policy_file()?, rule)?)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use approver::{Policy, Preset, RuleSource, RuleView};
 use client::failure::Failed;
-use policy::Refused;
+use policy_files::Refused;
 use printing::{display::show as shown, style};
 use serde::Serialize;
 use toml_edit::{DocumentMut, Value};
@@ -31,12 +31,12 @@ struct PolicyView {
 /// Prints which file is the policy, its preset, and the rules in the order in which they are tried.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let file = context.policy_file()?;
-    let workspace = policy::workspace_of(&here()?);
-    let found = policy::in_force(&file, &workspace);
+    let workspace = policy_files::workspace_of(&here()?);
+    let found = policy_files::in_force(&file, &workspace);
     // What the directory keeps from being in force is shown all the same.
     let (rules, refused) = match &found.refused {
         Some(refused @ Refused::InWorkspace(_)) => {
-            (policy::load(&file, None).unwrap_or_else(|_| found.policy.clone()), Some(refused))
+            (policy_files::load(&file, None).unwrap_or_else(|_| found.policy.clone()), Some(refused))
         }
         refused => (found.policy.clone(), refused.as_ref()),
     };
@@ -96,7 +96,7 @@ struct PresetView {
 
 /// Lists the presets, and which one the policy names.
 pub(super) fn presets(context: &Context) -> anyhow::Result<()> {
-    let chosen = policy::load(&context.policy_file()?, None).ok().and_then(|policy| policy.chosen_preset());
+    let chosen = policy_files::load(&context.policy_file()?, None).ok().and_then(|policy| policy.chosen_preset());
     let view =
         |preset: &Preset| PresetView { name: preset.as_str(), about: preset.about(), chosen: Some(*preset) == chosen };
     let all: Vec<PresetView> = Preset::ALL.iter().map(view).collect();
@@ -116,7 +116,7 @@ const PRESET_COLUMN: usize = 19;
 /// Puts a preset into the user's policy, after its change was shown and agreed to.
 pub(super) fn choose(context: &Context, preset: Preset, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, edit::CHANGE)?;
-    let after = with_preset(before.as_deref().unwrap_or(policy::STARTER), preset)?;
+    let after = with_preset(before.as_deref().unwrap_or(policy_files::STARTER), preset)?;
     if before.as_deref() == Some(after.as_str()) {
         return print_line(&format!("the preset is {preset} already"));
     }
@@ -155,7 +155,7 @@ mod tests {
         let added = with_preset(without, Preset::Develop).unwrap();
         assert_eq!(added, without.replace("version = 1\n", "version = 1\npreset = \"develop\"\n"));
         assert!(with_preset("version = ", Preset::Develop).unwrap_err().to_string().contains("not valid TOML"));
-        let new = with_preset(policy::STARTER, Preset::ReadOnly).unwrap();
+        let new = with_preset(policy_files::STARTER, Preset::ReadOnly).unwrap();
         assert!(new.contains("\npreset = \"read-only\"\n") && new.contains("# The preset applies"), "{new}");
     }
 }

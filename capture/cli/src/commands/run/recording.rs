@@ -49,7 +49,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
         .collect();
     let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_redacted = redacted_only::is_on(&spec.data);
-    let shown = |text: &str| if is_redacted { redaction::text(text).into_owned() } else { text.to_owned() };
+    let shown = |text: &str| if is_redacted { redact::text(text).into_owned() } else { text.to_owned() };
     let header = CastHeader {
         columns: size.columns,
         rows: size.rows,

@@ -1,5 +1,5 @@
-use session_setup::QuestionChange;
 use engine::CallVerdict;
+use session_setup::QuestionChange;
 
 use super::*;
 

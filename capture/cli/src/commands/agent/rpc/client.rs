@@ -10,9 +10,9 @@ use std::{
 };
 
 use driver::BoxFuture;
+use engine::CallDecision;
 use rpc::{Dialog, DialogAnswer};
 use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
-use engine::CallDecision;
 use tokio::sync::{mpsc, oneshot};
 
 /// Who decides, in the session's file.

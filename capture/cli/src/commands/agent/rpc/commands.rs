@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
-use session_setup::{BY_COMMAND, SessionChoice, nano_usd};
-use settings::{ModelName, ThinkingLevel};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
+use rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
+use session_setup::{BY_COMMAND, SessionChoice, nano_usd};
 use session_tree::{Json, Object, Session, Tree};
+use settings::{ModelName, ThinkingLevel};
 
 use super::{CommandAnswer, RpcServer, SentMessage, answer_model, model};
 

@@ -1,9 +1,9 @@
 //! Models in the words of the mode.
 
-use session_setup::ModelCatalog;
-use settings::ModelName;
 use prices::CallTokens;
+use session_setup::ModelCatalog;
 use session_tree::{Json, Object};
+use settings::ModelName;
 
 /// What pi takes for the context of a model that says nothing of it, in tokens.
 const UNKNOWN_WINDOW: u64 = 128_000;

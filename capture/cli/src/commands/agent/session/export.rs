@@ -31,7 +31,7 @@ pub(super) fn export(arguments: &Export) -> anyhow::Result<SessionOutput> {
         Some(out) => out.clone(),
         None => beside_us(file)?,
     };
-    let options = PageOptions { leaf: loaded.leaf(), title: loaded.title.as_deref(), redact: &redaction::text };
+    let options = PageOptions { leaf: loaded.leaf(), title: loaded.title.as_deref(), redact: &redact::text };
     to_file(&out, arguments.force, |page| {
         tree_html::write(&loaded.tree, &options, page)?;
         Ok(page.flush()?)

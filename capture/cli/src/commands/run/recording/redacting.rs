@@ -46,7 +46,7 @@ impl<S: RecordingSink> Redacting<S> {
         let whole = pieces.concat();
         let begins = pieces[0].len();
         let cut = begins + bytes;
-        redaction::of_byte_pieces(&mut pieces, cut);
+        redact::of_byte_pieces(&mut pieces, cut);
         let mut pieces = pieces.into_iter().skip(1);
         let mut left = bytes;
         while let Some(thing) = self.held.pop_front() {
@@ -63,7 +63,7 @@ impl<S: RecordingSink> Redacting<S> {
                     break;
                 }
                 SinkCall::Resize(at, size) => self.inner.resize(at, size),
-                SinkCall::Mark(at, text) => self.inner.mark(at, &redaction::text(&text)),
+                SinkCall::Mark(at, text) => self.inner.mark(at, &redact::text(&text)),
                 SinkCall::Gap(at, bytes) => self.inner.gap(at, bytes),
             }
         }

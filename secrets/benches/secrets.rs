@@ -1,4 +1,4 @@
-//! How fast text is looked through: `cargo bench -p redact --bench redact [FILE…]`.
+//! How fast text is looked through: `cargo bench -p secrets --bench secrets [FILE…]`.
 //!
 //! Without files, text like that of transcripts is made up. The aim is 50 MB/s of text without secrets.
 #![allow(
