@@ -7,9 +7,6 @@ pub mod commands;
 mod hook;
 mod show;
 
-/// What people see. Within this crate the crate `terminal`, which hosts runs, is `::terminal`.
-pub use printing as terminal;
-
 /// The program.
 #[must_use]
 pub fn main() -> std::process::ExitCode {

@@ -7,7 +7,7 @@ use client::{Client, Connection, failure::Failed};
 use host_protocol::runs::{self, Description, FoundRun};
 
 use super::context::run_of_session;
-use crate::terminal::safe;
+use printing::safe;
 
 /// The run with this name or id, or the one that hosts this session.
 ///

@@ -24,7 +24,6 @@ use super::{
     drive,
     output::print_json,
 };
-use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -141,13 +140,13 @@ fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Re
     if json {
         print_json(&table)?;
     } else {
-        write!(terminal::stdout(), "{}", table.to_text())?;
+        write!(printing::stdout(), "{}", table.to_text())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     match total.cache_hit_rate {
         Some(rate) => writeln!(
             out,
@@ -168,5 +167,5 @@ pub(super) fn place(context: Context) -> anyhow::Result<CommandPlace> {
 
 /// Tells the person who runs the agent what went wrong.
 fn warn(text: &str) {
-    terminal::print_error_line(&format!("capture: {}", terminal::safe(text)));
+    printing::print_error_line(&format!("capture: {}", printing::safe(text)));
 }

@@ -26,10 +26,8 @@ use super::{
     number::count,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::{
-    show::request::{decided, exact, headline, options_hint, questions, surroundings},
-    terminal::{self, asked::block, is_with_a_person, safe, wrapped},
-};
+use crate::show::request::{decided, exact, headline, options_hint, questions, surroundings};
+use printing::{asked::block, is_with_a_person, safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -169,15 +167,15 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
             let is_shared = reasons.contains_key(&why);
             lines.push(format!("    {}", if is_shared { "answer it in the agent itself" } else { &why }));
         }
-        text.extend(lines.iter().flat_map(|line| [wrapped(line, terminal::width(), 4), "\n".to_owned()]));
+        text.extend(lines.iter().flat_map(|line| [wrapped(line, printing::width(), 4), "\n".to_owned()]));
     }
     for (why, requests) in &reasons {
         let why = why.replacen("this request", &format!("{requests} of these requests"), 1);
-        text += &format!("\n{}\n", wrapped(&why, terminal::width(), 0));
+        text += &format!("\n{}\n", wrapped(&why, printing::width(), 0));
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
         let next = "capture approve ID · capture deny ID · capture approvals ID shows a request in full";
-        text += &format!("\n{}\n", wrapped(next, terminal::width(), 0));
+        text += &format!("\n{}\n", wrapped(next, printing::width(), 0));
     }
     text
 }
@@ -313,7 +311,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let is_seen_now = is_picked || is_read_off && !context.json && is_with_a_person();
     let is_asked = is_seen_now && (answers.is_some() || questions.is_empty());
     if !is_asked {
-        write!(terminal::stderr(), "{whole}").ok();
+        write!(printing::stderr(), "{whole}").ok();
     }
     if answers.is_none() && !questions.is_empty() && !context.json && is_with_a_person() {
         let typed = answer::ask(&questions)?;
@@ -331,7 +329,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     decide(context, &client, &shown, &request)?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
-        terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
+        printing::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
 }
@@ -398,7 +396,7 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     let Some(rule) = &shown.suggested_rule else {
         return Err(Failed::Refused(why_no_rule(&shown.approval).into()).into());
     };
-    let mut err = terminal::stderr();
+    let mut err = printing::stderr();
     let several = rule.matches("[[rule]]").count() > 1;
     writeln!(err, "{} would be added to your policy:\n", if several { "These rules" } else { "This rule" })?;
     for line in rule.lines() {

@@ -17,7 +17,6 @@ use super::{
     note, notify, output, overview, policy, ps, queue, redact, report, resume, retention, run, runs, screen, search,
     send, serve, service, shell, show, statusline, stop, telemetry, uninstall, usage, wait, web,
 };
-use crate::terminal;
 
 /// Watch coding agents: what each session is doing, and which one needs you.
 #[derive(Debug, Parser)]
@@ -462,7 +461,7 @@ pub fn main() -> ExitCode {
     match run(arguments, template) {
         Ok(code) => code,
         // Whoever read our output has enough. What failed by itself is still told.
-        Err(error) if terminal::is_reader_gone() && !error.is::<Failed>() && !error.is::<ClientError>() => {
+        Err(error) if printing::is_reader_gone() && !error.is::<Failed>() && !error.is::<ClientError>() => {
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -479,11 +478,11 @@ pub fn main() -> ExitCode {
 fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr() {
-        terminal::print_usage_error(&text.to_string());
+        printing::print_usage_error(&text.to_string());
     } else if style::colours() {
-        write!(terminal::stdout(), "{}", text.ansi()).ok();
+        write!(printing::stdout(), "{}", text.ansi()).ok();
     } else {
-        write!(terminal::stdout(), "{text}").ok();
+        write!(printing::stdout(), "{text}").ok();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -515,7 +514,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
     };
     // A configuration that cannot be read is reported by the command.
     let is_paged = command.is_paged() && !json && !arguments.no_pager && config().is_ok_and(|config| config.pager);
-    let _pager = if is_paged { terminal::Pager::start() } else { None };
+    let _pager = if is_paged { printing::Pager::start() } else { None };
     match command {
         Command::Run(run) => return run::run(data, arguments.json, *run),
         Command::Attach(arguments) => return attach::run(data, &arguments),

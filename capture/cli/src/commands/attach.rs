@@ -2,14 +2,14 @@
 
 use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, time::Duration};
 
-use ::terminal::host::{
+use anyhow::Context as _;
+use client::failure::Failed;
+use home::paths;
+use terminal::host::{
     launch,
     terminal::{RawMode, Saved},
     wire::Attach,
 };
-use anyhow::Context as _;
-use client::failure::Failed;
-use home::paths;
 
 use super::{active_run, detach_key::DetachKeyArgument, run::finish, seen};
 
@@ -34,7 +34,7 @@ const NOTICE: Duration = Duration::from_millis(1500);
 
 /// Says why nothing that is typed here reaches the run.
 fn say_that_it_watches() {
-    crate::terminal::print_error_line(
+    printing::print_error_line(
         "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
     );
     // Nobody sends on this channel: it is a wait.

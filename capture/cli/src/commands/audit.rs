@@ -12,10 +12,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
-use crate::{
-    show::request::decided,
-    terminal::{self, safe, safe_json},
-};
+use printing::{safe, safe_json};
+
+use crate::show::request::decided;
 
 use super::{context::Context, number::count};
 
@@ -243,7 +242,7 @@ fn exported(entry: &store::AuditEntry) -> Result<Exported<'_>, serde_json::Error
 }
 
 fn export(reader: &Reader) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     let mut after = 0;
     loop {
         let page = reader.audit(after, PAGE)?;

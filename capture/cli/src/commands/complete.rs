@@ -16,7 +16,8 @@ use printing::style;
 use projections::Session;
 
 use super::{config::value_text, context::active_sessions};
-use crate::{show::request::headline, terminal::safe};
+use crate::show::request::headline;
+use printing::safe;
 
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{context::print_line, editor, output};
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -175,7 +175,7 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     if Client::running(&data, client::Connection::Unix).is_ok_and(|client| client.is_some()) {
         let changed = config::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
         for hint in hints(&changed, &data, file) {
-            crate::terminal::print_error_line(&format!("capture: {hint}"));
+            printing::print_error_line(&format!("capture: {hint}"));
         }
     }
     Ok(())

@@ -17,7 +17,6 @@ use home::{config::Config, environment::Environment, paths};
 use projections::Session;
 
 use super::output::print_json;
-use crate::terminal;
 
 /// The options and configuration that every command gets.
 pub(super) struct Context {
@@ -61,7 +60,7 @@ pub(super) fn refuse_agents(doing: &str) -> anyhow::Result<()> {
 
 /// Prints a line of data.
 pub(super) fn print_line(text: &str) -> anyhow::Result<()> {
-    Ok(writeln!(terminal::stdout(), "{text}")?)
+    Ok(writeln!(printing::stdout(), "{text}")?)
 }
 
 /// Asks the user at the terminal for confirmation; anything but a yes is a no.
@@ -74,8 +73,8 @@ pub(super) fn is_agreed(question: &str) -> anyhow::Result<bool> {
 /// Shows a text and asks the user at the terminal whether to do what it says. What was typed before does not answer;
 /// a text longer than the screen takes a whole yes.
 pub(super) fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
-    write!(terminal::stderr(), "{shown}")?;
-    let Some(long) = terminal::asked::asks_for_word(shown, terminal::error_size(), false) else {
+    write!(printing::stderr(), "{shown}")?;
+    let Some(long) = printing::asked::asks_for_word(shown, printing::error_size(), false) else {
         return is_agreed(question);
     };
     flush_typed();
@@ -85,7 +84,7 @@ pub(super) fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> 
 
 /// Asks on the terminal; gives the line that is typed, without the space around it.
 pub(super) fn typed(question: &str) -> anyhow::Result<String> {
-    let mut err = terminal::stderr();
+    let mut err = printing::stderr();
     write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
@@ -126,7 +125,7 @@ pub(super) fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Ve
 /// Prints an error.
 pub(super) fn complain(text: &str) {
     for (index, line) in text.lines().enumerate() {
-        let line = terminal::safe(line);
-        terminal::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
+        let line = printing::safe(line);
+        printing::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
     }
 }

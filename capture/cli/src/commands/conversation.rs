@@ -7,10 +7,9 @@ use export::conversation::{ConversationFormat, heading, item, subagent_forgotten
 use printing::{markdown, style};
 use projections::Session;
 
-use crate::{
-    commands::export::session::{ConversationPart, SessionExportError, Subagents, each_item, each_part},
-    terminal::{self, is_seen, safe_lines},
-};
+use printing::{is_seen, safe_lines};
+
+use crate::commands::export::session::{ConversationPart, SessionExportError, Subagents, each_item, each_part};
 
 use super::{context::Context, report::fitted};
 
@@ -26,7 +25,7 @@ pub(super) fn show(context: &Context, client: &Client, session: &Session, subage
     if context.json {
         return each_item(client, session, |one| context.print_json(&one)).map_err(without_wrapping);
     }
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     let lines = is_seen().then_some(LINES);
     let format = ConversationFormat { lines, thinking: true, time: &style::local };
     let mut write = |text: String, depth: usize| {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use events::{Provider, Timestamp};
 use home::paths;
 
-use crate::{commands::export::session::write_dataset, terminal};
+use crate::commands::export::session::write_dataset;
 
 use super::{context::Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
 
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             written.map_err(|error| without_wrapping(error.into()))
         };
         if to_stdout {
-            write(&mut terminal::stdout().without_colours())?;
+            write(&mut printing::stdout().without_colours())?;
         } else {
             let path = arguments.out.join(session.id.to_string()).with_extension("jsonl");
             to_file(&path, arguments.force, |out| write(out))?;

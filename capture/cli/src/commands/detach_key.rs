@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use ::terminal::host::keys::DetachKey;
+use terminal::host::keys::DetachKey;
 
 /// A key that detaches, as it is typed.
 #[derive(Debug, Clone, Copy)]

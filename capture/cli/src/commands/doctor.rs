@@ -2,7 +2,6 @@
 
 use std::{io::Write, path::Path};
 
-use ::terminal::screen::ScreenRules;
 use api::{
     health::{POLICY, SourceHealth, Sources},
     routes::HealthSources,
@@ -19,9 +18,10 @@ use printing::style;
 use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
+use terminal::screen::ScreenRules;
 
 use super::{agent, context::Context, hooks};
-use crate::terminal::{self, safe};
+use printing::safe;
 
 /// Whether a source needs no attention. An inactive source is one that is not configured.
 fn is_well(source: &SourceHealth) -> bool {
@@ -214,7 +214,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     if context.json {
         context.print_json(&report)?;
     } else {
-        let mut out = terminal::stdout();
+        let mut out = printing::stdout();
         for check in &report.checks {
             let mark = match (check.ok, check.is_note) {
                 (false, _) => "✗",
@@ -222,7 +222,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
                 (true, false) => "✓",
             };
             let line = format!("{mark} {:<16} {}", title(check), safe(&check.detail));
-            writeln!(out, "{}", terminal::prose(&line, DETAIL_COLUMN))?;
+            writeln!(out, "{}", printing::prose(&line, DETAIL_COLUMN))?;
         }
     }
     match report.checks.iter().filter(|check| !check.ok).count() {

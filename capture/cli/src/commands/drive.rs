@@ -25,7 +25,6 @@ use std::{
 };
 
 use ::events::Provider;
-use ::terminal::host::child::resolve;
 use agents::{Agent, CannotRun};
 use anyhow::Context as _;
 use client::failure::{Failed, with_causes};
@@ -33,9 +32,9 @@ use home::paths;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
+use terminal::host::child::resolve;
 
 use super::{context::Context, number::seconds};
-use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -81,7 +80,7 @@ pub(super) struct Child {
 /// Becomes the agent.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = program::become_program(arguments.driver, &arguments.command);
-    terminal::print_error_line(&format!("capture: {}", terminal::safe(&error.to_string())));
+    printing::print_error_line(&format!("capture: {}", printing::safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 

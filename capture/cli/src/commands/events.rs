@@ -16,10 +16,9 @@ use events::{
 use export::conversation::duration;
 use printing::style;
 
-use crate::{
-    show::request::decided,
-    terminal::{self, safe, safe_json},
-};
+use printing::{safe, safe_json};
+
+use crate::show::request::decided;
 
 use super::{
     context::{Context, find},
@@ -128,7 +127,7 @@ fn print_all<'a>(context: &Context, events: impl Iterator<Item = &'a str>) -> an
         }
         return Ok(());
     }
-    let width = terminal::width();
+    let width = printing::width();
     let mut lines = String::new();
     for json in events {
         if context.json {
@@ -138,7 +137,7 @@ fn print_all<'a>(context: &Context, events: impl Iterator<Item = &'a str>) -> an
             let _ = writeln!(lines, "{}", line_of(&Event::from_json(json)?, width));
         }
     }
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     out.write_all(lines.as_bytes())?;
     Ok(out.flush()?)
 }

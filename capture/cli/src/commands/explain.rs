@@ -20,7 +20,7 @@ use super::{
     context::{Context, find},
     when,
 };
-use crate::terminal::{self, prose, safe};
+use printing::{prose, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let (moment, history, screen) = (&moment, &history, screen.as_ref());
         return context.print_json(&Explained { session: &session, moment, history, screen });
     }
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     if let Some(at) = at {
         writeln!(out, "at {}, {} ago:", style::local(at), style::age(at, now))?;
     }

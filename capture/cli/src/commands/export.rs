@@ -15,10 +15,9 @@ use client::{Client, failure::Failed};
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 use projections::Session;
 
-use crate::{
-    commands::export::session::{write_html, write_json, write_markdown, write_otlp},
-    terminal::{self, safe, safe_json},
-};
+use printing::{safe, safe_json};
+
+use crate::commands::export::session::{write_html, write_json, write_markdown, write_otlp};
 
 use super::{
     context::{Context, find, run_of_session},
@@ -106,7 +105,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .map_err(|error| if is_session_meant { error } else { neither(&arguments.what).into() })?;
     match &arguments.output {
         None => {
-            let mut out = BufWriter::new(terminal::stdout().without_colours());
+            let mut out = BufWriter::new(printing::stdout().without_colours());
             write(&client, &session, &mut out)?;
             Ok(out.flush()?)
         }
@@ -136,11 +135,11 @@ fn cast(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     }
     let mut joined = JoinedReader::open(files)?;
     match &arguments.output {
-        None => convert(&mut joined, version, &mut BufWriter::new(terminal::stdout().without_colours()))?,
+        None => convert(&mut joined, version, &mut BufWriter::new(printing::stdout().without_colours()))?,
         Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
     }
     for path in joined.cut() {
-        terminal::print_error_line(&format!(
+        printing::print_error_line(&format!(
             "capture: {} ends in the middle of a line; all complete lines were exported",
             safe(&path.display().to_string())
         ));

@@ -20,7 +20,7 @@ use super::{
     watch::{ALL, ListText, Watched, show, watch},
     words::one_of_explained,
 };
-use crate::terminal::{self, safe, wrapped};
+use printing::{safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -110,7 +110,7 @@ fn rows(page: &FindingPage, all: bool) -> String {
         let what = format!("{head}  {}  {age:>4}{times}  {}{state}", finding.id, safe(&finding.what));
         let why = format!("    {}  {}", style::short(&finding.session_id), safe(&finding.why));
         for line in [what, why] {
-            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
+            let _ = writeln!(text, "{}", wrapped(&line, printing::width(), 4));
         }
     }
     text

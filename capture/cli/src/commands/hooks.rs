@@ -28,7 +28,7 @@ use super::{
     context::{Context, is_agreed, refuse_agents},
     number::seconds,
 };
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -194,7 +194,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose, plans_sh
         }
     }
     plans.retain(|(_, plan)| plan.changes());
-    let is_patch = change.diff || !terminal::is_seen();
+    let is_patch = change.diff || !printing::is_seen();
     let shown = if context.json || plans_shown == PlansShown::No { Ok(()) } else { show::plans(&all, is_patch) };
     if !change.yes {
         shown?;

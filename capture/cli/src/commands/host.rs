@@ -12,13 +12,13 @@ use std::{
     process::ExitCode,
 };
 
-use ::terminal::host::{child, start, wire::Spec};
 use anyhow::Context as _;
 use host_protocol::runs;
 use redact::Redacting;
+use terminal::host::{child, start, wire::Spec};
 
 use super::run::outside;
-use crate::terminal::{self, Screen, safe};
+use printing::{Screen, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Child {
@@ -29,7 +29,7 @@ pub(super) struct Child {
 /// Becomes the program of a run.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = child::become_program(&arguments.command);
-    terminal::print_error_line(&format!("capture: {}", safe(&error.to_string())));
+    printing::print_error_line(&format!("capture: {}", safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 

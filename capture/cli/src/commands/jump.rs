@@ -10,7 +10,7 @@ use super::{
     context::{Context, find, print_line},
     seen,
 };
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -4,7 +4,7 @@ use api::{routes::LabelSession, sessions::Labels};
 use client::failure::Failed;
 
 use super::context::{Context, find, print_line};
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

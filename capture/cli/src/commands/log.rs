@@ -24,7 +24,7 @@ use super::{
     when,
     words::{one_of, one_of_explained},
 };
-use crate::terminal::{safe, width};
+use printing::{safe, width};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -7,7 +7,7 @@ use clap_mangen::Man;
 use client::failure::Failed;
 
 use super::arguments::command_line;
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Err(Failed::NotFound(format!("no command `{}`; `capture --help` lists them", safe(&given))).into());
     };
     use std::io::Write;
-    Ok(terminal::stdout().write_all(page.text.as_bytes())?)
+    Ok(printing::stdout().write_all(page.text.as_bytes())?)
 }
 
 /// A manual page of section 1.

@@ -9,7 +9,7 @@ use printing::style;
 use projections::AttentionItem;
 
 use super::context::{Context, print_line};
-use crate::terminal::{self, safe, wrapped};
+use printing::{safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -41,12 +41,12 @@ fn rows(list: &AttentionList, all: usize, now: Timestamp) -> String {
         let head = style::painted(&format!("{mark} {:<8}", item.need.as_str()), colour);
         let (id, title) = (style::short(&item.session_id), item.title.as_deref().unwrap_or("(no title)"));
         let line = format!("{head}  {:>4}  {id}  {:<7}  {}", style::age(item.since, now), item.provider, safe(title));
-        let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
+        let _ = writeln!(text, "{}", wrapped(&line, printing::width(), 4));
         let risk = if item.risky { style::painted("risky: ", style::ALARM) } else { String::new() };
         let about = item.what.as_deref().or(item.why.as_deref());
         let about = about.map(|about| format!("    {risk}{}", safe(about)));
         for line in about.into_iter().chain([format!("    {}", answer(item))]) {
-            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
+            let _ = writeln!(text, "{}", wrapped(&line, printing::width(), 4));
         }
     }
     if all > list.items.len() {

@@ -7,7 +7,7 @@ use api::{
 use printing::style;
 
 use super::context::{Context, find, print_line};
-use crate::terminal::{safe, safe_lines};
+use printing::{safe, safe_lines};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

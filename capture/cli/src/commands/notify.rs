@@ -9,7 +9,7 @@ use home::{config::Config, desktop::has_desktop};
 use printing::style;
 
 use super::context::{Context, print_line};
-use crate::terminal::{self, safe};
+use printing::safe;
 
 /// How channels are configured, with an example.
 pub(super) const EXPLAINED: &str = "\
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 })?;
                 if context.config.notify.channels == Config::default().notify.channels {
                     let hint = "capture: these are the defaults; `capture notify --help` shows how to add Slack, ntfy and others";
-                    terminal::print_error_line(hint);
+                    printing::print_error_line(hint);
                 }
                 Ok(())
             };

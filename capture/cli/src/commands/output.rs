@@ -11,7 +11,6 @@ use minijinja::{
 use serde_json::{Map, Value};
 
 use super::context::print_line;
-use crate::terminal;
 
 /// Version of the shapes `--json` prints.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -104,7 +103,7 @@ pub(super) fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
     }
     let Some(environment) = TEMPLATE.get() else {
         let versioned = Versioned { schema_version: SCHEMA_VERSION, value };
-        return print_line(&terminal::safe_json(&serde_json::to_string(&versioned)?));
+        return print_line(&printing::safe_json(&serde_json::to_string(&versioned)?));
     };
     for line in filled(environment, serde_json::to_value(value)?)? {
         print_line(&line)?;
@@ -124,7 +123,7 @@ fn filled(environment: &Environment<'_>, value: Value) -> anyhow::Result<Vec<Str
         filled.map_err(|error| match unknown_field(template.source(), &row.0) {
             Some(name) if error.kind() == minijinja::ErrorKind::UndefinedError => {
                 let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
-                let name = terminal::safe(&name);
+                let name = printing::safe(&name);
                 Failed::Usage(format!(
                     "--format: the template uses `{name}`, which is not a field here{line}; --json shows the fields"
                 ))

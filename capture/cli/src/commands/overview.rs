@@ -14,7 +14,7 @@ use super::{
     watch::show,
     web,
 };
-use crate::terminal::{self, wrapped};
+use printing::wrapped;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -79,10 +79,10 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         }
         text
     };
-    text += &format!("\n{}\n", wrapped(&next(asks, others.len()), terminal::width(), 0));
+    text += &format!("\n{}\n", wrapped(&next(asks, others.len()), printing::width(), 0));
     if !open.is_empty() {
         text += "\nNot set up yet:\n";
-        text += &listed(&open, terminal::width());
+        text += &listed(&open, printing::width());
         text += "`capture setup --dismiss` hides this.\n";
     }
     show(&text)?;
@@ -127,7 +127,7 @@ pub(super) fn setup(context: &Context, arguments: &SetupArguments) -> anyhow::Re
     if context.json {
         return context.print_json(&serde_json::json!({ "setup": offers }));
     }
-    show(&listed(&offers, terminal::width()))
+    show(&listed(&offers, printing::width()))
 }
 
 fn file(data: &Path) -> PathBuf {

@@ -17,7 +17,7 @@ use policy_files::{OnDisk, Refused};
 use serde::{Deserialize, Serialize};
 
 use super::context::{Context, complain, print_line};
-use crate::terminal::{self, display::show, safe_json};
+use printing::{display::show, safe_json};
 
 /// Longest line of input, bytes; a longer one is malformed.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -298,7 +298,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
     let here = here()?;
     let mut malformed = 0_usize;
     let mut input = std::io::stdin().lock();
-    let mut output = terminal::stdout();
+    let mut output = printing::stdout();
     while let Some(line) = next_line(&mut input)? {
         let asked = line.and_then(|line| {
             serde_json::from_slice::<PolicyTestRequest>(&line).map_err(|error| {

@@ -25,7 +25,7 @@ use super::{
     number::count,
     watch::{ListText, STATUS, Watched, show, watch},
 };
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Arguments {
@@ -94,7 +94,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let sources = settled_sources(&client)?;
         let page = list.list()?;
         if let Some(trouble) = trouble(&sources) {
-            terminal::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
+            printing::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
         }
         let is_reading = print_progress(&sources);
         return match context.json {
@@ -130,7 +130,7 @@ struct ListedSessions {
 
 /// What standard output is.
 fn paper() -> Paper {
-    Paper { width: terminal::width(), colour: style::colours() }
+    Paper { width: printing::width(), colour: style::colours() }
 }
 
 /// The list of sessions while it is watched.
@@ -205,7 +205,7 @@ pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
     if let Some(how_far) = how_far {
         // The total is not known until the first files are found.
         let known = if how_far.total_bytes < 1_000_000 { String::new() } else { format!(": {how_far}") };
-        terminal::print_error_line(&format!(
+        printing::print_error_line(&format!(
             "capture: reading history{known} (older sessions appear as they are read)"
         ));
     }

@@ -17,7 +17,7 @@ use super::{
     context::{Context, find, print_line},
     watch::show,
 };
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

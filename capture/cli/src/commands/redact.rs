@@ -12,8 +12,6 @@ use anyhow::Context as _;
 use client::failure::Failed;
 use secrets::Redactor;
 
-use crate::terminal;
-
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +65,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
                 .collect(),
         });
     }
-    let mut out = BufWriter::new(terminal::stdout().without_colours());
+    let mut out = BufWriter::new(printing::stdout().without_colours());
     let mut stream = redactor.stream();
     let mut piece = vec![0; PIECE_BYTES];
     let mut ready = Vec::new();

@@ -23,7 +23,7 @@ use super::{
     watch::show,
     when,
 };
-use crate::terminal::{self, is_seen, safe_lines, wrapped};
+use printing::{is_seen, safe_lines, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {
@@ -110,7 +110,7 @@ fn show_report(text: &str) -> anyhow::Result<()> {
 /// Markdown whose lines fit the terminal, of which they leave this many columns free. In a file or a pipe they stay
 /// whole, whatever `COLUMNS` says.
 pub(super) fn fitted(text: &str, free: usize) -> String {
-    let width = terminal::width().filter(|_| is_seen()).map(|width| width.saturating_sub(free));
+    let width = printing::width().filter(|_| is_seen()).map(|width| width.saturating_sub(free));
     text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect()
 }
 

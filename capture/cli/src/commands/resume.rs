@@ -18,7 +18,7 @@ use super::{
     context::{Context, find, print_line},
     run as runner,
 };
-use crate::terminal::{print_error_line, safe};
+use printing::{print_error_line, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

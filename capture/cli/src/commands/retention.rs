@@ -17,7 +17,7 @@ use super::{
     watch::show,
     when,
 };
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArguments {

@@ -12,7 +12,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::terminal::{
+use anyhow::Context as _;
+use api::{Client, routes::GetRun, runs::RunState};
+use client::{
+    self, Connection,
+    failure::{Failed, with_causes},
+};
+use events::RunId;
+use home::{clock, config::Config, paths, redacted_only};
+use host_protocol::{runs, screen::Size};
+use terminal::{
     host::{
         child,
         launch::{self, LaunchOutcome},
@@ -23,19 +32,10 @@ use ::terminal::{
     },
     screen::ScreenRules,
 };
-use anyhow::Context as _;
-use api::{Client, routes::GetRun, runs::RunState};
-use client::{
-    self, Connection,
-    failure::{Failed, with_causes},
-};
-use events::RunId;
-use home::{clock, config::Config, paths, redacted_only};
-use host_protocol::{runs, screen::Size};
 
 use super::{export::CastVersionArgument, number::integer};
 
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -103,7 +103,7 @@ impl Arguments {
             detach: false,
             size: Size { rows: 40, columns: 120 },
             tty: false,
-            detach_key: super::detach_key::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
+            detach_key: super::detach_key::DetachKeyArgument(terminal::host::keys::DetachKey::NONE),
             on_hangup: Hangup::Keep,
             notify: None,
             record: None,
@@ -174,7 +174,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     if !arguments.tty && !terminals[1] {
         // Nothing would be seen on a screen: a part of a pipeline behaves best when it is left alone.
         if spec.record.is_some() {
-            terminal::print_error_line(NOT_RECORDED);
+            printing::print_error_line(NOT_RECORDED);
         }
         let outside = outside(&spec);
         return Ok(match supervise::supervise(&spec, outside) {
@@ -202,16 +202,16 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) ->
             // Wherever the cursor was left.
             let name = runs::list(data).into_iter().find(|listed| listed.run == run).and_then(|listed| listed.name);
             let name = name.map_or_else(|| run.to_string(), |name| quoted(&name));
-            terminal::print_error_line(&format!("\ncapture: detached; `capture attach {name}` attaches again"));
+            printing::print_error_line(&format!("\ncapture: detached; `capture attach {name}` attaches again"));
             ExitCode::SUCCESS
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
         LaunchOutcome::Lost(exit) if run.is_some() => {
             // What the program turned on is no longer known.
             if std::io::stderr().is_terminal() {
-                terminal::stderr().control(super::fix_tty::LEAVE).ok();
+                printing::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::print_error_line(
+            printing::print_error_line(
                 "capture: the background process that held the run's terminal ended unexpectedly; the program lost its terminal",
             );
             ExitCode::from(exit.shell_code().max(1))
@@ -249,7 +249,7 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
         let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
         super::context::print_line(&format!("run {run}{name}"))?;
         if std::io::stderr().is_terminal() {
-            terminal::print_error_line(&format!(
+            printing::print_error_line(&format!(
                 "capture: `capture attach {word}` opens it here; Ctrl-] leaves it again"
             ));
         }

@@ -9,7 +9,7 @@ use home::clock;
 use printing::style;
 
 use super::{context::Context, watch::show};
-use crate::terminal::{self, safe, wrapped};
+use printing::{safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let mut page = context.client()?.one::<ListRuns>("")?;
     page.runs.retain(|run| arguments.all || run.state != RunState::Exited);
-    if context.json { context.print_json(&page) } else { show(&render(&page, arguments.all, terminal::width())) }
+    if context.json { context.print_json(&page) } else { show(&render(&page, arguments.all, printing::width())) }
 }
 
 /// Least width with all columns, columns of text.

@@ -7,7 +7,7 @@ use home::clock;
 use printing::style;
 
 use super::context::Context;
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&picture);
     }
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     if arguments.plain {
         for line in &picture.lines[..filled] {

@@ -19,7 +19,7 @@ use super::{
     when,
     words::{one_of, one_of_explained},
 };
-use crate::terminal::{self, safe, wrapped};
+use printing::{safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -144,12 +144,12 @@ fn rows(page: &SearchPage, now: Timestamp) -> String {
         let title = session.title.as_deref().unwrap_or("(no title)");
         let head = style::painted(&style::short(&session.session_id), style::MAGENTA);
         let _ =
-            writeln!(text, "{}", wrapped(&format!("{head}  {}  {}", session.agent, safe(title)), terminal::width(), 4));
+            writeln!(text, "{}", wrapped(&format!("{head}  {}  {}", session.agent, safe(title)), printing::width(), 4));
         for hit in hits {
             let turn = hit.turn.map(|turn| format!("#{turn}")).unwrap_or_default();
             let line =
                 format!("  {:>4}  {turn:>4}  {:<8}  {}", style::age(hit.at, now), hit.kind, marked(&hit.snippet));
-            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 24));
+            let _ = writeln!(text, "{}", wrapped(&line, printing::width(), 24));
         }
         text.push('\n');
     }

@@ -21,7 +21,6 @@ use super::{
     number::seconds_or_part,
     wait,
 };
-use crate::terminal;
 
 /// The command of a session that takes a message into the running turn.
 const STEER: &str = "steer";
@@ -89,7 +88,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     // The server answers by then; typing itself takes some seconds at most.
     let within = Duration::from_millis(input.prompt_within_ms()) + Duration::from_secs(20);
     let sent = client.send_within::<RunInput>(&arguments.target, &input, within)?;
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     if !context.json {
         let is_steered = arguments.text.is_some()
             && client.one::<GetRun>(&sent.run.to_string()).is_ok_and(|run| run.hello.takes.iter().any(|t| t == STEER));

@@ -24,7 +24,6 @@ use redact::Redacting;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use crate::terminal;
 
 /// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
 const LOG_FILTER: &str = "info,rmcp=warn";
@@ -59,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if arguments.restart {
         stop(&context.data, context.connection)?;
         let client = client::connect(&context.data, &context.config, context.connection)?;
-        terminal::print_error_line(&format!("capture: the server was restarted (pid {})", client.endpoint().pid));
+        printing::print_error_line(&format!("capture: the server was restarted (pid {})", client.endpoint().pid));
         return Ok(());
     }
     if arguments.expose || arguments.listen.is_some() || !arguments.allowed_host.is_empty() {
@@ -74,7 +73,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .log_internal_errors(false)
         .with_writer(move || {
             log.replace_if_full();
-            Redacting(terminal::stderr())
+            Redacting(printing::stderr())
         })
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
@@ -127,6 +126,6 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 pub(super) fn stop(data: &Path, connection: Connection) -> anyhow::Result<()> {
     super::context::refuse_agents("stopping the server")?;
     let pid = client::stop(data, connection)?;
-    terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
+    printing::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

@@ -12,7 +12,7 @@ use home::{environment::Environment, paths};
 use serde::Serialize;
 
 use super::context::{Context, print_line, refuse_agents};
-use crate::terminal::{self, safe};
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             if !uninstall()? {
                 return Err(Failed::NotFound(format!("{} is not installed", unit_file()?.display())).into());
             }
-            terminal::print_error_line("capture: the service was removed; commands start a server when they need one");
+            printing::print_error_line("capture: the service was removed; commands start a server when they need one");
             Ok(())
         }
         ServiceCommand::Status => status(context),
@@ -89,7 +89,7 @@ fn install(context: &Context) -> anyhow::Result<()> {
     systemctl(&["enable", "--now", UNIT])?;
     print_line(&format!("installed and started {}", safe(&file.display().to_string())))?;
     if lingers() == Some(false) {
-        terminal::print_error_line(
+        printing::print_error_line(
             "capture: it runs while you are logged in; `loginctl enable-linger` starts it at boot",
         );
     }

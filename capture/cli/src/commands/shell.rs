@@ -8,8 +8,6 @@ use std::{
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use home::paths;
 
-use crate::terminal;
-
 /// The variable with which a shell's completion script asks for candidates.
 pub(super) const VARIABLE: &str = "CAPTURE_COMPLETE";
 
@@ -32,7 +30,7 @@ pub(super) enum Shell {
 /// On a terminal, says where the line goes; else prints the script that the line evaluates.
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shell = arguments.shell;
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     if std::io::stdout().is_terminal() {
         let (file, line) = shell.place();
         writeln!(out, "Add this line to {file}, then start a new shell:\n\n    {line}\n")?;

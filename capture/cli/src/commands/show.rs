@@ -8,10 +8,9 @@ use printing::style;
 use projections::{Session, Turn};
 use serde::Serialize;
 
-use crate::{
-    commands::export::session::Subagents,
-    terminal::{self, prose, safe},
-};
+use printing::{prose, safe};
+
+use crate::commands::export::session::Subagents;
 
 use super::{
     context::{Context, find},
@@ -47,7 +46,7 @@ const TURNS: u32 = 10;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    if !context.json && terminal::is_seen() && terminal::is_with_a_person() {
+    if !context.json && printing::is_seen() && printing::is_with_a_person() {
         seen::completion(&client, session.id);
     }
     if arguments.all {
@@ -60,7 +59,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&SessionDetails { session: &session, turns: &turns });
     }
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     let now = clock::now();
     writeln!(
         out,

@@ -10,7 +10,6 @@ use super::{
     context::{Context, active_sessions, print_line},
     ps::{self, Needs},
 };
-use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -54,7 +53,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         OutputFormat::Plain => print_line(&counts.plain()),
         OutputFormat::Tmux => print_line(&counts.tmux()),
         OutputFormat::Title => {
-            let mut out = terminal::stdout();
+            let mut out = printing::stdout();
             out.control(&format!("\x1b]2;{}\x07", counts.plain()))?;
             Ok(out.flush()?)
         }

@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::terminal::host::{child::Exit, launch};
 use api::{
     routes::{GetRun, GetSession, SessionInput},
     runs::Run,
@@ -19,13 +18,14 @@ use client::failure::Failed;
 use events::RunId;
 use host_protocol::runs;
 use projections::Session;
+use terminal::host::{child::Exit, launch};
 
 use super::{
     active_run::{find, name_of},
     context::{Context, print_line, refuse_agents},
     resume, run as runner,
 };
-use crate::terminal::{print_error_line, safe};
+use printing::{print_error_line, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -16,7 +16,7 @@ use super::{
     context::{Context, is_agreed, print_line, refuse_agents},
     hooks, service,
 };
-use crate::terminal::safe;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -13,7 +13,6 @@ use super::{
     meanings,
     number::seconds_or_part,
 };
-use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -45,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&session);
     }
-    Ok(writeln!(terminal::stdout(), "{}", style::state(&session.status, style::colours()))?)
+    Ok(writeln!(printing::stdout(), "{}", style::state(&session.status, style::colours()))?)
 }
 
 /// Waits until a session reaches one of the states, behind a position if one is given.

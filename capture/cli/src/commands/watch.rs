@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::context::Context;
-use crate::terminal::{self, on_terminal};
+use printing::on_terminal;
 
 /// Time after which a list on screen is redrawn even without a change.
 const TICK: Duration = Duration::from_secs(1);
@@ -309,14 +309,14 @@ fn follow(client: &Client, frames: &'static [&'static str], report: Sender<News>
 
 /// Writes our own control sequences to the terminal.
 fn control(sequences: &str) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     out.control(sequences)?;
     Ok(out.flush()?)
 }
 
 /// Writes a text at once.
 pub(super) fn show(text: &str) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     write!(out, "{text}")?;
     Ok(out.flush()?)
 }

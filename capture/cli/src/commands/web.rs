@@ -21,7 +21,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use crate::terminal::{self, safe, style};
+use printing::{safe, style};
 
 /// The arguments of `capture web`.
 #[derive(Debug, Args)]
@@ -140,10 +140,10 @@ fn open_page(arguments: &Arguments, client: &Client, json: Option<PrintJson<'_>>
             let address = address.split('#').next().unwrap_or_default();
             return print(&format!("opened {} in the browser\n", safe(address)));
         }
-        terminal::print_error_line("capture: cannot start the browser; open the address yourself");
+        printing::print_error_line("capture: cannot start the browser; open the address yourself");
     }
     print(&format!("{}\n", safe(&address)))?;
-    terminal::print_error_line("capture: open it within a minute; it signs one browser in");
+    printing::print_error_line("capture: open it within a minute; it signs one browser in");
     Ok(())
 }
 
@@ -171,17 +171,17 @@ fn pair(arguments: &PairArguments, client: &Client, json: Option<PrintJson<'_>>)
     if arguments.scope == PairScope::Admin {
         let _ = writeln!(text, "{}", code.code);
         print(&text)?;
-        terminal::print_error_line("capture: enter the code on the device within a minute");
+        printing::print_error_line("capture: enter the code on the device within a minute");
         return Ok(());
     }
     let _ = writeln!(text, "{}\ncode: {}", safe(&address), code.code);
     print(&text)?;
     let may = if arguments.scope == PairScope::Read { "see sessions" } else { "see sessions and act on them" };
-    terminal::print_error_line(&format!(
+    printing::print_error_line(&format!(
         "capture: open the address on the device within a minute, or enter the code there; it may then {may}"
     ));
     if arguments.url.is_none() {
-        terminal::print_error_line(
+        printing::print_error_line(
             "capture: this address is reached from this machine only; `capture web --help` says how another device reaches it",
         );
     }
@@ -259,7 +259,7 @@ fn url(given: &str) -> Result<String, String> {
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
-    Ok(terminal::stdout().write_all(text.as_bytes())?)
+    Ok(printing::stdout().write_all(text.as_bytes())?)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use crate::terminal::{
+use printing::{
     asked::{self, block, extra_fields, fields},
     display::show,
     markdown, safe, style,

@@ -6,7 +6,7 @@ use api::usage::{ApprovalLatency, Quality, QualityReport, QuotaView, UsageBy, Us
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle};
 use events::Timestamp;
 
-use crate::terminal::{safe, style, width};
+use printing::{safe, style, width};
 
 /// Longest title, directory or name of a model, characters.
 const NAME_CHARS: usize = 44;

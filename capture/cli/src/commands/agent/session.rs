@@ -16,7 +16,8 @@ use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
 use super::super::number::integer;
-use crate::{commands::context::print_line, terminal::safe_json};
+use crate::commands::context::print_line;
+use printing::safe_json;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

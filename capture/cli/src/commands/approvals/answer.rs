@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use client::failure::Failed;
 use projections::Approval;
 
+use printing::{asked::numbered, safe};
+
 use crate::{
     commands::context::{flush_typed, typed},
     show::request::{Question, QuestionOption, questions},
-    terminal::{asked::numbered, safe},
 };
 
 /// Asks the person at the terminal; gives the answers as they are given on the command line.

@@ -16,8 +16,8 @@ use super::one;
 use crate::{
     commands::context::{Context, flush_typed, typed},
     show::request::headline,
-    terminal::{self, is_with_a_person, safe},
 };
+use printing::{is_with_a_person, safe};
 
 /// Maximum number of requests to choose among.
 const MOST: usize = 30;
@@ -52,7 +52,7 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
 }
 
 fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
-    let mut err = terminal::stderr();
+    let mut err = printing::stderr();
     let now = clock::now();
     for (index, shown) in pending.iter().enumerate() {
         let approval = &shown.approval;

@@ -31,7 +31,7 @@ use super::{
     hosted::Hosting,
     output::{DecisionSource, DriveOutput, OutputWriter, ask_for_word, ended, question, request_output},
 };
-use crate::terminal::{self, safe};
+use printing::safe;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;
@@ -435,7 +435,7 @@ impl Driver {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
         if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
-            terminal::print_error_line("");
+            printing::print_error_line("");
             self.was_withdrawn = !asked.is_answered;
             // The terminal may be gone, which ends nothing.
             self.output.release().ok();
@@ -536,7 +536,7 @@ impl Driver {
                 self.decide(&id, &answer, DecisionSource::Terminal)
             }
             Err(error) => {
-                terminal::print_error_line(&format!("capture: {}", safe(&with_causes(&error))));
+                printing::print_error_line(&format!("capture: {}", safe(&with_causes(&error))));
                 self.asked = None;
                 self.ask_user();
                 Ok(())

@@ -6,7 +6,6 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::host::signals::Signals;
 use client::delivery::DecisionOutcome;
 use crossbeam_channel::{Receiver, Sender};
 use host_protocol::link::PendingRequest;
@@ -15,6 +14,7 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     process::Signal,
 };
+use terminal::host::signals::Signals;
 
 use super::output::OutputWriter;
 

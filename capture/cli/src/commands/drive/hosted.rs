@@ -104,7 +104,7 @@ fn host_agent(context: &Context, spec: HostSpec, begun: &dyn Fn(RunId)) -> anyho
 }
 
 fn say(answer: &HostAnswer) {
-    let mut out = crate::terminal::stdout();
+    let mut out = printing::stdout();
     // A server that went away finds the session when it comes back.
     if let Ok(line) = serde_json::to_string(answer) {
         writeln!(out, "{line}").and_then(|()| out.flush()).ok();

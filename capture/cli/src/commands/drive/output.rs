@@ -11,10 +11,11 @@ use projections::Approval;
 use protocols::TurnEnd;
 use serde::Serialize;
 
+use printing::{safe, safe_json};
+
 use crate::{
     commands::{context::complain, output::SCHEMA_VERSION},
     show::request,
-    terminal::{self, safe, safe_json},
 };
 
 /// One thing that happens.
@@ -159,7 +160,7 @@ impl OutputWriter {
             match held {
                 HeldOutput::Text(text) => state.write(&DriveOutput::Text { text: &text })?,
                 HeldOutput::Remark(remark) => complain(&remark),
-                HeldOutput::ErrorLine(line) => terminal::print_error_line(&safe(&line)),
+                HeldOutput::ErrorLine(line) => printing::print_error_line(&safe(&line)),
             }
         }
         Ok(())
@@ -169,14 +170,14 @@ impl OutputWriter {
     pub(super) fn write_error_line(&self, line: &str) {
         match &mut self.state().held {
             Some(held) => held.push(HeldOutput::ErrorLine(line.to_owned())),
-            None => terminal::print_error_line(&safe(line)),
+            None => printing::print_error_line(&safe(line)),
         }
     }
 }
 
 impl OutputState {
     fn write(&mut self, what: &DriveOutput<'_>) -> std::io::Result<()> {
-        let mut out = terminal::stdout();
+        let mut out = printing::stdout();
         if self.json {
             #[derive(Serialize)]
             struct Versioned<'a> {
@@ -246,7 +247,7 @@ fn remark(what: &DriveOutput<'_>) -> Option<String> {
 /// longer than the screen, or `replaces` a question whose answer the user may be typing.
 pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
     let whole = request::surroundings(approval) + &request::exact(approval);
-    let note = terminal::asked::asks_for_word(&whole, terminal::error_size(), replaces);
+    let note = printing::asked::asks_for_word(&whole, printing::error_size(), replaces);
     let choices = if note.is_some() { "yes/No" } else { "y/N" };
     ask(&format!("{whole}\n{}Allow it once? [{choices}] ", note.as_deref().unwrap_or_default()));
     note.is_some()
@@ -258,7 +259,7 @@ pub(super) fn ask_for_word() {
 }
 
 fn ask(text: &str) {
-    let mut err = terminal::stderr();
+    let mut err = printing::stderr();
     write!(err, "{text}").and_then(|()| err.flush()).ok();
 }
 

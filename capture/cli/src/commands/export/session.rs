@@ -26,7 +26,7 @@ use export::{
 use projections::{ConversationItem, ItemBody, Session, Subagent, Turn};
 
 use self::sanitize::{names_secrets, without_home};
-use crate::terminal::{safe_json, style};
+use printing::{safe_json, style};
 
 /// Items requested at a time.
 const PAGE: usize = 200;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::{Purpose, error_text};
-use crate::terminal::{self, print_error_line, prose, safe};
+use printing::{print_error_line, prose, safe};
 
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]
@@ -169,7 +169,7 @@ fn diff(plan: &Plan) -> String {
 
 /// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
 pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     let terminal = out.escapes();
     let colour = style::colours();
     for changed in all {
@@ -317,7 +317,7 @@ const BELOW: usize = 9;
 
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
 pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+    let mut out = printing::stdout();
     for agent in all {
         let name = agent.file.as_deref().map(shown).unwrap_or_default();
         let there = agent.events.len() - agent.with(EventState::Missing).len();

@@ -11,10 +11,7 @@ use toml_edit::{DocumentMut, Value};
 
 use super::super::editor;
 use super::{edit, here, not_in_force};
-use crate::{
-    commands::context::{Context, print_line},
-    terminal,
-};
+use crate::commands::context::{Context, print_line};
 
 /// The policy as JSON has it.
 #[derive(Serialize)]
@@ -72,7 +69,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         let (name, conditions) = (shown(&rule.name).text, shown(&rule.conditions).text);
         let conditions = if conditions.is_empty() { String::new() } else { format!("  {conditions}") };
         let line = format!("  {:<5}  {name}{conditions}{reason}", rule.decision);
-        print_line(&terminal::prose(&line, RULE_COLUMN))?;
+        print_line(&printing::prose(&line, RULE_COLUMN))?;
     }
     print_line(&prose("\nIf no rule matches, you are asked. `capture policy explain COMMAND` says which rule decides."))
 }
@@ -83,7 +80,7 @@ const VALUE_COLUMN: usize = 8;
 const RULE_COLUMN: usize = 9;
 
 fn prose(line: &str) -> String {
-    terminal::prose(line, VALUE_COLUMN)
+    printing::prose(line, VALUE_COLUMN)
 }
 
 /// A preset as JSON has it.
@@ -105,7 +102,7 @@ pub(super) fn presets(context: &Context) -> anyhow::Result<()> {
     }
     for preset in &all {
         let mark = if preset.chosen { style::painted("✓", style::GREEN) } else { " ".to_owned() };
-        print_line(&terminal::prose(&format!("{mark} {:<16} {}", preset.name, preset.about), PRESET_COLUMN))?;
+        print_line(&printing::prose(&format!("{mark} {:<16} {}", preset.name, preset.about), PRESET_COLUMN))?;
     }
     Ok(())
 }

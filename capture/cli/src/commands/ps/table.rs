@@ -10,7 +10,7 @@ use events::{Confidence, Need, Reason, SessionId, State, Timestamp};
 use printing::style;
 use projections::{AttentionItem, Session};
 
-use crate::terminal::safe;
+use printing::safe;
 
 /// What the table is written on.
 #[derive(Debug, Clone, Copy)]

@@ -5,17 +5,17 @@ mod redacting;
 
 use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt};
 
-use ::terminal::host::{
-    sink::RecordingSink,
-    start::{self, Recording},
-    wire::{RecordSpec, Spec},
-};
 use anyhow::Context;
 use events::Timestamp;
 use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
 use home::{clock, paths, redacted_only};
 use host_protocol::screen::Size;
 use redacting::Redacting;
+use terminal::host::{
+    sink::RecordingSink,
+    start::{self, Recording},
+    wire::{RecordSpec, Spec},
+};
 
 /// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;

@@ -10,7 +10,8 @@ use export::tree_html::{self, PageOptions};
 use session_tree::Object;
 
 use super::{At, SessionOutput, file::Loaded};
-use crate::{commands::export::to_file, terminal::safe};
+use crate::commands::export::to_file;
+use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Export {

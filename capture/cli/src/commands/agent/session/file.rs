@@ -9,7 +9,7 @@ use session_tree::{
 };
 
 use super::Failed;
-use crate::terminal::{self, safe};
+use printing::safe;
 
 /// Maximum number of issues printed without `--issues`.
 const ISSUES: usize = 20;
@@ -164,10 +164,10 @@ fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
         let position = issue.position;
         let text = format!("{}: line {}, byte {}: {}", path.display(), position.line, position.offset, issue.reason);
-        terminal::print_error_line(&format!("capture: warning: {}", safe(&text)));
+        printing::print_error_line(&format!("capture: warning: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
-        terminal::print_error_line(&format!(
+        printing::print_error_line(&format!(
             "capture: and {more} more; `capture agent session load --json --issues` lists them"
         ));
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt::Write as _, path::Path};
 use session_tree::{Entry, EntryBody, Json, Object, compaction::CompactionPlan, context::text_of};
 
 use super::file::Loaded;
-use crate::terminal::safe;
+use printing::safe;
 
 /// Maximum number of characters of a text in a line.
 const WIDTH: usize = 100;
