@@ -208,7 +208,7 @@ impl PendingNotifier {
         let presence = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
         supervisor.spawn(PLANNER, move || {
             for RunningPlanner { mut planner, inbox, delivery } in next.iter() {
-                notifier::drive(&mut planner, &inbox, &presence, &delivery);
+                notifier::run_planner(&mut planner, &inbox, &presence, &delivery);
                 // One that is tried out at this moment has the channels still: they end with the program.
                 if let Some(delivery) = Arc::into_inner(delivery) {
                     delivery.stop(STOP_WITHIN);

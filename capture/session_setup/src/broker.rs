@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use api::approvals::DecisionScope;
-use driver::{BoxFuture, PermissionBroker, SessionTools};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
+use executor::{BoxFuture, PermissionBroker, SessionTools};
 use tools::Preview;
 
 use crate::{

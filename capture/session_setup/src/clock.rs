@@ -1,7 +1,7 @@
 //! The clocks and random numbers of a session.
 
-use driver::SessionClock;
 use engine::StepTime;
+use executor::SessionClock;
 use rustix::{
     rand::{GetRandomFlags, getrandom},
     time::{ClockId, Timespec, clock_gettime},

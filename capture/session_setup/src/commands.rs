@@ -4,10 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::Receiver;
-use driver::{SessionClock, SessionHandle, SessionUpdate};
 use engine::{
     EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
 };
+use executor::{SessionClock, SessionHandle, SessionUpdate};
 use host_protocol::{
     claim::TypingGate,
     frame::{
@@ -140,7 +140,7 @@ impl CommandedSession {
 
     /// Hands something to the machine. What comes of it at once is told before the machine answers the next question.
     async fn take_in(&self, id: Option<String>, input: EngineInput) -> Result<CommandOutcome, String> {
-        let closed = |error: driver::SessionClosed| error.to_string();
+        let closed = |error: executor::SessionClosed| error.to_string();
         let mut updates = self.session.subscribe();
         // A session that answers one prompt is over with its turn.
         let may_close = matches!(input, EngineInput::Abort);

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use driver::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
 use engine::ModelChoice;
+use executor::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
 use models::{
     Api, Secret, Target, Thinking,
     transport::{ClientOptions, ModelClient, ModelEndpoint, Patience},

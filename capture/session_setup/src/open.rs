@@ -8,9 +8,9 @@ use std::{
 };
 
 use approver::Facts;
-use driver::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
 use events::RunId;
+use executor::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open, usd_in_words};
 use jiff::{Timestamp, tz::TimeZone};
 use outbound::SystemLookup;
 use session_tree::{Json, Object, Session, Stamp};

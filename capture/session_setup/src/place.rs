@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use client::{DeltaSender, SessionDescription, SessionLink};
 use crossbeam_channel::Receiver;
-use driver::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
 use engine::EngineInput;
 use events::{Provider, RunId};
+use executor::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
 use host_protocol::link::PendingRequest;
 use settings::{ModelName, ThinkingLevel};
 use tokio::{runtime::Handle, sync::Notify};

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use driver::KeepRequest;
+use executor::KeepRequest;
 
 /// The file, beside the outputs of the session's tools.
 const NAME: &str = "refused-request.json";

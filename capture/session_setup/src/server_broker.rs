@@ -15,9 +15,9 @@ use std::{
 use agents::AgentAnswer;
 use api::approvals::{DecisionRequest, DecisionScope, Verdict};
 use client::{ReportError, ServerReporter, delivery::DecisionOutcome, wait_for_decision, wait_for_rules};
-use driver::{BoxFuture, PermissionBroker, SessionTools};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
 use events::{ApprovalId, Provider};
+use executor::{BoxFuture, PermissionBroker, SessionTools};
 use hooks::delivery::Delivery;
 use protocols::{
     conversation::{PermissionPayload, ProtocolEventKind, RequestEnd},

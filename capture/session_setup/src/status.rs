@@ -9,12 +9,12 @@ use std::{
 };
 
 use client::{DeltaSender, SessionLink};
-use driver::{SessionClock as _, SessionHandle, SessionUpdate};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
     SessionMode, TurnOutcome,
 };
 use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
+use executor::{SessionClock as _, SessionHandle, SessionUpdate};
 use host_protocol::claim::{CallDecided, ScreenClaim};
 use session_tree::Json;
 use tokio::{

@@ -9,7 +9,7 @@ use crate::{
     input::{AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome},
 };
 
-/// Something to be done. A driver performs effects in their order, and those of a later step after those of an
+/// Something to be done. An executor performs effects in their order, and those of a later step after those of an
 /// earlier one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {

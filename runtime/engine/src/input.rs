@@ -1,4 +1,4 @@
-//! What a driver reports to the machine.
+//! What an executor reports to the machine.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub enum EngineInput {
         /// The entry as it was written.
         entry: Box<Entry>,
     },
-    /// An entry could not be written. Neither are the entries of later tickets: the driver must not try them.
+    /// An entry could not be written. Neither are the entries of later tickets: the executor must not try them.
     AppendFailed {
         /// Of which effect.
         ticket: Ticket,

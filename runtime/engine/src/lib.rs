@@ -1,7 +1,7 @@
 //! The machine of our own agent: [`step`] takes what happened and says what is to be done.
 //!
 //! Everything that happens comes in as an [`EngineInput`]; everything that is to happen goes out as an
-//! [`Effect`]. A driver performs the effects and reports their outcomes. Three laws hold, each with a property test:
+//! [`Effect`]. An executor performs the effects and reports their outcomes. Three laws hold, each with a property test:
 //!
 //! 1. An effect with a consequence outside is returned only after the entry that names it is in the session's file.
 //! 2. What is known of a session is a fold over its entries ([`RecordedSession`]): reading any prefix of the file, cut

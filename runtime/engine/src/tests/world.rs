@@ -1,4 +1,4 @@
-//! A driver in virtual time: it performs what the machine wants, and checks each law as it goes.
+//! An executor in virtual time: it performs what the machine wants, and checks each law as it goes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

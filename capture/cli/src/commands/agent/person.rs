@@ -16,7 +16,7 @@ use std::{
 };
 
 use api::approvals::DecisionScope;
-use driver::{BoxFuture, PrintPass};
+use executor::{BoxFuture, PrintPass};
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
     event::{PollFd, PollFlags, poll},

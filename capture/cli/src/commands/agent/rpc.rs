@@ -17,11 +17,11 @@ use std::{
     sync::Arc,
 };
 
-use driver::{SessionClosed, SessionUpdate};
 use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
 };
+use executor::{SessionClosed, SessionUpdate};
 use rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
 use session_setup::{OpenSession, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::{Entry, Json, Object, Session, SessionError};

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use driver::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
 use engine::{EngineInput, MessageOrigin, UserMessage};
+use executor::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
 use jiff::{Timestamp, tz::TimeZone};
 use session_setup::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::{Json, Object, Session};

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use driver::BoxFuture;
 use engine::CallDecision;
+use executor::BoxFuture;
 use rpc::{Dialog, DialogAnswer};
 use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
 use tokio::sync::{mpsc, oneshot};

@@ -77,7 +77,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
     let (updates, _) = broadcast::channel(UPDATES);
     let session = SessionHandle { inbox: inbox.clone(), updates: updates.clone() };
     let SessionParts { setup, session: file, facts, workspace, answers, tools, broker, clock } = parts;
-    let driver = SessionDriver {
+    let executor = SessionExecutor {
         state: EngineState::new(setup, file.tree()),
         session: file,
         answers,
@@ -97,12 +97,12 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         has_disk_trouble: false,
     };
     let thread = std::thread::Builder::new().name("session".to_owned());
-    thread.spawn(move || driver.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
+    thread.spawn(move || executor.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
     Ok(session)
 }
 
 /// A session and all that it waits for.
-struct SessionDriver {
+struct SessionExecutor {
     state: EngineState,
     session: Session,
     answers: Box<dyn AnswerSource>,
@@ -156,7 +156,7 @@ impl TurnWaiter {
     }
 }
 
-impl SessionDriver {
+impl SessionExecutor {
     fn run(mut self, mut received: mpsc::Receiver<DriverMessage>, facts: SessionFacts, workspace: &Path) {
         self.step(EngineInput::Facts(facts));
         let changed: BTreeMap<CallId, Vec<String>> = self

@@ -36,7 +36,12 @@ pub trait PlannerContext {
 }
 
 /// Receives inputs, plans and sends, until all senders of the inbox are dropped.
-pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, context: &dyn PlannerContext, delivery: &Delivery) {
+pub fn run_planner(
+    planner: &mut Planner,
+    inbox: &Receiver<PlannerInput>,
+    context: &dyn PlannerContext,
+    delivery: &Delivery,
+) {
     loop {
         let now = context.now();
         for message in planner.due(now, &|notice| context.presence(notice)) {
@@ -122,7 +127,7 @@ mod tests {
                 }
                 drop(ends);
             });
-            drive(&mut planner, &inbox, &SteppingClock(Cell::new(0)), &delivery);
+            run_planner(&mut planner, &inbox, &SteppingClock(Cell::new(0)), &delivery);
         });
         assert!(delivery.stop(Duration::from_secs(20)));
         let heard = heard.lock().unwrap();
