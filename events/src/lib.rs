@@ -33,11 +33,11 @@ pub use payload::claim;
 pub use payload::claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use payload::{
     AccountScope, AccountedModel, Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState,
-    AssistantDelta, AssistantMessage, Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass,
-    ErrorReported, Excerpt, Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported,
-    SessionExited, SessionForked, SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome,
-    ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageAccount, UsageReported,
-    UserPrompt,
+    AssistantDelta, AssistantMessage, AuditKind, Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia,
+    ErrorClass, ErrorReported, Excerpt, Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked,
+    QuotaReported, SessionExited, SessionForked, SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind,
+    ToolOutcome, ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageAccount,
+    UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};

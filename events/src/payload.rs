@@ -189,7 +189,9 @@ mod skip;
 mod tool;
 mod turn;
 
-pub use approval::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, Excerpt};
+pub use approval::{
+    ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AuditKind, DecidedBy, DecidedVia, Excerpt,
+};
 pub use session::{
     Annotation, CompactTrigger, ContextCompacted, SessionExited, SessionForked, SessionStarted, StartKind,
     StatusChanged, Topic,

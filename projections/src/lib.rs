@@ -32,7 +32,8 @@ pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemT
 pub use prompt::Prompt;
 pub use rules::StatusRules;
 pub use session::{
-    Evidence, MarkChange, OpenTurn, Session, SessionHealth, SessionMarks, SessionStatus, Summary, TranscriptView, Usage,
+    Evidence, LabelChange, MarkChange, OpenTurn, Session, SessionHealth, SessionMarks, SessionStatus, Summary,
+    TranscriptView, Usage,
 };
 pub use state::{Conclusion, LABELS, SessionState};
 pub use status::{Account, WeighedClaim};

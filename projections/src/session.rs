@@ -100,6 +100,35 @@ pub struct SessionMarks {
     pub archived: bool,
 }
 
+/// A change of one label of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelChange {
+    /// The label's key; it contains no `=`.
+    pub key: String,
+    /// The new value; `None` removes the label.
+    pub value: Option<String>,
+}
+
+impl LabelChange {
+    /// The value of the annotation that stores the change: `key=value`, or `key` if the label is removed.
+    #[must_use]
+    pub fn to_annotation(&self) -> String {
+        match &self.value {
+            Some(value) => format!("{}={value}", self.key),
+            None => self.key.clone(),
+        }
+    }
+
+    /// Reads the change from the value of an annotation.
+    #[must_use]
+    pub fn of_annotation(annotation: &str) -> Self {
+        match annotation.split_once('=') {
+            Some((key, value)) => Self { key: key.to_owned(), value: Some(value.to_owned()) },
+            None => Self { key: annotation.to_owned(), value: None },
+        }
+    }
+}
+
 /// A change of a session's marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkChange {

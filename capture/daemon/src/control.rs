@@ -27,7 +27,7 @@ use live_view::{
     ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, Peer, Refusal, Reply, RunTarget,
     SessionStart, Telemetry, TelemetryRefusal, Who,
 };
-use projections::{MarkChange, Prompt};
+use projections::{LabelChange, MarkChange, Prompt};
 use retention::Retention;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -147,11 +147,7 @@ impl Control for Daemon {
     }
 
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {
-        let label = |(key, value): (String, Option<String>)| match value {
-            Some(value) => format!("{key}={value}"),
-            None => key,
-        };
-        let labels = labels.into_iter().map(label).collect();
+        let labels = labels.into_iter().map(|(key, value)| LabelChange { key, value }).collect();
         self.change(session, move |answer| IngestInput::Label(session, labels, answer))
     }
 

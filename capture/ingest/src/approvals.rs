@@ -5,8 +5,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use events::{
-    ApprovalId, ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Event, Payload, Reason, SessionId,
-    Signal, Source, State, Timestamp,
+    ApprovalId, ApprovalKind, ApprovalResolved, ApprovalState, AuditKind, Claim, Confidence, Event, Payload, Reason,
+    SessionId, Signal, Source, State, Timestamp,
 };
 use projections::Approval;
 use serde::Serialize;
@@ -63,10 +63,8 @@ impl DecisionCommit {
 
 /// Something of an approval that is only recorded.
 pub struct ApprovalRecord {
-    /// What happened: `asked` (the policy leaves it to a person), `attempted` (keys will be pressed),
-    /// `delivered`, `undelivered`, `refused`, `unclear` (keys were pressed, and the dialog is still
-    /// there), `forbidden` (denied before the agent asked anybody).
-    pub what: &'static str,
+    /// What happened.
+    pub what: AuditKind,
     /// The approval it is about.
     pub approval: Box<Approval>,
     /// The grounds.
@@ -79,7 +77,7 @@ pub struct ApprovalRecord {
 #[derive(Serialize)]
 struct AuditRow<'a> {
     at: Timestamp,
-    what: &'static str,
+    what: AuditKind,
     approval: &'a Approval,
     #[serde(skip_serializing_if = "Value::is_null")]
     evidence: &'a Value,
@@ -102,7 +100,7 @@ impl Ingest {
                 self.inject(slot, Source::Runtime, now, "decision", decide.resolved.clone().into())?;
                 match self.state(slot)?.approval(id).cloned() {
                     Some(approval) => {
-                        self.record("decided", &approval, &decide.evidence)?;
+                        self.record(AuditKind::Decided, &approval, &decide.evidence)?;
                         decide.settle(Ok(approval));
                     }
                     None => decide.settle(Err(Undecided::Unknown)),
@@ -145,7 +143,7 @@ impl Ingest {
     /// Adds a row to the record.
     pub(super) fn record(
         &mut self,
-        what: &'static str,
+        what: AuditKind,
         approval: &Approval,
         evidence: &Value,
     ) -> Result<(), TransactionFailure> {
@@ -187,8 +185,8 @@ impl Ingest {
     ) -> Result<(), TransactionFailure> {
         if !history && approval.state != ApprovalState::Pending {
             match (approval.by, is_outcome(news)) {
-                (_, true) => self.record("outcome", &approval, &Value::Null)?,
-                (None, false) => self.record("closed", &approval, &Value::Null)?,
+                (_, true) => self.record(AuditKind::Outcome, &approval, &Value::Null)?,
+                (None, false) => self.record(AuditKind::Closed, &approval, &Value::Null)?,
                 (Some(_), false) => {}
             }
         }

@@ -8,7 +8,7 @@ use events::{
     SessionId, Signal, Source, State, Timestamp, Topic,
 };
 use live_view::Refusal;
-use projections::{Conclusion, LABELS, MarkChange, SessionState};
+use projections::{Conclusion, LABELS, LabelChange, MarkChange, SessionState};
 use store::PackedText;
 
 use super::{
@@ -344,23 +344,23 @@ impl Ingest {
     pub(super) fn apply_labels(
         &mut self,
         id: SessionId,
-        labels: &[String],
+        labels: &[LabelChange],
         reply: &ChangeReply,
     ) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         let mut keys: BTreeSet<String> = self.state(slot)?.session.labels.keys().cloned().collect();
         for label in labels {
-            match label.split_once('=') {
-                Some((key, _)) => drop(keys.insert(key.to_owned())),
-                None => drop(keys.remove(label)),
+            match label.value {
+                Some(_) => drop(keys.insert(label.key.clone())),
+                None => drop(keys.remove(&label.key)),
             }
         }
         if keys.len() > LABELS {
             reply.refuse(Refusal::Conflict(format!("a session can have at most {LABELS} labels; remove one first")));
             return Ok(());
         }
-        for value in labels {
-            let label = Annotation { topic: Topic::Label, value: value.clone() };
+        for label in labels {
+            let label = Annotation { topic: Topic::Label, value: label.to_annotation() };
             self.inject(slot, Source::Runtime, (self.clock)(), "label", label.into())?;
         }
         Ok(())

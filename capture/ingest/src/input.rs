@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use events::{ApprovalId, NewEvent, SessionId};
 use live_view::Refusal;
 use processes::{AgentProcess, EndedProcess, ShellCommand};
-use projections::MarkChange;
+use projections::{LabelChange, MarkChange};
 use store::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES, Writer, payload_json};
 use tailer::collect::Batch;
 use tokio::sync::oneshot;
@@ -138,8 +138,8 @@ pub enum IngestInput {
     },
     /// Turn capture of a session on or off; the answer says whether there is such a session.
     SetCapture(SessionId, bool, ChangeReply),
-    /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.
-    Label(SessionId, Vec<String>, ChangeReply),
+    /// Changes labels of a session; the answer says whether there is such a session.
+    Label(SessionId, Vec<LabelChange>, ChangeReply),
     /// Marks of a session; the answer says whether there is such a session.
     Mark(SessionId, Vec<MarkChange>, ChangeReply),
     /// What the host of a run tells.

@@ -14,7 +14,7 @@ use events::id::Hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::forgotten::{FORGOT, forget_rows};
+pub(crate) use self::forgotten::forget_rows;
 pub use self::{
     head::{HEAD_FILE, HeadError, read_head, write_head},
     verify::{AuditCheck, VerifyError},

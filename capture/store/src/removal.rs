@@ -13,7 +13,7 @@
 
 use std::{collections::HashSet, path::PathBuf};
 
-use events::{Provider, SessionId, Timestamp};
+use events::{AuditKind, Provider, SessionId, Timestamp};
 use projections::Session;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
@@ -377,7 +377,7 @@ impl Writer {
     /// so that the chain can be followed across them.
     pub(crate) fn forget_decisions(&mut self, ids: &[SessionId], at: Timestamp) -> Result<AuditHead, CommitError> {
         let rows = audit::forget_rows(self.connection(), ids).map_err(failed("the record of a decision"))?;
-        let body = serde_json::json!({ "at": at, "what": audit::FORGOT, "sessions": ids.len(), "rows": rows });
+        let body = serde_json::json!({ "at": at, "what": AuditKind::Forgot, "sessions": ids.len(), "rows": rows });
         self.audit(&body.to_string())
     }
 }

@@ -65,6 +65,36 @@ impl ApprovalResolved {
 }
 
 names! {
+    /// What a row of the audit record reports.
+    AuditKind {
+        /// The policy left the request to a person.
+        Asked = "asked" / 1,
+        /// capture is about to press the keys that answer the dialog.
+        Attempted = "attempted" / 2,
+        /// Keys were pressed, but the dialog is still open.
+        Unclear = "unclear" / 3,
+        /// No key was pressed, because the dialog was not the one that was decided.
+        Refused = "refused" / 4,
+        /// The request was allowed or denied through capture.
+        Decided = "decided" / 5,
+        /// A rule denied the call before the agent asked for permission.
+        Forbidden = "forbidden" / 6,
+        /// The agent received the answer.
+        Delivered = "delivered" / 7,
+        /// The agent stopped waiting before the answer arrived.
+        Undelivered = "undelivered" / 8,
+        /// The request was closed without a decision through capture.
+        Closed = "closed" / 9,
+        /// The call that was asked for has ended.
+        Outcome = "outcome" / 10,
+        /// A person gave a session of our own agent another mode.
+        Granted = "granted" / 11,
+        /// Rows were emptied, because their sessions were forgotten.
+        Forgot = "forgot" / 12,
+    }
+}
+
+names! {
     /// Who decided.
     DecidedBy {
         /// A rule of the user's policy.

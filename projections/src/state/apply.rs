@@ -11,7 +11,7 @@ use super::{
     TURN_TEXT_BYTES, happened_at, is_restated, speaks,
 };
 use crate::{
-    FailureKind, MarkChange, Turn, TurnWork, Usage,
+    FailureKind, LabelChange, MarkChange, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
     shorten::{Shown, one_line, verbatim_line},
@@ -173,7 +173,7 @@ impl SessionState {
             // Labels decide in policies: only what came through capture itself counts.
             Payload::Annotation(note) if note.topic == Topic::Label => {
                 if event.source == Source::Runtime {
-                    self.label(&note.value);
+                    self.label(LabelChange::of_annotation(&note.value));
                 }
             }
             // As for labels: what an agent writes into its files marks nothing.
@@ -259,15 +259,15 @@ impl SessionState {
         }
     }
 
-    fn label(&mut self, value: &str) {
+    fn label(&mut self, LabelChange { key, value }: LabelChange) {
         let labels = &mut self.session.labels;
-        match value.split_once('=') {
-            Some((key, value)) if labels.len() < LABELS || labels.contains_key(key) => {
-                labels.insert(key.to_owned(), value.to_owned());
+        match value {
+            Some(value) if labels.len() < LABELS || labels.contains_key(&key) => {
+                labels.insert(key, value);
             }
             Some(_) => {}
             None => {
-                labels.remove(value);
+                labels.remove(&key);
             }
         }
     }

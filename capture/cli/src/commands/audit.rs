@@ -5,7 +5,7 @@ use std::io::Write;
 
 use api::part::{IdPart, PART_HINT};
 use client::failure::Failed;
-use events::{DecidedBy, Timestamp};
+use events::{AuditKind, Timestamp};
 use printing::style;
 use projections::Approval;
 use serde::Serialize;
@@ -133,7 +133,7 @@ fn head_of(text: &str) -> Result<AuditHead, Failed> {
 #[derive(serde::Deserialize)]
 struct AuditRow {
     at: Timestamp,
-    what: String,
+    what: AuditKind,
     approval: Approval,
 }
 
@@ -173,7 +173,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
     }
     for (entry, row) in &rows {
         let line = match row {
-            Some(AuditRow { at, what, approval }) => told(*at, what, approval),
+            Some(AuditRow { at, what, approval }) => told(*at, *what, approval),
             None => emptied(&entry.body),
         };
         super::context::print_line(&format!("{:>6}  {line}", entry.sequence))?;
@@ -185,21 +185,25 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
 }
 
 /// A row in words: when, which request, and what happened.
-fn told(at: Timestamp, what: &str, approval: &Approval) -> String {
+fn told(at: Timestamp, what: AuditKind, approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
-    let words = match (what, approval.outcome) {
-        ("asked", _) => "asked you".to_owned(),
-        ("decided" | "closed", _) => {
+    let words = match what {
+        AuditKind::Asked => "asked you".to_owned(),
+        AuditKind::Decided | AuditKind::Closed => {
             decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref())
         }
-        ("attempted", _) => "pressing a key".to_owned(),
-        ("delivered", _) => "the agent has the answer".to_owned(),
-        ("undelivered", _) => "the agent did not get the answer".to_owned(),
-        ("outcome", Some(outcome)) => format!("the call ended: {outcome}"),
-        (other, _) => {
-            let by = if approval.by == Some(DecidedBy::Person) { " by you" } else { "" };
-            format!("{}{by}", safe(other))
-        }
+        AuditKind::Attempted => "pressing a key".to_owned(),
+        AuditKind::Unclear => "keys were pressed, but the dialog stayed open".to_owned(),
+        AuditKind::Refused => "no key was pressed, because the dialog had changed".to_owned(),
+        AuditKind::Forbidden => "a rule denied the call before the agent asked".to_owned(),
+        AuditKind::Delivered => "the agent has the answer".to_owned(),
+        AuditKind::Undelivered => "the agent did not get the answer".to_owned(),
+        AuditKind::Outcome => match approval.outcome {
+            Some(outcome) => format!("the call ended: {outcome}"),
+            None => "the call ended".to_owned(),
+        },
+        AuditKind::Granted => "granted by you".to_owned(),
+        AuditKind::Forgot => "rows were emptied".to_owned(),
     };
     let (at, id) = (style::local(at), style::short(&approval.id));
     format!("{at}  {id}  {words}  {}", safe(subject))
@@ -219,7 +223,7 @@ fn emptied(body: &str) -> String {
     let Ok(row) = serde_json::from_str::<OtherRow>(body) else { return safe(body) };
     let words = match (row.what.as_deref(), row.forgotten) {
         (Some(what), true) => format!("{} (its session was forgotten)", safe(what)),
-        (Some("forgot"), false) => match row.rows.len() {
+        (Some(what), false) if what == AuditKind::Forgot.as_str() => match row.rows.len() {
             1 => "1 row was emptied, because its session was forgotten".to_owned(),
             rows => format!("{rows} rows were emptied, because their sessions were forgotten"),
         },

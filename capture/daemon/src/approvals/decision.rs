@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
-use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
+use events::{ApprovalKind, ApprovalResolved, ApprovalState, AuditKind, DecidedBy, DecidedVia, RunId};
 use host_protocol::frame::DialogAnswer;
 use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 use live_view::{Decision, Refusal};
@@ -84,7 +84,7 @@ impl ApprovalBroker {
             return Ok(approval);
         };
         let delivered = self.pending().deliver(&approval, answer.clone(), grant);
-        let what = if delivered { "delivered" } else { "undelivered" };
+        let what = if delivered { AuditKind::Delivered } else { AuditKind::Undelivered };
         self.record(what, &approval, json!({ "answer": answer })).await;
         if !delivered {
             return conflict(
@@ -104,21 +104,21 @@ impl ApprovalBroker {
         (run, mark): (RunId, String),
         answer: DialogAnswer,
     ) -> Result<Value, Refusal> {
-        self.record("attempted", approval, who.clone()).await.await.map_err(|_| stopping())?;
+        self.record(AuditKind::Attempted, approval, who.clone()).await.await.map_err(|_| stopping())?;
         if self.shared.stopping.is_cancelled() {
             return Err(stopping());
         }
         match self.shared.runs.answer(run, mark, answer).await {
             Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
             Ok(pressed) => {
-                self.record("unclear", approval, json!({ "keys": pressed })).await;
+                self.record(AuditKind::Unclear, approval, json!({ "keys": pressed })).await;
                 let why = pressed.why.map(|why| format!(" ({why})")).unwrap_or_default();
                 conflict(format!(
                     "keys were pressed, but the dialog is still open{why}; answer in the terminal (`capture attach {run}`)"
                 ))
             }
             Err(why) => {
-                self.record("refused", approval, json!({ "why": why.to_string() })).await;
+                self.record(AuditKind::Refused, approval, json!({ "why": why.to_string() })).await;
                 Err(why)
             }
         }
@@ -145,12 +145,7 @@ impl ApprovalBroker {
     }
 
     /// Records something that is not a decision; what it returns resolves after the commit.
-    pub(super) async fn record(
-        &self,
-        what: &'static str,
-        approval: &Approval,
-        evidence: Value,
-    ) -> oneshot::Receiver<()> {
+    pub(super) async fn record(&self, what: AuditKind, approval: &Approval, evidence: Value) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
         let record = ApprovalRecord { what, approval: Box::new(approval.clone()), evidence, done };
         self.shared.inputs.send_async(IngestInput::Record(Box::new(record))).await.ok();

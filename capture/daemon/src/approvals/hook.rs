@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use agents::AgentAnswer;
-use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
+use events::{
+    ApprovalId, ApprovalKind, ApprovalResolved, AuditKind, Confidence, DecidedBy, DeliveryId, SessionId, Source,
+};
 use hooks::delivery::{Delivery, decode::call_of};
 use live_view::Refusal;
 use projections::Approval;
@@ -162,7 +164,7 @@ impl ApprovalBroker {
         if is_first {
             let (broker, approval) = (self.clone(), approval.clone());
             // A task of its own: the hook may go away meanwhile.
-            let recorded = async move { drop(broker.record("asked", &approval, evidence).await) };
+            let recorded = async move { drop(broker.record(AuditKind::Asked, &approval, evidence).await) };
             self.shared.decisions.spawn(recorded).await.ok();
         }
     }
@@ -190,7 +192,7 @@ impl ApprovalBroker {
         }
         let answer = denial_by(&judged.rule, &judged.reason);
         let evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
-        let recorded = self.record("forbidden", &approval, evidence).await;
+        let recorded = self.record(AuditKind::Forbidden, &approval, evidence).await;
         recorded.await.ok().map(|()| answer)
     }
 }

@@ -219,7 +219,7 @@ impl BrokerFixture {
                     decide.reply.send(outcome).ok();
                 }
                 IngestInput::Record(record) => {
-                    self.recorded.push(record.what);
+                    self.recorded.push(record.what.as_str());
                     record.done.send(()).ok();
                 }
                 _ => {}

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalKind, ApprovalRequested, ApprovalState, Confidence, DecidedBy, Dialog, RunId, SessionStarted, Source,
-    Timestamp,
+    ApprovalKind, ApprovalRequested, ApprovalState, AuditKind, Confidence, DecidedBy, Dialog, RunId, SessionStarted,
+    Source, Timestamp,
 };
 use host_protocol::{
     claim::{CallDecided, HostEvent},
@@ -53,15 +53,15 @@ impl Ingest {
         let (what, approval, evidence) = match &frame.event {
             HostEvent::ModeGranted { mode, by } => {
                 let (approval, evidence) = self.mode_granted(slot, run, frame, (mode, by));
-                ("granted", approval, evidence)
+                (AuditKind::Granted, approval, evidence)
             }
             HostEvent::CallDecided(decided) => {
                 let (approval, evidence) = self.call_decided(slot, run, frame, decided);
-                ("decided", approval, evidence)
+                (AuditKind::Decided, approval, evidence)
             }
             HostEvent::ReadsAllowed { rule, count, since } => {
                 let (approval, evidence) = self.reads_allowed(slot, run, frame, (rule.as_deref(), *count, *since));
-                ("decided", approval, evidence)
+                (AuditKind::Decided, approval, evidence)
             }
             HostEvent::Claim(_)
             | HostEvent::Withdrawn

@@ -3,14 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use events::SessionId;
+use events::{AuditKind, SessionId};
 use rusqlite::{Connection, params, types::ValueRef};
 use serde::{Deserialize, Serialize};
 
 use super::{AuditHash, AuditHead};
-
-/// What the row says that names the emptied ones.
-pub(crate) const FORGOT: &str = "forgot";
 
 /// A row as it is left.
 #[derive(Serialize, Deserialize)]
@@ -91,7 +88,7 @@ impl ForgottenRows {
         }
         let ValueRef::Text(body) = body else { return };
         let Ok(row) = serde_json::from_slice::<ForgotRow>(body) else { return };
-        if row.what != FORGOT {
+        if row.what != AuditKind::Forgot.as_str() {
             return;
         }
         for (sequence, hash) in row.rows {
