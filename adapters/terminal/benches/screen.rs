@@ -1,5 +1,5 @@
-//! What reading a screen costs: `cargo bench -p terminal --bench screen`. How long a look takes at screens that are
-//! hard on expressions, and how fast a flood is taken in.
+//! The cost of reading a screen: `cargo bench -p terminal --bench screen`. Measures how long a reading takes on screens
+//! that are hard on expressions, and how fast a flood is processed.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -16,11 +16,11 @@ use events::{Provider, Timestamp};
 use host_protocol::screen::Size;
 use terminal::screen::{Observer, ScreenRules};
 
-/// Lines that rules look at closely.
+/// Line beginnings that many rules match against.
 const FILLS: [&str; 7] = ["─", "│ ", "> ", "› 1. a (", "❯ 1. No ", "a b ", "• esc to 1 "];
 const FLOOD_LINE: &str = "some text of a line that is long enough to be a line\r\n";
 
-/// A screen with a clock of its own, ms.
+/// A screen with a simulated clock, ms.
 struct Screen {
     observer: Observer,
     now: i64,
@@ -36,7 +36,7 @@ impl Screen {
         self.observer.output(text.as_bytes(), Timestamp::from_millisecond(self.now));
     }
 
-    /// Lets 100 ms pass, deadline by deadline; how long that took.
+    /// Advances the clock by 100 ms, deadline by deadline; returns how long that took.
     fn look(&mut self) -> Duration {
         let begun = Instant::now();
         let until = self.now + 100;

@@ -1,15 +1,14 @@
 //! The terminal host of a run: owns the program's terminal, relays its bytes, reads its screen and reports to the
-//! server. A process of its own, so that a server that is gone or replaced neither ends nor slows the agent.
+//! server. It is a separate process, so that a stopped or replaced server neither ends nor slows the agent.
 //!
-//! Three processes make a run. The *launcher* ([`launch`]) is what the user started: it makes the
-//! terminal raw, hands it over, and then only forwards signals and waits. The *host* ([`start`],
-//! [`relay`]) leads a session whose controlling terminal it made, and does all reading and writing.
-//! The *program* runs in that session, in a group of its own: because the host is its parent in the
-//! same session, Ctrl-Z stops it as it would below a shell. A run without a terminal has no host
-//! ([`supervise`]).
+//! A run has three processes. The *launcher* ([`launch`]) is the process the user started: it makes the terminal raw,
+//! passes it to the host, and then only forwards signals and waits. The *host* ([`start`], [`relay`]) leads a session
+//! whose controlling terminal it created, and does all reading and writing. The *program* runs in that session, in its
+//! own process group: because its parent, the host, is in the same session, Ctrl-Z stops it as it would under a shell.
+//! A run without a terminal has no host ([`supervise`]).
 //!
-//! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`host_protocol::frame`]
-//! for what it tells. Nothing here decides what a screen means ([`crate::screen`]).
+//! Read [`start`] for how a run begins, [`relay`] for its main loop, and [`host_protocol::frame`] for its messages. The
+//! meaning of a screen is decided in [`crate::screen`], not here.
 
 pub mod child;
 pub mod guest;

@@ -1,8 +1,8 @@
 //! Programs in a terminal: the terminal host of a run with its pty, the screen model, the rules that read the screen,
 //! and the keys that answer a dialog.
 //!
-//! Bytes of the program never wait for its screen to be read. Start at [`host`] for a run, at [`screen`] for what is read
-//! of it; [`host_protocol`] is what both tell.
+//! The program's output is relayed without waiting for its screen to be read. Start at [`host`] for a run, at
+//! [`screen`] for reading its screen; [`host_protocol`] defines their messages.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,12 +1,11 @@
-//! The screen of a run: a model of what the program displays, and what it tells about the program's state.
+//! The screen of a run: a model of the program's display, and the program's state as read from it.
 //!
-//! [`Observer`] takes the bytes of a terminal in, after they were passed on, and the time; out come
-//! claims, notifications and, when asked, the screen itself ([`Picture`]) and why it is read the
-//! way it is ([`Explanation`]). Pure: the time is an argument. Nothing it is fed can make it panic
-//! or grow without bound.
+//! [`Observer`] receives a terminal's bytes after they were passed on, and the time. It produces claims, notifications
+//! and, on request, the screen itself ([`Picture`]) and the reasons for its reading ([`Explanation`]). It is pure: the
+//! time is an argument. No input can make it panic or grow without bound.
 //!
-//! `terminal` is the model, `rules` and `form` the rules as data, `view` cuts a frame into regions,
-//! `judge` decides what is claimed. No provider is named in any of them.
+//! `terminal` is the model, `rules` and `form` hold the rules as data, `view` cuts a frame into regions, `judge`
+//! decides the claim. None of them names a provider.
 
 mod content;
 mod dialog;
@@ -51,20 +50,20 @@ pub use typing::PromptMark;
 use typing::PromptOnScreen;
 use view::{ScreenFrame, View};
 
-/// Delay between the first byte of a frame and the reading of its screen, ms, so that the rest of the
-/// frame is there.
+/// Delay between the first byte of a frame and the reading of its screen, ms, so that the rest of the frame has
+/// arrived.
 const FRAME_MS: i64 = 8;
 /// Interval between readings of the screen while output flows, ms.
 const LOOK_EVERY_MS: i64 = 20;
-/// Longest wait for the end of a synchronized update, ms.
+/// Maximum wait for the end of a synchronized update, ms.
 const UPDATE_MS: i64 = 150;
-/// Time within which bells count as one, ms.
+/// Time within which several bells count as one, ms.
 const BELL_MS: i64 = 1000;
-/// Time within which a working agent changes something on its screen, ms.
+/// Time within which a working agent changes its screen, ms.
 const STILL_MS: i64 = 5_000;
-/// How long a version that may have been read half drawn is read again, ms.
+/// Time for which a version is read again, because the first reading may have seen it half drawn, ms.
 const VERSION_MS: i64 = 2_000;
-/// Most events kept until they are taken; the oldest are dropped first.
+/// Maximum number of events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
 
 /// Watches one terminal.
@@ -73,12 +72,12 @@ pub struct Observer {
     rules: Arc<ScreenRules>,
     provider: Provider,
     version: Option<String>,
-    /// When it was read first.
+    /// When the version was first read.
     version_at: Option<Timestamp>,
     judge: ScreenJudge,
-    /// The frame that was looked at last.
+    /// The frame that was judged last.
     frame: ScreenFrame,
-    /// Since when there are bytes that were not looked at.
+    /// Since when there are bytes that were not judged.
     dirty_since: Option<Timestamp>,
     looked_at: Timestamp,
     updating_since: Option<Timestamp>,
@@ -86,23 +85,23 @@ pub struct Observer {
     output_at: Timestamp,
     skipped_bytes: u64,
     bell_at: Option<Timestamp>,
-    /// The open dialog was answered; and the cursor was moved since the screen was read.
+    /// `answered`: the open dialog was answered. `moved`: the cursor was moved since the screen was read.
     answered: bool,
     moved: bool,
-    /// It shows work and has stood still for long.
+    /// The screen shows work but has not changed for a long time.
     still: bool,
-    /// The mark that was told last, and when.
+    /// The mark reported last, and when.
     marked: Option<(String, Timestamp)>,
-    /// The prompt that is on the screen.
+    /// The prompt on the screen.
     prompt: PromptOnScreen,
-    /// Present for an agent whose files are not read.
+    /// Present for an agent whose files capture does not read.
     content: Option<TerminalContent>,
-    /// What those who show the screen elsewhere know of it.
+    /// The screen as rows, for showing it elsewhere.
     grid: Grid,
     events: Vec<(Timestamp, HostEvent)>,
 }
 
-/// What is kept of the conversation of an agent whose files are not read; of a program that is not known, nothing.
+/// The conversation content for an agent whose files capture does not read; `None` for an unknown program.
 fn content_of(provider: Provider) -> Option<TerminalContent> {
     Agent::of(provider).filter(|agent| !agent.is_read()).map(|_| TerminalContent::default())
 }
@@ -118,7 +117,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// A terminal of this size, blank.
+    /// A blank terminal of this size.
     #[must_use]
     pub fn new(size: Size, provider: Provider, rules: Arc<ScreenRules>, now: Timestamp) -> Self {
         Self {
@@ -150,7 +149,7 @@ impl Observer {
         }
     }
 
-    /// Takes in bytes the program wrote.
+    /// Processes bytes written by the program.
     pub fn output(&mut self, bytes: &[u8], now: Timestamp) {
         self.now = now;
         self.output_at = now;
@@ -166,13 +165,13 @@ impl Observer {
         self.advance(now);
     }
 
-    /// Whether the next byte begins something: no control sequence or character is half there.
+    /// Whether the stream is between sequences: no control sequence or character is incomplete.
     #[must_use]
     pub fn is_between_sequences(&self) -> bool {
         self.terminal.is_between_sequences()
     }
 
-    /// Bytes were not kept because there were too many: the screen may be wrong until it is redrawn.
+    /// Records that bytes were dropped because there were too many: the screen may be wrong until it is redrawn.
     pub fn skipped(&mut self, bytes: u64, now: Timestamp) {
         self.now = now;
         self.output_at = now;
@@ -181,8 +180,8 @@ impl Observer {
         self.dirty_since.get_or_insert(now);
     }
 
-    /// Takes in bytes somebody typed. Their meaning for a dialog that is open is kept; and, of an agent whose files are
-    /// not read, the prompts that are seen on the screen.
+    /// Processes bytes typed by the user: their meaning for an open dialog, and, for an agent whose files capture does
+    /// not read, the prompts seen on the screen.
     pub fn input(&mut self, bytes: &[u8], now: Timestamp) {
         self.now = now;
         self.read_typed(bytes, now);
@@ -206,14 +205,14 @@ impl Observer {
         }
     }
 
-    /// The terminal has another size.
+    /// Changes the size of the terminal.
     pub fn resize(&mut self, size: Size, now: Timestamp) {
         self.now = now;
         self.terminal.resize(size);
         self.dirty_since.get_or_insert(now);
     }
 
-    /// Another program is in the foreground.
+    /// Records that another program is in the foreground.
     pub fn set_provider(&mut self, provider: Provider, now: Timestamp) {
         self.now = now;
         if provider == self.provider {
@@ -230,7 +229,7 @@ impl Observer {
         self.dirty_since.get_or_insert(now);
     }
 
-    /// Lets time pass up to `now`.
+    /// Advances the time to `now`.
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if self.judge_due().is_some_and(|due| due <= now) {
@@ -263,14 +262,14 @@ impl Observer {
         }
     }
 
-    /// An agent that works moves something on its screen all the time; when it stands still for
-    /// long, whoever knows better is believed.
+    /// When the screen counts as still. A working agent changes its screen all the time; if it is still for long, other
+    /// sources take precedence.
     fn still_due(&self) -> Option<Timestamp> {
         let works = self.judge.current.as_ref().is_some_and(|c| c.claim.state == State::Running);
         (works && !self.still && self.provider != Provider::Unknown).then(|| self.output_at.plus_ms(STILL_MS))
     }
 
-    /// Something moves again.
+    /// Restores the strength of the claim when the screen changes again.
     fn stirs(&mut self, now: Timestamp) {
         if std::mem::take(&mut self.still) {
             let strength = self.judge.current.as_ref().map(|c| c.claim.strength);
@@ -278,7 +277,7 @@ impl Observer {
         }
     }
 
-    /// Repeats the claim of work with this strength.
+    /// Repeats a claim of work with this strength.
     fn push_work_claim(&mut self, now: Timestamp, strength: Confidence) {
         let Some(claim) = self.judge.current.as_ref().map(|c| c.claim.clone()) else { return };
         if claim.state == State::Running && claim.strength > Confidence::Medium {
@@ -298,13 +297,13 @@ impl Observer {
         std::mem::take(&mut self.events)
     }
 
-    /// Whether the screen claims anything.
+    /// Whether the screen supports a claim.
     #[must_use]
     pub fn has_claim(&self) -> bool {
         self.judge.current.is_some()
     }
 
-    /// The agent's version, as its screen says it.
+    /// The agent's version, as read from its screen.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
@@ -328,63 +327,62 @@ impl Observer {
         }
     }
 
-    /// What changed of the screen since a revision, as rows of coloured text; from 0 everything did.
+    /// The changes of the screen since a revision, as rows of coloured text; everything since revision 0.
     pub fn grid(&mut self, since: u64) -> GridUpdate {
         self.grid.update(&self.terminal, self.skipped_bytes, since)
     }
 
-    /// Since when the program draws a synchronized update whose end has not come; what it has drawn of it is not to be
-    /// shown yet.
+    /// Start of a synchronized update that has not ended yet; its half-drawn screen must not be shown.
     #[must_use]
     pub const fn updating_since(&self) -> Option<Timestamp> {
         self.updating_since
     }
 
-    /// At most `count` lines that scrolled off the screen before the one with the number `before`.
+    /// At most `count` lines that scrolled off the screen before line number `before`.
     #[must_use]
     pub fn scrollback(&self, before: u64, count: usize) -> Scrollback {
         self.terminal.signals().scrolled.before(before, count)
     }
 
-    /// Whether the program takes pastes as such (mode 2004).
+    /// Whether the program accepts bracketed paste (mode 2004).
     #[must_use]
     pub fn accepts_pastes(&self) -> bool {
         self.terminal.screen().bracketed_paste()
     }
 
-    /// Whether it wants cursor keys in their application form (mode 1).
+    /// Whether the program wants cursor keys in their application form (mode 1).
     #[must_use]
     pub fn application_cursor(&self) -> bool {
         self.terminal.screen().application_cursor()
     }
 
-    /// Bytes that draw the current screen on a terminal of the same size, modes included.
+    /// Bytes that draw the current screen on a terminal of the same size, including modes.
     #[must_use]
     pub fn repaint(&self) -> Vec<u8> {
         self.terminal.repaint()
     }
 
-    /// Bytes that undo the modes the program left on (alternate screen, mouse, bracketed paste, hidden
-    /// cursor, keyboard protocols); empty when it left none.
+    /// Bytes that undo the modes the program left on (alternate screen, mouse, bracketed paste, hidden cursor, keyboard
+    /// protocols); empty if it left none.
     #[must_use]
     pub fn restore(&self) -> Vec<u8> {
         self.terminal.restore()
     }
 
-    /// Answers to what the program asked its terminal (cursor position, device attributes); to be
-    /// typed into it only while no terminal is attached that answers itself.
+    /// Replies to the program's terminal queries (cursor position, device attributes); type them only while no terminal
+    /// is attached, because an attached terminal replies itself.
     pub fn take_replies(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.terminal.signals_mut().replies)
     }
 
-    /// Why the screen is read the way it is, as of when it was last looked at.
+    /// Explains the reading of the screen as of the last time it was judged.
     #[must_use]
     pub fn explain(&self) -> Explanation {
         let view = View::new(&self.frame, &self.judge.set);
         explain::explain(&self.judge, &view, self.version(), self.terminal.panics, self.now)
     }
 
-    /// When the screen is to be looked at next.
+    /// When the screen must be judged next.
     fn judge_due(&self) -> Option<Timestamp> {
         let due = self.dirty_since?.plus_ms(FRAME_MS).max(self.looked_at.plus_ms(LOOK_EVERY_MS));
         Some(self.updating_since.map_or(due, |since| due.max(since.plus_ms(UPDATE_MS))))
@@ -405,7 +403,7 @@ impl Observer {
         }
     }
 
-    /// Looks for the agent's version until it is known; rules for that version take over.
+    /// Looks for the agent's version until it is known; then the rules for that version apply.
     fn read_version(&mut self) {
         if self.version_at.is_some_and(|at| self.now.since_ms(at) > VERSION_MS) {
             return;
@@ -417,7 +415,7 @@ impl Observer {
             return;
         };
         let Some(version) = rules::version(text) else { return };
-        // Only the rest of what was there may come.
+        // Only the rest of a half-drawn version may be added.
         if self.version.as_ref().is_some_and(|known| text == known || !text.starts_with(known.as_str())) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Claude Code: transcripts, live registry, helpers' metadata. Written against 2.1.328; older
-//! lines are understood as far as they were seen.
+//! Claude Code: transcripts, live registry, sub-agents' metadata. Written against 2.1.328; lines of older versions are
+//! supported where they were observed.
 //!
 //! [`transcript`] reads `projects/<folder>/<session>.jsonl` and the sub-agents' files,
 //! [`registry`] the live registry `sessions/<pid>.json`, [`meta`] the sub-agents' `.meta.json`.
@@ -12,7 +12,7 @@ mod words;
 
 use std::path::{Component, Path};
 
-/// What a file below Claude's configuration directory is.
+/// The kind of a file below Claude's configuration directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// `projects/<folder>/<session>.jsonl`
@@ -26,8 +26,8 @@ pub enum FileKind {
     Registry,
 }
 
-/// Says what a path relative to the configuration directory is; `None` for what is not read,
-/// the peer tokens (`sessions/*.key`) above all.
+/// Determines the kind of a path relative to the configuration directory; `None` for files that are not read, in
+/// particular the peer tokens (`sessions/*.key`).
 #[must_use]
 pub fn recognize(relative: &Path) -> Option<FileKind> {
     let parts: Vec<&str> = relative
@@ -56,13 +56,13 @@ pub fn recognize(relative: &Path) -> Option<FileKind> {
     }
 }
 
-/// Whether a sub-agent's file is that of the agent's own machinery: it repeats the session to sum it up or to go on with
-/// it, and nobody asked for it.
+/// Whether a sub-agent's file belongs to Claude Code's own machinery: such a sub-agent repeats the session to summarize
+/// or continue it, without a request from the user.
 fn is_machinery(file: &str) -> bool {
     ["agent-acompact-", "agent-aprompt_suggestion-", "agent-aside_question-"].iter().any(|name| file.starts_with(name))
 }
 
-/// The session below which the file of a sub-agent stands.
+/// The session that a sub-agent's file is stored under.
 fn parent_of(path: &str) -> Option<&str> {
     let mut parts = path.rsplit('/').take(6).skip_while(|part| *part != "subagents");
     parts.nth(1)

@@ -1,27 +1,26 @@
 //! Codex: decodes its rollout files.
 //!
-//! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in the forms Codex has
-//! written: the bare one of 2025, the items of responses without envelope, times and ends of turns;
-//! the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated
-//! one of 0.16x (`event_msg/item_completed`). Reads no file and no clock. The facts are those of
-//! codex-cli 0.169.0 as recorded in `fixtures/recordings/codex`; forms marked "read" are known from Codex's
-//! sources only.
+//! Decodes `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl` in the forms Codex has written: the bare form of 2025,
+//! which contains response items without envelopes, times or ends of turns; the older form (`event_msg/user_message`,
+//! `event_msg/agent_message`); and the paginated form of 0.16x (`event_msg/item_completed`). Reads no files and no
+//! clock. The facts are those of codex-cli 0.169.0 as recorded in `fixtures/recordings/codex`; forms marked "read" are
+//! known only from Codex's source code.
 //!
-//! Three rules shape it:
-//! - Everything said twice is taken once. Messages come from `item_completed` (older: their own
-//!   events), tool calls and their results from `response_item`, usage from `token_usage_record`
-//!   (older: `token_count`). `response_item/message` is the copy and never parsed, but in the bare form, where
-//!   there is nothing else.
-//! - A dialog leaves no trace in a rollout, so nothing here claims one.
-//! - A turn begins with `task_started` and ends with `task_complete` or `turn_aborted`. What comes
-//!   later with an old turn id (a background command that ends) opens nothing.
+//! Three rules apply:
+//! - Everything that is recorded twice is emitted once. Messages are read from `item_completed` (older: their own
+//!   events), tool calls and their results from `response_item`, usage from `token_usage_record` (older:
+//!   `token_count`). `response_item/message` is a copy and is only parsed in the bare form, which contains nothing
+//!   else.
+//! - Dialogs are not recorded in a rollout, so this decoder claims none.
+//! - A turn begins with `task_started` and ends with `task_complete` or `turn_aborted`. A later record with an old turn
+//!   id (a background command that ends) does not open a turn.
 //!
-//! `history.jsonl` has no decoder. It holds each prompt once more, without an id, without its turn
-//! and with seconds for a clock, less than a second before the rollout does (which says at once,
-//! by `task_started`, that something was asked). All it could add is a prompt told twice.
+//! `history.jsonl` has no decoder. It repeats each prompt, without an id or its turn and with a resolution of one
+//! second, less than a second before the rollout records it (whose `task_started` reports immediately that a prompt was
+//! submitted). It could only add duplicate prompts.
 //!
-//! Start at [`CodexDecoder`]; `line` finds the envelope, `records` has the shapes, the other
-//! modules say what one family of records means.
+//! Start at [`CodexDecoder`]; `envelope` finds the envelope, `records` defines the types, and each of the other modules
+//! interprets one family of records.
 
 mod ends;
 mod envelope;
@@ -48,18 +47,17 @@ use records::Field;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 use writer::EventWriter;
 
-/// Understands the records of one rollout file.
+/// Decodes the records of one rollout file.
 #[derive(Debug)]
 pub struct CodexDecoder {
-    /// The thread the file belongs to: by its name until `session_meta` says so itself.
+    /// The thread the file belongs to: derived from the file name until `session_meta` names it.
     session: Option<Arc<str>>,
     memory: CodexMemory,
 }
 
 impl CodexDecoder {
-    /// A decoder for the rollout at `path`, from its start or, with a `state` that an earlier
-    /// decoder of the file gave, from where that one was. A state that cannot be read counts as
-    /// none.
+    /// A decoder for the rollout at `path`. Starts at the beginning of the file or, with the `state` of an earlier
+    /// decoder of the file, where that one stopped. An unreadable state is ignored.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let memory: CodexMemory = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
@@ -91,8 +89,8 @@ impl Decoder for CodexDecoder {
     }
 }
 
-/// Says whether a path relative to `CODEX_HOME` is that of a rollout: below `sessions/YYYY/MM/DD`
-/// or anywhere below `archived_sessions`.
+/// Whether a path relative to `CODEX_HOME` is a rollout: below `sessions/YYYY/MM/DD` or anywhere below
+/// `archived_sessions`.
 #[must_use]
 pub fn recognize(relative: &Path) -> bool {
     let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
@@ -106,8 +104,8 @@ pub fn recognize(relative: &Path) -> bool {
     name.starts_with("rollout-") && (name.ends_with(".jsonl") || is_compressed(name))
 }
 
-/// Whether a file of this name is compressed: since 0.137 Codex packs rollouts that rested for a week (openai/codex,
-/// `rollout/src/compression.rs`, read).
+/// Whether a file with this name is compressed: since 0.137 Codex compresses rollouts that were not written for a week
+/// (openai/codex, `rollout/src/compression.rs`, read).
 #[must_use]
 pub fn is_compressed(name: &str) -> bool {
     name.ends_with(".jsonl.zst")
@@ -132,8 +130,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
     (uuid && (rest.is_empty() || rest.starts_with('_'))).then(|| thread.to_owned())
 }
 
-/// Hands a line to the module that knows its kind. Nothing is put out and nothing remembered
-/// before the line was read to its end.
+/// Passes a line to the module for its kind. Nothing is emitted or stored before the whole line was parsed.
 fn dispatch(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     match (line.kind, line.tag) {
         ("session_meta", _) => session::meta(line.read()?, memory, w),
@@ -177,7 +174,7 @@ fn event_msg(
         }
         "error" => errors::reported(&line.read()?, memory, w),
         "stream_error" => errors::retrying(&line.read()?, w),
-        // Said elsewhere in the file, or of no use to an observer.
+        // Recorded elsewhere in the file, or not needed.
         "agent_reasoning"
         | "agent_reasoning_raw_content"
         | "agent_reasoning_section_break"
@@ -191,7 +188,7 @@ fn event_msg(
         | "turn_diff"
         | "view_image_tool_call" => line.skip()?,
         "web_search_end" => memory.search = line.read::<records::Call<'_>>()?.call_id.text(),
-        // The tools of agents that work together are calls of their own.
+        // The tools of cooperating agents are separate calls.
         other if other.starts_with("collab_") && other.ends_with("_end") => line.skip()?,
         other => {
             line.skip()?;
@@ -213,7 +210,7 @@ fn item_completed(
         "AgentMessage" => messages::answer(item, memory, w),
         "Plan" => messages::plan(item, memory, w),
         "CommandExecution" | "FileChange" | "McpToolCall" => ends::item_end(&completed, memory, w),
-        // Said by a response_item as well, or of no use to an observer.
+        // Also recorded by a response_item, or not needed.
         "Reasoning"
         | "SubAgentActivity"
         | "CollabAgentToolCall"
@@ -243,7 +240,7 @@ fn response_item(
         return Ok(());
     }
     match tag {
-        // Messages of every role are copies of what `event_msg` says, or injected context.
+        // Messages of every role are copies of `event_msg` records, or injected context.
         "message" if line.is_bare => messages::bare(&line.read()?, memory, w),
         "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot" | "other" => {
             line.skip()?;
@@ -266,7 +263,7 @@ fn response_item(
     Ok(())
 }
 
-/// An output: mostly one long string, which is taken out before the rest is parsed.
+/// An output is mostly one long string, which is extracted before the rest is parsed.
 fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
         let mut output: records::CodexOutput<'_> = envelope::read_rest(&rest)?;

@@ -1,6 +1,6 @@
-//! Amounts of money as agents write them.
+//! Amounts of money in the agents' records.
 
-/// Billionths of a US dollar. An amount that cannot be a cost of one response counts as absent.
+/// Converts to billionths of a US dollar. An amount that cannot be the cost of one response counts as absent.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(crate) fn nano_usd(usd: f64) -> Option<u64> {
     (0.0..1e6).contains(&usd).then(|| (usd * 1e9).round() as u64)

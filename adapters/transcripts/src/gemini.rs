@@ -1,19 +1,17 @@
 //! Gemini CLI: decodes its chat files, from 0.24 on.
 //!
-//! Owns what the records of a chat file mean. Two formats hold the same messages: one record per
-//! line, appended ([`GeminiDecoder`], 0.39.1 and later), and one JSON document rewritten as a
-//! whole ([`GeminiLegacyDecoder`], up to 0.38.2). Both hand each message to `session_decoder`, which gives
-//! a message the same identities whichever file it is read from.
+//! Interprets the records of a chat file. Two formats contain the same messages: one record per line, appended
+//! ([`GeminiDecoder`], 0.39.1 and later), and one JSON document that is rewritten as a whole ([`GeminiLegacyDecoder`],
+//! up to 0.38.2). Both pass each message to `session_decoder`, which gives a message the same identities whichever file
+//! it is read from.
 //!
-//! Reads no file: what is a chat file, and where its working directory is written, is said by
-//! [`recognize`] and [`cwd_files`]; the caller looks on the disk. Does not read `logs.json`
-//! (prompts at Enter): it is 0.1 to 0.2 s ahead of the chat file, keeps the old session id after
-//! `/clear`, and would double every prompt.
+//! Reads no files: [`recognize`] and [`cwd_files`] determine which files are chat files and where their working
+//! directory is recorded; the caller accesses the disk. `logs.json` (prompts at Enter) is not read: it is 0.1 to 0.2 s
+//! ahead of the chat file, keeps the old session id after `/clear`, and would duplicate every prompt.
 //!
-//! What a chat file cannot tell (0.61.0): a dialog, a running
-//! tool and a stalled model are the same silence, so nothing here ever claims
-//! `waiting_approval`. A text without a tool call is the end of the turn or a remark before a
-//! tool; see `standing` for what is claimed then, and how firmly.
+//! Limits of a chat file (0.61.0): an open dialog, a running tool and a stalled model look the same, so this decoder
+//! never claims `waiting_approval`. A text without a tool call is either the end of the turn or a remark before a tool;
+//! `standing` documents the resulting claim and its strength.
 
 mod batch;
 pub(crate) mod content;

@@ -1,11 +1,12 @@
 //! opencode: decodes the event log in its database, as of 1.18.
 //!
-//! All sessions of a user are in one SQLite database, `opencode.db` (`opencode-CHANNEL.db` of other channels), whose table `event` is appended to with each
-//! change of a session, a message or a part of a message. [`tailer`] reads its rows; here a row is a record. The
-//! tables that hold the sessions as they are now are not read, nor the JSON files of versions before the database.
+//! All sessions of a user are in one SQLite database, `opencode.db` (`opencode-CHANNEL.db` for other channels). Each
+//! change of a session, a message or a part of a message appends a row to its table `event`. [`tailer`] reads the rows;
+//! here a row is a record. The tables with the current state of the sessions are not read, nor the JSON files of
+//! versions before the database.
 //!
-//! What the log cannot tell (1.18.33): a permission that is asked for and a tool that runs are the same silence, so
-//! nothing here claims `waiting_approval`. Text is written when its part is over, not while it streams.
+//! Limits of the log (1.18.33): an open permission request and a running tool look the same, so this decoder never
+//! claims `waiting_approval`. Text is written when its part is complete, not while it streams.
 
 mod content;
 mod record;
@@ -17,11 +18,11 @@ use std::path::Path;
 use tailer::tail::RowTable;
 pub use transcript::OpencodeDecoder;
 
-/// The log.
+/// The event log.
 pub static EVENTS: RowTable =
     RowTable { name: "event", id: "id", columns: &["id", "aggregate_id", "seq", "type", "data"] };
 
-/// Whether a path, relative to the agent's home, is a database of its: of the release, or of another channel
+/// Whether a path, relative to the agent's home, is one of its databases: of the release, or of another channel
 /// (`opencode-local.db`).
 #[must_use]
 pub fn recognize(relative: &Path) -> bool {

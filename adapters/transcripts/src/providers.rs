@@ -1,5 +1,5 @@
-//! The table of supported agents: which files in an agent's home belong to it, and their decoders. A new provider is
-//! one more arm of `recognizer` and a module of its own.
+//! The table of supported agents: which files in an agent's home belong to it, and their decoders. A new provider needs
+//! an arm in `recognizer` and a module.
 
 use std::{io::Read, path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ use tailer::{
     tail::{FileFormat, FileSpec, MakeDecoder},
 };
 
-/// What to collect of these homes.
+/// The roots to collect from in these homes.
 #[must_use]
 pub fn roots(homes: &Homes) -> Vec<Root> {
     let roots_of = |provider: &Provider| {
@@ -35,13 +35,13 @@ pub fn roots(homes: &Homes) -> Vec<Root> {
     Provider::ALL.iter().filter_map(roots_of).flatten().collect()
 }
 
-/// Whether a transcript that names no working directory is one of the sessions in `directory`, as far as its path says.
+/// Whether a transcript that names no working directory belongs to a session in `directory`, judged by its path.
 #[must_use]
 pub fn is_of_directory(provider: Provider, path: &str, directory: &Path) -> bool {
     provider == Provider::Gemini && gemini::is_of_directory(Path::new(path), directory)
 }
 
-/// What knows the files of an agent, and who decodes them.
+/// The recognizer of an agent's files and their decoders.
 fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
     Some(match provider {
         Provider::Claude => Arc::new(Claude),
@@ -51,7 +51,7 @@ fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
         Provider::Qwen => Arc::new(Qwen),
         Provider::Capture => Arc::new(Pi(own_lines)),
         Provider::Opencode => Arc::new(Opencode),
-        // Their files are not read.
+        // Files of these agents are not read.
         Provider::Aider | Provider::Crush | Provider::Goose | Provider::Amp | Provider::Unknown => return None,
     })
 }
@@ -66,7 +66,7 @@ fn lines(make: MakeDecoder) -> FileSpec {
 
 struct Claude;
 
-/// Directories of `projects/<folder>/<session>/subagents/workflows/<id>`, and two more.
+/// Directory levels of `projects/<folder>/<session>/subagents/workflows/<id>`, plus two.
 const SUBAGENTS_DEPTH: usize = 8;
 
 impl Recognize for Claude {
@@ -141,7 +141,7 @@ impl Recognize for Gemini {
     }
 }
 
-/// pi, oh-my-pi, and our own agent: one layout, one format.
+/// pi, oh-my-pi, and our own agent: they share one layout and one format.
 struct Pi(MakeDecoder);
 
 impl Recognize for Pi {
@@ -207,7 +207,7 @@ fn gemini_legacy(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
     Box::new(GeminiLegacyDecoder::new(&path.to_string_lossy(), state).with_cwd(gemini_cwd(path)))
 }
 
-/// The working directory of a chat file, as its project's folder says it.
+/// The working directory of a chat file according to its project's directory.
 fn gemini_cwd(path: &Path) -> Option<String> {
     let chats = path.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "chats"))?;
     let note = chats.parent()?.join(".project_root");
@@ -219,7 +219,7 @@ fn gemini_cwd(path: &Path) -> Option<String> {
     gemini::cwd_from_project_root(&content)
 }
 
-/// Reads a file whose content a newer one took over.
+/// The decoder of a file that a newer one replaced.
 struct Stale;
 
 impl Decoder for Stale {

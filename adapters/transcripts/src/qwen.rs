@@ -1,12 +1,12 @@
 //! Qwen Code: decodes its chat files, as of 0.24.
 //!
-//! A relative of Gemini CLI that keeps its conversations in another form: one record a line, appended, each with
-//! an id, the record it follows, and a message of Gemini's API. What a message holds is read with
-//! [`crate::gemini`]'s parts.
+//! A fork of Gemini CLI that stores its conversations in another format: one record per line, appended, each with an
+//! id, the record it follows, and a message of Gemini's API. The content of a message is parsed with functions of
+//! [`crate::gemini`].
 //!
-//! What a chat file cannot tell (0.24.4): a dialog and a running tool are the same silence, so nothing here claims
-//! `waiting_approval`. An error that the agent tries again is not told from the one it gave up with, but by its
-//! sort. The files of sub-agents (`subagents/`) and the file that names a session's process (`<id>.runtime.json`)
+//! Limits of a chat file (0.24.4): an open dialog and a running tool look the same, so this decoder never claims
+//! `waiting_approval`. An error that the agent retries can only be distinguished by its class from the one after which
+//! it gave up. The files of sub-agents (`subagents/`) and the file that names a session's process (`<id>.runtime.json`)
 //! are not read.
 
 mod content;
@@ -30,7 +30,7 @@ pub fn recognize(relative: &Path) -> bool {
     match parts.as_deref() {
         Some(["projects", _, "chats", file]) => {
             let name = file.strip_suffix(".jsonl").filter(|name| !name.is_empty() && !name.starts_with('.'));
-            // The agent itself passes over these.
+            // The agent itself ignores these files.
             name.is_some_and(|name| !name.ends_with(".ledger"))
         }
         Some(_) | None => false,

@@ -1,32 +1,32 @@
-//! What goes back takes back: a prompt that follows an earlier record, where another prompt stood before.
+//! Detects rewinds: a prompt that follows an earlier record where another prompt followed before.
 //!
-//! Agents that keep a conversation as a tree say of each record which one it follows. Two prompts that follow the same
-//! record are two ways on from it, and only the later one is still part of the conversation: the other, and all that
-//! came behind it, was taken back.
+//! Agents that store a conversation as a tree record for each entry which one it follows. If two prompts follow the
+//! same record, only the later one is still part of the conversation: the other, and everything after it, was taken
+//! back.
 
 use std::collections::VecDeque;
 
 use events::{Identity, TurnId};
 use serde::{Deserialize, Serialize};
 
-/// Most prompts that are remembered: as many turns as a session's view can still mark.
+/// Maximum number of prompts remembered: as many turns as a session's view can still mark.
 const PROMPTS: usize = 10;
 
-/// The last prompts of a conversation, and what each of them follows.
+/// The last prompts of a conversation, and the record each of them follows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PromptPlaces(VecDeque<PromptPlace>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct PromptPlace {
-    /// The id of the record it follows.
+    /// The id of the record the prompt follows.
     follows: String,
-    /// The turn it began, if it began one.
+    /// The turn that the prompt started, if it started one.
     turn: TurnId,
 }
 
 impl PromptPlaces {
-    /// Notes a prompt behind the record `follows`. Gives the first turn that it takes back.
+    /// Records a prompt that follows the record `follows`. Returns the first turn that it takes back.
     pub(crate) fn put(&mut self, follows: &str, prompt: Identity) -> Option<TurnId> {
         let taken_back = self.go_back(follows);
         if self.0.len() == PROMPTS {
@@ -36,7 +36,7 @@ impl PromptPlaces {
         taken_back
     }
 
-    /// The conversation goes on from this record. Gives the first turn that is taken back with that.
+    /// Continues the conversation from this record. Returns the first turn that this takes back.
     pub(crate) fn go_back(&mut self, record: &str) -> Option<TurnId> {
         let at = self.0.iter().position(|place| place.follows == record)?;
         self.0.drain(at..).next().map(|place| place.turn)
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(places.put("answer a", prompt("b")), None);
         assert_eq!(places.put("answer b", prompt("c")), None);
         assert_eq!(places.put("answer a", prompt("d")), Some(prompt("b").event_id().into()));
-        // What was taken back is forgotten: nothing is taken back twice.
+        // Turns that were taken back are dropped, so nothing is taken back twice.
         assert_eq!(places.put("answer b", prompt("e")), None);
         assert_eq!(places.go_back("start"), Some(prompt("a").event_id().into()));
         assert!(places.is_empty());

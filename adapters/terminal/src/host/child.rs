@@ -27,7 +27,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// The code a shell gives for it: 128 and the signal.
+    /// The exit status a shell would report: for a signal, 128 plus its number.
     #[must_use]
     pub fn shell_code(self) -> u8 {
         let code = self.code.unwrap_or_else(|| 128 + self.signal.unwrap_or(0));
@@ -35,27 +35,27 @@ impl Exit {
     }
 }
 
-/// What can happen to a program.
+/// An event of the program's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildEvent {
     /// It was stopped by this signal.
     Stopped(i32),
-    /// It goes on.
+    /// It was continued.
     Continued,
     /// It ended.
     Exited(Exit),
 }
 
-/// Looks whether a command could be started, as a shell looks for it.
+/// Checks whether a command could be started, searching for it like a shell.
 ///
 /// # Errors
-/// When not; a file that is damaged shows that only when it is executed.
+/// When it could not; a damaged file is only detected when it is executed.
 pub fn resolve(word: &OsStr, path: Option<&OsStr>) -> Result<(), CannotRun> {
     use std::os::unix::ffi::OsStrExt;
     if word.as_bytes().contains(&b'/') {
         return check_executable(Path::new(word)).map_err(|error| CannotRun::of(word, &error));
     }
-    // The path a shell searches when none is set.
+    // The path a shell searches if none is set.
     let path = path.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
     match find_program(std::env::split_paths(path), word) {
         Ok(_) => Ok(()),
@@ -64,11 +64,11 @@ pub fn resolve(word: &OsStr, path: Option<&OsStr>) -> Result<(), CannotRun> {
     }
 }
 
-/// Starts our own program, which becomes the run's, in a process group of its own. `streams` are
-/// its standard input, output and error.
+/// Starts our own executable, which becomes the run's program, in a new process group. `streams` are its standard
+/// input, output and error.
 ///
 /// # Errors
-/// When no process can be made.
+/// When the process cannot be created.
 pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, String)]) -> io::Result<Pid> {
     let [input, output, error] = streams;
     let child = Command::new(std::env::current_exe()?)
@@ -84,33 +84,32 @@ pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, 
     Ok(Pid::from_child(&child))
 }
 
-/// Becomes the run's program, in the foreground of the terminal: not before it is there, so that
-/// it never finds itself in the background. Comes back only when that was not possible.
+/// Becomes the run's program once it is in the foreground of the terminal, so that the program never finds itself in
+/// the background. Returns only on failure.
 #[must_use]
 pub fn become_program(words: &[OsString]) -> CannotRun {
-    // A group in the background is stopped when it takes the foreground, but for this.
+    // Without this, a background group would be stopped when it takes the foreground.
     super::signals::block_background_stops();
     if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
     }
     super::signals::unblock_background_stops();
     if let Err(error) = processes::mark_program() {
-        // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
+        // The run works without the mark, but orphans of the program are not recognised after its host is gone.
         tracing::warn!(%error, "cannot mark the program of this run as started by capture");
     }
     replace(words)
 }
 
-/// Becomes a program as it is, without a terminal of ours; this also undoes what our own runtime did
-/// to SIGPIPE. Comes back only when that was not possible.
+/// Replaces this process with a program, without a terminal of ours; this also undoes what our own runtime did to
+/// SIGPIPE. Returns only on failure.
 #[must_use]
 pub fn replace(words: &[OsString]) -> CannotRun {
     let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };
     CannotRun::of(word, &Command::new(word).args(rest).exec())
 }
 
-/// Adopts whatever the program to be started and its children cut loose, so that it stays a descendant of
-/// this process.
+/// Adopts orphaned descendants of the program that is started next, so that they stay descendants of this process.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -118,10 +117,10 @@ pub fn adopt_orphans() -> io::Result<()> {
     set_child_subreaper(Some(getpid())).map_err(Into::into)
 }
 
-/// Collects what was adopted and ended, on a thread of its own that ends with the program.
+/// Reaps adopted processes that have ended, on a thread that ends with the program.
 ///
 /// # Errors
-/// When the thread cannot be made.
+/// When the thread cannot be created.
 pub fn reap_orphans(program: Pid) -> io::Result<()> {
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let program_runs =
@@ -134,10 +133,10 @@ pub fn reap_orphans(program: Pid) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for what happens to a child, on a thread of its own that ends with it.
+/// Waits for events of a child, on a thread that ends with the child.
 ///
 /// # Errors
-/// When the thread cannot be made.
+/// When the thread cannot be created.
 pub fn wait(pid: Pid, mut tell: impl FnMut(ChildEvent) + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name("child".into()).spawn(move || {
         loop {

@@ -1,7 +1,7 @@
 //! A terminal attached to a run: the launcher's, or one of `capture attach`.
 //!
-//! One of them types and gives the run its size; it may hold the program up, as a terminal does.
-//! The others watch: a slow one misses bytes and is redrawn later.
+//! One terminal types and sets the run's size; it may block the program, as any terminal does. The others watch: a slow
+//! one misses bytes and is redrawn later.
 
 use std::{
     fs::File,
@@ -22,11 +22,11 @@ use super::{
     wire::LauncherSocket,
 };
 
-/// Bytes queued for the terminal that types above which the program is not read.
+/// Bytes queued for the typing terminal above which the program's output is not read.
 const ROOM: usize = 64 << 10;
-/// Most bytes queued for a terminal that only watches.
+/// Maximum number of bytes queued for a terminal that only watches.
 const BEHIND: usize = 256 << 10;
-/// Bytes written at once to a blocking descriptor: what a terminal that polls as writable accepts.
+/// Bytes written at once to a blocking descriptor: as many as a terminal that polls as writable accepts.
 const BLOCKING_WRITE: usize = 256;
 /// Control character (CAN) that ends an escape sequence cut off midway.
 const CANCEL: u8 = 0x18;
@@ -34,60 +34,60 @@ const CANCEL: u8 = 0x18;
 /// What a terminal may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It types, and the run has its size.
+    /// Types, and sets the run's size.
     Writer,
-    /// It watches.
+    /// Watches.
     Viewer,
 }
 
-/// How far a terminal has seen what is on the screen.
+/// Whether a terminal shows the current screen.
 #[derive(Debug)]
 enum Paint {
-    /// It gets bytes as they come.
+    /// It receives bytes as they arrive.
     Live,
-    /// It needs the current screen first.
+    /// It must be sent the current screen first.
     Wanted,
-    /// That was asked for; this came since.
+    /// The screen was requested; these bytes arrived since.
     Asked(Vec<u8>, Instant),
 }
 
 /// The outcome of reading a terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// These bytes.
+    /// This many bytes.
     Bytes(usize),
-    /// Nothing now.
+    /// Nothing to read now.
     Nothing,
-    /// It is gone.
+    /// The terminal is gone.
     Gone,
 }
 
 /// An attached terminal.
 #[derive(Debug)]
 pub struct Guest {
-    /// Names it in this run.
+    /// Its number, unique within the run.
     pub id: u64,
-    /// The process whose terminal it is.
+    /// The connection to the process that owns the terminal.
     pub control: LauncherSocket,
-    /// Whether that is the launcher.
+    /// Whether that process is the launcher.
     pub launcher: bool,
-    /// What it may do.
+    /// Its current role.
     pub role: Role,
-    /// Whether it only ever watches.
+    /// Whether it may never type.
     pub read_only: bool,
     /// Whether the terminal is raw and bytes flow.
     pub live: bool,
     /// Whether it may be read: its process is in the foreground.
     pub foreground: bool,
-    /// Whether its process is stopped, and another one uses the terminal.
+    /// Whether its process is stopped, so another process may be using the terminal.
     pub suspended: bool,
     /// The key that detaches it.
     pub key: DetachKey,
-    /// How it was set before.
+    /// The terminal's settings before the run.
     pub saved: Option<Saved>,
-    /// Read for what is typed.
+    /// The file that typed bytes are read from.
     pub input: Option<File>,
-    /// Written to.
+    /// The file that output is written to.
     pub output: Option<File>,
     blocks: bool,
     pending: OutputQueue,
@@ -103,7 +103,7 @@ impl Guest {
         guest
     }
 
-    /// Somebody who has not said yet what it wants.
+    /// A connection that has not sent a request yet.
     #[must_use]
     pub fn visitor(id: u64, control: LauncherSocket) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Guest {
         }
     }
 
-    /// Its terminal, to read and to write.
+    /// Sets its terminal: one descriptor for reading, one for writing.
     pub fn bring(&mut self, input: OwnedFd, output: OwnedFd) {
         self.saved = Saved::of(input.as_fd()).or_else(|| Saved::of(output.as_fd()));
         let output = open_again(output, OFlags::WRONLY);
@@ -134,13 +134,13 @@ impl Guest {
         self.output = Some(output);
     }
 
-    /// Writes nothing any more.
+    /// Stops writing to it.
     pub fn forget(&mut self) {
         self.output = None;
         self.pending.clear();
     }
 
-    /// Leaves out what waits; a sequence that is cut off by that is ended.
+    /// Drops the queued bytes and cancels an escape sequence that this cuts off.
     pub fn skip(&mut self) {
         if !self.pending.is_empty() {
             self.pending.clear();
@@ -148,31 +148,31 @@ impl Guest {
         }
     }
 
-    /// Its size, when it has one.
+    /// Its size, if it has one.
     #[must_use]
     pub fn size(&self) -> Option<Winsize> {
         tcgetwinsize(self.saved.as_ref()?).ok()
     }
 
-    /// Whether everything it got was written.
+    /// Whether everything queued for it was written.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether the program may go on writing as far as this terminal is concerned.
+    /// Whether this terminal allows more of the program's output to be read.
     #[must_use]
     pub fn accepts_output(&self) -> bool {
         self.accepts_behind(ROOM)
     }
 
-    /// Whether nothing of what the program wrote waits for this terminal.
+    /// Whether no output of the program is queued for this terminal.
     #[must_use]
     pub fn keeps_up(&self) -> bool {
         self.accepts_behind(1)
     }
 
-    /// Whether fewer bytes than these wait for this terminal, if it may hold the program up.
+    /// Whether fewer than `room` bytes are queued for this terminal; true for a terminal that may not block the program.
     fn accepts_behind(&self, room: usize) -> bool {
         if self.role == Role::Viewer || !self.live || self.is_away() {
             return true;
@@ -184,12 +184,12 @@ impl Guest {
         }
     }
 
-    /// Whether its process is stopped while the program goes on: it is redrawn later.
+    /// Whether its process is stopped while the program keeps running: it is redrawn later.
     fn is_away(&self) -> bool {
         self.suspended && !self.launcher
     }
 
-    /// Marks that the current screen is needed before anything else.
+    /// Requires the current screen to be sent before anything else.
     pub fn want_paint(&mut self) {
         self.paint = Paint::Wanted;
     }
@@ -200,12 +200,12 @@ impl Guest {
         self.live && !self.suspended && matches!(self.paint, Paint::Wanted) && self.pending.is_empty()
     }
 
-    /// It was asked for.
+    /// Marks the screen as requested.
     pub fn paint_asked(&mut self, now: Instant) {
         self.paint = Paint::Asked(Vec::new(), now);
     }
 
-    /// Since when it has been waited for.
+    /// Since when it has been waiting for the screen.
     #[must_use]
     pub fn waits_for_paint(&self) -> Option<Instant> {
         match &self.paint {
@@ -214,7 +214,7 @@ impl Guest {
         }
     }
 
-    /// The screen as it stood when it was asked for.
+    /// Receives the screen as of the moment it was requested.
     pub fn painted(&mut self, bytes: &[u8]) {
         match std::mem::replace(&mut self.paint, Paint::Live) {
             Paint::Asked(since, _) => {
@@ -225,10 +225,10 @@ impl Guest {
         }
     }
 
-    /// Bytes of the program. An error means that the terminal is gone.
+    /// Receives output of the program.
     ///
     /// # Errors
-    /// When it is gone.
+    /// When the terminal is gone.
     pub fn write_output(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.live || self.is_away() {
             return Ok(());
@@ -257,15 +257,15 @@ impl Guest {
         Ok(())
     }
 
-    /// Bytes to write after those that wait.
+    /// Queues bytes to be written.
     pub fn queue(&mut self, bytes: &[u8]) {
         self.pending.push(bytes);
     }
 
-    /// Writes what waits, as far as the terminal takes it.
+    /// Writes as many queued bytes as the terminal accepts.
     ///
     /// # Errors
-    /// When it is gone.
+    /// When the terminal is gone.
     pub fn flush(&mut self) -> io::Result<()> {
         while !self.pending.is_empty() {
             let whole = self.pending.write_once(|bytes| write(&mut self.output, self.blocks, bytes))?;
@@ -282,7 +282,7 @@ impl Guest {
         self.live && self.foreground && !self.suspended && self.input.is_some()
     }
 
-    /// Reads what was typed. The end of an input that is not a terminal only ends the reading.
+    /// Reads typed bytes. If the input is not a terminal, its end only stops the reading.
     pub fn read(&mut self, buffer: &mut [u8]) -> Typed {
         let Some(input) = &mut self.input else { return Typed::Nothing };
         match input.read(buffer) {
@@ -300,7 +300,7 @@ impl Guest {
     }
 }
 
-/// Writes once; 0 when the terminal takes nothing now.
+/// Writes once; returns 0 if the terminal accepts nothing now.
 fn write(output: &mut Option<File>, blocks: bool, bytes: &[u8]) -> io::Result<usize> {
     let Some(output) = output else { return Ok(bytes.len()) };
     let bytes = if blocks { &bytes[..bytes.len().min(BLOCKING_WRITE)] } else { bytes };

@@ -1,11 +1,11 @@
-//! Keys by name: the bytes that `ctrl-c` and the like send to a program, and the key that detaches a terminal.
+//! Keys by name: the bytes that names such as `ctrl-c` send to a program, and the key that detaches a terminal.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Keys that have a name of their own, and what they send. Those of the second kind differ while
-/// the program asked for application cursor keys.
+/// Named keys and the bytes they send. The keys in the second list differ while the program has application cursor keys
+/// enabled.
 const NAMED: &[(&str, &[u8])] = &[
     ("enter", b"\r"),
     ("esc", b"\x1b"),
@@ -33,10 +33,10 @@ const NAMED: &[(&str, &[u8])] = &[
 const CURSOR: &[(&str, u8)] =
     &[("up", b'A'), ("down", b'B'), ("right", b'C'), ("left", b'D'), ("home", b'H'), ("end", b'F')];
 
-/// What a key sends.
+/// The bytes a key sends.
 ///
 /// # Errors
-/// When there is no such key; the text lists those there are.
+/// When the key is unknown; the error text lists the known keys.
 pub fn bytes(name: &str, application_cursor: bool) -> Result<Vec<u8>, String> {
     let mut letters = name.chars();
     if let (Some(letter), None) = (letters.next(), letters.next()) {
@@ -80,13 +80,13 @@ fn control(key: &str) -> Option<u8> {
     }
 }
 
-/// Text as one paste: a newline in it submits nothing, and it cannot end the paste itself.
+/// Text as one paste: its newlines submit nothing, and it cannot end the paste.
 #[must_use]
 pub fn paste(text: &str) -> Vec<u8> {
     format!("\x1b[200~{}\x1b[201~", text.replace('\x1b', "")).into_bytes()
 }
 
-/// The key that detaches a terminal, if there is one: a control key.
+/// The key that detaches a terminal, if any: a control key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DetachKey(Option<u8>);
 
@@ -96,9 +96,9 @@ impl DetachKey {
     /// Ctrl-].
     pub const USUAL: Self = Self(Some(0x1d));
 
-    /// Where it begins in what was typed. It comes as one byte, or as a sequence while the program
-    /// asked for one: `ESC [ 93 ; 5 u` (kitty), `ESC [ 27 ; 5 ; 93 ~` (modifyOtherKeys). A sequence
-    /// that two reads cut apart is not seen: nothing typed is ever held back.
+    /// The position of the key in the typed bytes. It arrives as one byte, or, if the program asked for it, as a
+    /// sequence: `ESC [ 93 ; 5 u` (kitty), `ESC [ 27 ; 5 ; 93 ~` (modifyOtherKeys). A sequence split across two reads
+    /// is not recognised, because typed bytes are never delayed.
     #[must_use]
     pub fn find(self, typed: &[u8]) -> Option<usize> {
         let byte = self.0?;

@@ -1,8 +1,8 @@
 //! The launcher: the process that the user started and that is in their shell's job table.
 //!
-//! It hands its terminal to a host and then copies no bytes. It makes the terminal raw and puts it
-//! back, forwards signals, is stopped when the program is, and ends as the program did. The same
-//! serves `capture attach`.
+//! It passes its terminal to a host and copies no bytes itself. It makes the terminal raw and restores it, forwards
+//! signals, stops when the program is stopped, and exits with the program's status. `capture attach` uses the same
+//! code.
 
 use std::{
     io,
@@ -29,37 +29,37 @@ use super::{
 };
 use agents::HOST;
 
-/// Interval between checks for the foreground while in the background; no signal reports it.
+/// Interval between checks for the foreground while in the background; no signal reports the change.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(200);
 
-/// How a launcher, or an attached terminal, came to its end.
+/// How a launcher, or an attached terminal, ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchOutcome {
     /// The program ended.
     Exited(Exit),
-    /// The terminal was detached; the program runs on.
+    /// The terminal was detached; the program is still running.
     Detached(RunId),
-    /// Our terminal is gone; the program runs on, or is ended.
+    /// Our terminal was closed; the program is still running, or is being ended.
     HungUp,
-    /// The host is gone, and the program with its terminal.
+    /// The host is gone, and with it the program and its terminal.
     Lost(Exit),
-    /// The host refused.
+    /// The host refused the request.
     Refused(String),
 }
 
 /// A host that was started.
 #[derive(Debug)]
 pub struct Started {
-    /// Its process.
+    /// The host's process.
     pub host: Child,
     control: LauncherSocket,
 }
 
-/// Starts a host for this run and hands it the descriptors: a terminal to read and one to write
-/// when one is attached, then the streams the program inherits.
+/// Starts a host for this run and passes it the descriptors: if a terminal is attached, one for reading and one for
+/// writing, then the streams the program inherits.
 ///
 /// # Errors
-/// When no process can be made.
+/// When the process cannot be created.
 pub fn start(spec: Spec, descriptors: &[BorrowedFd<'_>]) -> io::Result<Started> {
     let (ours, theirs) = UnixStream::pair()?;
     let host = Command::new(std::env::current_exe()?)
@@ -74,11 +74,10 @@ pub fn start(spec: Spec, descriptors: &[BorrowedFd<'_>]) -> io::Result<Started> 
 }
 
 impl Started {
-    /// Lets the program begin, without a terminal of ours. Gives its process and the socket at
-    /// which one attaches.
+    /// Lets the program begin without attaching a terminal. Returns its process ID and the socket for attaching.
     ///
     /// # Errors
-    /// When the host could not begin.
+    /// When the host could not start the program.
     pub fn leave_alone(mut self) -> io::Result<(u32, Option<PathBuf>)> {
         loop {
             match self.control.receive::<FromHost>()? {
@@ -97,10 +96,10 @@ impl Started {
         }
     }
 
-    /// Lets the program begin and stays until it ended, or its terminal was detached.
+    /// Lets the program begin and waits until it has ended or its terminal was detached.
     ///
     /// # Errors
-    /// When the system gives no descriptors.
+    /// When a descriptor cannot be created.
     pub fn follow(mut self, raw: Option<RawMode>) -> io::Result<LaunchOutcome> {
         let outcome =
             Follow { control: self.control, raw, launcher: true, background: false, on_watch: || () }.run()?;
@@ -113,11 +112,11 @@ impl Started {
     }
 }
 
-/// Ends the program of the run with this socket, politely or by force, and waits for its end. `None` when it has not
+/// Ends the program of the run with this socket, gracefully or by force, and waits for its end. `None` if it has not
 /// ended in time.
 ///
 /// # Errors
-/// When the host refuses, which is an error of the kind `PermissionDenied`, or goes away without an answer.
+/// When the host refuses, with an error of kind `PermissionDenied`, or closes the connection without an answer.
 pub fn end(socket: &std::path::Path, now: bool, within: Duration) -> io::Result<Option<Exit>> {
     let mut exit = None;
     let ended = ask(socket, &ToHost::End { now }, within, |answer| {
@@ -127,10 +126,10 @@ pub fn end(socket: &std::path::Path, now: bool, within: Duration) -> io::Result<
     Ok(exit.filter(|_| ended))
 }
 
-/// Gives the run with this socket another name, which the caller has claimed.
+/// Renames the run with this socket to a name that the caller has claimed.
 ///
 /// # Errors
-/// When the host refuses, which is an error of the kind `PermissionDenied`, or does not answer in time.
+/// When the host refuses, with an error of kind `PermissionDenied`, or does not answer in time.
 pub fn rename(socket: &std::path::Path, name: &str, within: Duration) -> io::Result<()> {
     let request = ToHost::Rename { name: name.to_owned() };
     match ask(socket, &request, within, |answer| *answer == FromHost::Renamed)? {
@@ -139,7 +138,7 @@ pub fn rename(socket: &std::path::Path, name: &str, within: Duration) -> io::Res
     }
 }
 
-/// Asks a host without attaching a terminal; whether the answer came in time.
+/// Sends a request to a host without attaching a terminal. Returns whether the answer arrived in time.
 fn ask(
     socket: &std::path::Path,
     request: &ToHost,
@@ -149,7 +148,7 @@ fn ask(
     let until = Instant::now() + within;
     let mut control =
         LauncherSocket::new(UnixStream::connect(processes::local_socket::AddressPath::of(socket)?.as_ref())?);
-    // Whom the host refuses it hangs up on; why stands in what it said before.
+    // A host that refuses us closes the connection after sending the reason; `receive` returns it.
     control.send(request).ok();
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -171,11 +170,11 @@ fn ask(
     }
 }
 
-/// Attaches a terminal to the run with this socket and stays until it is detached. `on_watch` is called before the
+/// Attaches a terminal to the run with this socket and returns when it is detached. `on_watch` is called before the
 /// screen is shown, if the terminal only watches because another one types.
 ///
 /// # Errors
-/// When nobody listens there, or the system gives no descriptors.
+/// When no host listens on the socket, or a descriptor cannot be created.
 pub fn attach(
     socket: &std::path::Path,
     attach: Attach,
@@ -184,7 +183,7 @@ pub fn attach(
     on_watch: fn(),
 ) -> io::Result<LaunchOutcome> {
     let control = LauncherSocket::new(UnixStream::connect(processes::local_socket::AddressPath::of(socket)?.as_ref())?);
-    // Whom the host refuses it hangs up on; why stands in what it said before.
+    // A host that refuses us closes the connection after sending the reason; the loop receives it.
     control.send_with(&ToHost::Attach(attach), &terminal).ok();
     Follow { control, raw, launcher: false, background: false, on_watch }.run()
 }
@@ -213,7 +212,7 @@ impl Follow {
                 None => {}
             }
         }
-        // Our own group may be in the background when the terminal is put back.
+        // Our process group may be in the background when the terminal is restored.
         block_background_stops();
         let mut signals = Signals::watch(&[
             Signal::INT,
@@ -250,7 +249,7 @@ impl Follow {
                 match self.control.receive::<FromHost>()? {
                     Some(FromHost::Stopped) => {
                         self.stop();
-                        // That we go on is known by now.
+                        // `CONT` is ignored: `stop` has already resumed.
                         for signal in signals.received().into_iter().filter(|s| *s != Signal::CONT) {
                             if let Some(outcome) = self.forward(signal) {
                                 return Ok(outcome);
@@ -272,14 +271,14 @@ impl Follow {
         }
     }
 
-    /// Makes the terminal raw, when we are in its foreground.
+    /// Makes the terminal raw if we are in its foreground.
     fn enter(&mut self) -> bool {
         let foreground = self.raw.as_mut().is_none_or(RawMode::enter);
         self.background = !foreground;
         foreground
     }
 
-    /// A host that is gone is noticed when it is listened to.
+    /// Ignores errors: a closed connection is noticed when receiving.
     fn send(&self, message: &ToHost) {
         self.control.send(message).ok();
     }
@@ -303,12 +302,12 @@ impl Follow {
         None
     }
 
-    /// Stops as the program was stopped, so that the shell has the terminal.
+    /// Stops like the program did, so that the shell gets the terminal.
     fn stop(&mut self) {
         if let Some(raw) = &mut self.raw {
             raw.leave();
         }
-        // The whole group, as the terminal itself would have: a pipeline is one job.
+        // Stops the whole group, as the terminal itself would: a pipeline is one job.
         if !is_orphaned() {
             kill_current_process_group(Signal::STOP).ok();
         }

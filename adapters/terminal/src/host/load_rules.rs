@@ -1,8 +1,8 @@
-//! How a host gets the rules of screens.
+//! The type of the function that loads a host's screen rules.
 
 use std::sync::Arc;
 
 use crate::screen::ScreenRules;
 
-/// Reads the rules for screens; called on the thread that needs them.
+/// Reads the rules for screens; called on the thread that uses them.
 pub type LoadRules = Box<dyn FnOnce() -> Arc<ScreenRules> + Send>;

@@ -39,40 +39,40 @@ use crate::{
     screen::{Observer, ScreenRules},
 };
 
-/// Most messages queued for the thread.
+/// Maximum number of messages queued for the thread.
 const THINGS: usize = 8192;
-/// Most chunks of the program's output among the queued messages; the rest is room for what must not be lost.
+/// Maximum number of output chunks among the queued messages; the rest is reserved for messages that must not be lost.
 const CHUNKS: usize = 8000;
-/// Most bytes of the program's output that are queued.
+/// Maximum bytes of the program's output that are queued.
 const BYTES: usize = 4 << 20;
-/// Backlog above which output that only scrolls by is not parsed, except for the end, bytes.
+/// Backlog in bytes above which output that only scrolls is skipped, except for its end.
 const BACKLOG: usize = 64 << 10;
-/// Longest sequence of which it is seen that its end is in the next chunk, bytes.
+/// Maximum length in bytes of an escape sequence that is recognised across two chunks.
 const BEGUN: usize = 32;
-/// Bytes in one turn above which the thread pauses before the next.
+/// Output in bytes per iteration above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
-/// Pause after a turn with much output.
+/// Pause after an iteration with much output.
 const BREATH: Duration = Duration::from_millis(4);
-/// Most buffers kept to be filled again during a flood.
+/// Maximum number of buffers kept for reuse during a flood.
 const SPENT: usize = 32;
-/// Pause after a turn with more output than the backlog, of which only the end is parsed.
+/// Pause after an iteration with more output than the backlog, of which only the end is parsed.
 const FLOOD_BREATH: Duration = Duration::from_millis(30);
 
 /// A message to the thread that reads the screen.
 pub enum ToScreen {
-    /// The program wrote.
+    /// The program wrote output.
     Output(Vec<u8>, Timestamp),
-    /// Somebody typed.
+    /// The user typed.
     Input(Vec<u8>, Timestamp),
-    /// The terminal has another size.
+    /// The terminal has a new size.
     Resize(Size, Timestamp),
     /// Another program is in the foreground.
     Provider(Provider, Timestamp),
-    /// The run has another name.
+    /// The run was renamed.
     Rename(String),
     /// A terminal needs the current screen.
     Repaint(u64),
-    /// What undoes the modes the program left on.
+    /// Request for the bytes that undo the modes the program left on.
     Restore(Sender<Vec<u8>>),
     /// Send an event to the server.
     Event(Timestamp, HostEvent),
@@ -82,25 +82,25 @@ pub enum ToScreen {
 pub enum FromScreen {
     /// The current screen, for this terminal.
     Repaint(u64, Vec<u8>),
-    /// What a terminal would have answered the program.
+    /// The replies a terminal would have sent to the program.
     Replies(Vec<u8>),
-    /// A dialog that needs the user, about this.
+    /// A dialog needs the user; the text is its subject.
     Attention(String),
-    /// The server wants this typed.
+    /// The server wants these bytes typed.
     Type(Vec<u8>, RequestReply),
-    /// The bytes of a prompt, to be typed if nothing changed.
+    /// The bytes of a prompt, to be typed if nothing has changed.
     Prompt(PromptKeys),
-    /// The server wants to know whether somebody is there.
+    /// The server asks whether the user is at the terminal.
     Presence(RequestReply),
-    /// The screen allows text, and the server wants to know whether somebody else is typing.
+    /// The screen allows text, and the server asks whether the user is typing.
     Gate(RequestReply),
-    /// The server wants the terminal to have this size, or that of the terminal that types.
+    /// The size the server requests; `None` follows the terminal that types.
     Resize(Option<Size>, RequestReply),
-    /// The server wants this written to those who look on.
+    /// The server wants these bytes written to the attached terminals.
     Announce(Vec<u8>),
     /// A dialog with this mark was announced.
     DialogShown(String),
-    /// A key of an answer, to be pressed if nothing changed.
+    /// A key of an answer, to be pressed if nothing has changed.
     Press(Press),
 }
 
@@ -109,11 +109,11 @@ pub type RequestReply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send
 
 /// Everything the thread starts with.
 pub struct ScreenThreadConfig {
-    /// Who we are.
+    /// Describes this host to the server.
     pub hello: Hello,
     /// The connection to the server.
     pub link: HostLink,
-    /// What it asks.
+    /// The server's requests.
     pub requests: Receiver<PendingRequest>,
     /// The size of the screen.
     pub size: Size,
@@ -124,10 +124,10 @@ pub struct ScreenThreadConfig {
 }
 
 impl ScreenHandle {
-    /// Starts the thread. It tells over the channel and then wakes the relay.
+    /// Starts the thread. It sends its messages over `tell` and then wakes the relay.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the thread cannot be created.
     pub fn start(begin: ScreenThreadConfig, load: LoadRules, tell: Sender<FromScreen>) -> std::io::Result<Self> {
         let (to, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
@@ -161,7 +161,7 @@ impl ScreenHandle {
                 step_at: None,
             };
             reading.run(&incoming);
-            // Waits until what was told is stored.
+            // Waits until all sent events are stored.
             drop(reading);
             end.try_send(()).ok();
         })?;
@@ -176,27 +176,27 @@ struct ScreenThread {
     tell: Sender<FromScreen>,
     left: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
-    /// Takes buffers back.
+    /// Returns buffers for reuse.
     used: Sender<Vec<u8>>,
-    /// The dialog that was announced.
+    /// The subject of the approval announced last.
     approval: Option<Option<String>>,
-    /// Chunks drained and not parsed yet, and their bytes.
+    /// Chunks received but not parsed yet, and their size in bytes.
     carried: Vec<(Vec<u8>, Timestamp)>,
     bytes: usize,
-    /// Bytes of output parsed so far, and when the program last wrote.
+    /// Bytes of output parsed so far, and the time of the program's last output.
     parsed: u64,
     written_at: Timestamp,
     /// The mark last sent to the relay.
     stood: Option<String>,
-    /// What an unknown program does.
+    /// The activity of a program that no rules cover.
     activity: ProgramActivity,
-    /// Who waits for the screen to change.
+    /// Requests that wait for the screen to change.
     onlookers: Onlookers,
-    /// The answer that is being given, who wants to know of it, what comes of its key, and when it
-    /// goes on.
+    /// The answer in progress with its reply callback, the channel for the outcome of its key, and the time of the next
+    /// step.
     answering: Option<(Answering, RequestReply)>,
     pressed: Receiver<Pressed>,
-    /// The text that is being typed, who wants to know of it, and what comes of its bytes.
+    /// The text being typed with its reply callback, and the channel for the outcome of its bytes.
     prompting: Option<(Prompting, RequestReply)>,
     typed: Receiver<PromptTyped>,
     step_at: Option<Timestamp>,
@@ -252,7 +252,7 @@ impl ScreenThread {
             self.continue_answer();
             self.continue_prompt();
             if begun.elapsed() < breath {
-                // Nobody sends on this channel: it is a wait.
+                // Nothing is ever sent on this channel; this only waits.
                 crossbeam_channel::after(breath).recv().ok();
             }
         }
@@ -309,7 +309,7 @@ impl ScreenThread {
         }
     }
 
-    /// Gives what was drained to the observer. Under a flood, what only scrolls by is left out.
+    /// Passes the received output to the observer. In a flood, output that only scrolls is skipped.
     fn parse(&mut self) {
         let now = (self.begin.clock)();
         let lost = self.lost.swap(0, Ordering::Relaxed);
@@ -323,7 +323,7 @@ impl ScreenThread {
         for (mut bytes, at) in std::mem::take(&mut self.carried) {
             let is_behind = behind > BACKLOG;
             behind -= bytes.len();
-            // What was begun by bytes that were left out is looked at as a whole.
+            // An escape sequence whose start was held back from a skipped chunk is completed here.
             bytes.splice(..0, begun.drain(..));
             let whole = bytes.len() - begun_sequence(&bytes);
             let left_out = is_behind
@@ -344,7 +344,7 @@ impl ScreenThread {
         }
     }
 
-    /// Sends the observer's events, replies and version on.
+    /// Sends the observer's events, replies and version.
     fn forward(&mut self) {
         let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
         for (at, event) in event {
@@ -363,7 +363,7 @@ impl ScreenThread {
         }
     }
 
-    /// Reports of a program whose screen no rule reads what can be seen of it: its state is not known.
+    /// Reports the visible activity of a program whose screen no rules read: its state is unknown.
     fn report_activity(&mut self, now: Timestamp) {
         let is_read = Agent::of(self.begin.hello.provider).is_some_and(Agent::is_read);
         if is_read || self.begin.hello.provider == Provider::Capture || self.observer.has_claim() {
@@ -382,7 +382,7 @@ impl ScreenThread {
         self.begin.link.send_event(now, HostEvent::Claim(claim));
     }
 
-    /// Announces a dialog once for each time it opens.
+    /// Announces a dialog once each time it opens.
     fn announce_approval(&mut self, event: &HostEvent) {
         match event {
             HostEvent::Claim(claim) if claim.state == State::WaitingApproval => {
@@ -407,7 +407,8 @@ impl ScreenThread {
         }
     }
 
-    /// Lets the relay know of a dialog, before it is told: whoever answers it knows it from there.
+    /// Tells the relay about a dialog before the server learns of it, because an answer from the server refers to its
+    /// mark.
     fn announce_dialog(&mut self, event: &HostEvent) {
         let HostEvent::Claim(claim) = event else { return };
         let mark = claim.dialog.as_ref().and_then(|dialog| dialog.mark.clone());
@@ -417,7 +418,7 @@ impl ScreenThread {
         }
     }
 
-    /// Tells those who wait for it what changed of the screen, once it is whole.
+    /// Sends the changes of the screen to the waiting requests, once a synchronized update is complete.
     fn show(&mut self, now: Timestamp) {
         if self.onlookers.is_empty() {
             return;
@@ -427,7 +428,7 @@ impl ScreenThread {
         self.onlookers = onlookers;
     }
 
-    /// Goes on with the answer that is being given.
+    /// Continues the answer in progress.
     fn continue_answer(&mut self) {
         let Some((mut answering, reply)) = self.answering.take() else { return };
         let (now, written_at) = ((self.begin.clock)(), self.written_at);
@@ -435,7 +436,7 @@ impl ScreenThread {
         self.apply_step(step, answering, reply);
     }
 
-    /// The outcome of a key; `None` when the relay is gone.
+    /// Handles the outcome of a key; `None` if the relay is gone.
     fn pressed(&mut self, pressed: Option<Pressed>) {
         self.pressed = never();
         let Some((mut answering, reply)) = self.answering.take() else { return };
@@ -465,7 +466,7 @@ impl ScreenThread {
         }
     }
 
-    /// Goes on with the text that is being typed.
+    /// Continues typing the text.
     fn continue_prompt(&mut self) {
         let Some((mut prompting, reply)) = self.prompting.take() else { return };
         let now = (self.begin.clock)();
@@ -473,7 +474,7 @@ impl ScreenThread {
         self.apply_prompt_step(step, prompting, reply);
     }
 
-    /// The outcome of bytes of a text; `None` when the relay is gone.
+    /// Handles the outcome of typed bytes; `None` if the relay is gone.
     fn typed(&mut self, typed: Option<PromptTyped>) {
         self.typed = never();
         let Some((mut prompting, reply)) = self.prompting.take() else { return };
@@ -579,7 +580,7 @@ impl ScreenThread {
     }
 
     fn send(&self, screen_events: FromScreen) {
-        // The relay takes news at every turn; when it is gone nobody needs them.
+        // The relay receives these in every iteration; without a relay they are not needed.
         if self.tell.send(screen_events).is_ok() {
             self.begin.wake.wake();
         }
@@ -593,7 +594,7 @@ impl ScreenThread {
         self.with_observer_mut(|observer| act(observer))
     }
 
-    /// A panic costs what was known of the screen, nothing else.
+    /// A panic loses the screen's contents and nothing else.
     fn with_observer_mut<T>(&mut self, act: impl FnOnce(&mut Observer) -> T) -> Option<T> {
         let observer = &mut self.observer;
         let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
@@ -615,18 +616,19 @@ fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, S
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 
-/// Whether bytes do nothing to a terminal but print, scroll and colour: without them the screen
-/// still has its modes, and what is on it was going to scroll away.
+/// Whether the bytes only print, scroll and colour. Skipping them leaves the terminal's modes right, and the text they
+/// print would have scrolled away.
 fn only_scrolls(bytes: &[u8]) -> bool {
     memchr::memchr_iter(0x1b, bytes).all(|at| {
         let Some(parameters) = bytes[at + 1..].strip_prefix(b"[") else { return false };
-        // Cut off before it says what it is, it may be anything.
+        // A sequence that is cut off before its final byte may be anything.
         let end = parameters.iter().position(|b| !b.is_ascii_digit() && !matches!(b, b';' | b':'));
         end.is_some_and(|end| matches!(parameters[end], b'm' | b'K'))
     })
 }
 
-/// How many bytes at the end begin a sequence that may only scroll or colour and is cut off before it says so.
+/// The number of bytes at the end that start a sequence which may only scroll or colour but is cut off before its final
+/// byte.
 fn begun_sequence(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(BEGUN)..];
     let Some(at) = memchr::memrchr(0x1b, tail) else { return 0 };

@@ -1,4 +1,5 @@
-//! The bytes that wait for a terminal: a ring, so that more can be queued while the terminal takes what is there.
+//! The bytes queued for a terminal: a ring buffer, so that more can be queued while the terminal accepts the first
+//! ones.
 
 use std::{collections::VecDeque, io};
 
@@ -25,8 +26,8 @@ impl OutputQueue {
         self.waiting.extend(bytes);
     }
 
-    /// Calls `write` once with the first of the bytes; it gives how many of them were accepted. Whether those were all
-    /// it was called with: if not, the terminal accepts nothing more now.
+    /// Calls `write` once with the first queued bytes; it returns how many were accepted. Returns whether it accepted
+    /// all of these bytes: if not, the terminal accepts nothing more now.
     pub(super) fn write_once(&mut self, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         let (first, _) = self.waiting.as_slices();
         let offered = first.len();
@@ -70,7 +71,7 @@ mod tests {
             for step in steps {
                 match step {
                     Step::Push(count) => {
-                        // A byte that is moved by any power of two differs.
+                        // The pattern repeats every 251 bytes, so a byte shifted by a power of two differs.
                         let bytes: Vec<u8> = (0..count as u32).map(|n| ((next + n) % 251) as u8).collect();
                         next += count as u32;
                         queue.push(&bytes);

@@ -1,16 +1,15 @@
-//! Answers a dialog by pressing keys, and makes sure that no key reaches a dialog other than the one that was decided.
+//! Answers a dialog by pressing keys, and makes sure that no key reaches any dialog except the one that was answered.
 //!
-//! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which dialog stands,
-//! says which key to press, and checks its outcome. The one that has the terminal presses the key ([`may_press`]):
-//! right before, it reads all the program wrote, and when that is more than the screen knows of, nothing is typed and
-//! the screen is looked at again. Both are pure; time and what is so are arguments.
+//! Two threads are involved. The thread that reads the screen owns the [`Answering`]: it knows which dialog is open,
+//! chooses the key to press, and checks its effect. The thread that owns the terminal presses the key ([`may_press`]):
+//! immediately before, it reads all the program's output, and if that is more than the screen has parsed, it types
+//! nothing and the screen is checked again. Both are pure; the time and the terminal's state are arguments.
 //!
-//! What remains: a program that has a new dialog in mind, has not written a byte of it, and reads
-//! the key as the answer to that. Nobody outside the program can see this, nor could a person. Two
-//! waits make it rare: the dialog has stood for `STOOD_MS`, and the program has written nothing
-//! for `QUIET_MS`, so that one that draws in several writes is not taken between two of them. The
-//! other thing no screen shows is a request that replaces one with the very same words in the very
-//! same cells.
+//! One race remains: a program that is about to show a new dialog, has not written a byte of it, and reads the key as
+//! the answer to that one. It is invisible from outside the program, even to a person. Two waits make it rare: the
+//! dialog must have been open for `STOOD_MS`, and the program must have written nothing for `QUIET_MS`, so that a
+//! dialog drawn in several writes is not answered between two of them. The screen also cannot reveal a request that is
+//! replaced by another with the same words in the same cells.
 
 use std::time::Duration;
 
@@ -21,12 +20,12 @@ use host_protocol::frame::{Answered, DialogAnswer};
 use super::keys;
 use crate::screen::{Observer, StandingDialog};
 
-/// Least time since a dialog was reported before a key is typed, ms: one redrawn after the key that answered it
-/// is gone sooner.
+/// Minimum time since a dialog was reported before a key is typed, ms: a dialog redrawn after the key that answered it
+/// disappears sooner.
 const STOOD_MS: i64 = 400;
-/// Least time since the program's last output before a key is typed, ms.
+/// Minimum time since the program's last output before a key is typed, ms.
 const QUIET_MS: i64 = 60;
-/// Least time since the user last typed before a key is typed.
+/// Minimum time since the user last typed before a key is typed.
 const HANDS_OFF: Duration = Duration::from_millis(500);
 /// Time within which all conditions for a key must hold, ms.
 const READY_MS: i64 = 1500;
@@ -38,15 +37,15 @@ const GONE_MS: i64 = 2000;
 const AGAIN_MS: i64 = 10;
 /// Maximum number of arrow keys for one answer.
 const MOST_ARROWS: u32 = 8;
-/// Flag of the kitty keyboard protocol: Esc is sent as a sequence of its own.
+/// Flag of the kitty keyboard protocol: Esc is sent as a distinct sequence.
 const DISAMBIGUATE: u16 = 1;
 /// Flag of the kitty keyboard protocol: every key is sent as a sequence.
 const ALL_AS_SEQUENCES: u16 = 8;
 
-/// A key to press, if nothing changed.
+/// A key to press if nothing has changed.
 #[derive(Debug, Clone)]
 pub struct Press {
-    /// The dialog it is for.
+    /// The dialog the key is for.
     pub mark: String,
     /// The bytes of the key.
     pub bytes: Vec<u8>,
@@ -59,36 +58,36 @@ pub struct Press {
 /// The outcome of a key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pressed {
-    /// It is typed.
+    /// The key was typed.
     Yes,
-    /// Nothing was typed: the program wrote meanwhile. Look again.
+    /// Nothing was typed because the program wrote output in the meantime. Check the screen again.
     NotNow,
-    /// Nothing was typed, because of this.
+    /// Nothing was typed, for this reason.
     No(&'static str),
 }
 
 /// The state of the terminal after all pending output was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalFacts<'a> {
-    /// Bytes of the program's output that were passed on.
+    /// Bytes of the program's output passed on so far.
     pub passed: u64,
-    /// Whether output is unread, or cannot be read now.
+    /// Whether output is unread or cannot be read now.
     pub unread: bool,
-    /// The dialog reported last, and the process group in the foreground then.
+    /// The dialog reported last, and the process group in the foreground at that time.
     pub stood: Option<(&'a str, Option<i32>)>,
     /// The process group in the foreground now.
     pub group: Option<i32>,
     /// Whether the program reads keys one by one, without echo.
     pub raw: bool,
-    /// Time since somebody last typed.
+    /// Time since the user last typed.
     pub typed: Option<Duration>,
-    /// Whether typed bytes are still unread by the program.
+    /// Whether the program has not yet read all typed bytes.
     pub waiting: bool,
     /// Whether the program is running: neither ended nor stopped.
     pub runs: bool,
 }
 
-/// Whether the key may be pressed. What follows must be the key and nothing before it.
+/// Whether the key may be pressed. The caller must type the key immediately, before any other input.
 ///
 /// # Errors
 /// [`Pressed::NotNow`] or [`Pressed::No`].
@@ -119,21 +118,21 @@ pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed
     Ok(())
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub enum AnswerStep {
-    /// Nothing before this moment, unless the program writes.
+    /// Do nothing before this moment, unless the program writes.
     Wait(Timestamp),
-    /// Press this; its [`Pressed`] is waited for.
+    /// Press this key and report the [`Pressed`].
     Press {
         /// The bytes of the key.
         bytes: Vec<u8>,
     },
-    /// It is over.
+    /// Finished.
     Done(Result<Answered, String>),
 }
 
-/// An answer that is being given.
+/// An answer in progress.
 #[derive(Debug)]
 pub struct Answering {
     mark: String,
@@ -144,39 +143,39 @@ pub struct Answering {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerStage {
-    /// Until then all must be as it should; not looked at before.
+    /// All conditions must be met by `until`; they are not checked before `from`.
     Ready { from: Timestamp, until: Timestamp },
-    /// A key was sent; whether it is the last, and where the cursor should be after it.
+    /// A key was sent: `goal` is the option the cursor should move to, `None` after the last key.
     Handed { until: Timestamp, goal: Option<usize> },
-    /// The cursor is to be seen there.
+    /// Waiting for the cursor to reach `goal`.
     Moving { until: Timestamp, goal: usize },
-    /// The last key is typed.
+    /// The last key was typed.
     Typed { until: Timestamp },
 }
 
-/// The key that comes next.
+/// The next key.
 #[derive(Debug, PartialEq, Eq)]
 enum NextKey {
-    /// It answers.
+    /// This key answers the dialog.
     Last(String),
-    /// It moves the cursor to that option.
+    /// This key moves the cursor to that option.
     Arrow(&'static str, usize),
 }
 
 impl Answering {
-    /// Begins.
+    /// Starts answering the dialog.
     #[must_use]
     pub fn new(mark: String, answer: DialogAnswer, now: Timestamp) -> Self {
         Self { mark, answer, stage: AnswerStage::Ready { from: now, until: now.plus_ms(READY_MS) }, keys: 0 }
     }
 
-    /// The dialog it is for.
+    /// The dialog being answered.
     #[must_use]
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Goes on. `parsed` is what [`Press::parsed`] will say; `written_at` when the program wrote last.
+    /// Performs the next step. `written_at` is the time of the program's last output.
     pub fn step(&mut self, observer: &Observer, written_at: Timestamp, now: Timestamp) -> AnswerStep {
         match self.stage {
             AnswerStage::Ready { from, .. } if now < from => AnswerStep::Wait(from),
@@ -190,7 +189,7 @@ impl Answering {
         }
     }
 
-    /// The outcome of the key that was sent.
+    /// Handles the outcome of the key that was sent.
     pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<AnswerStep> {
         let AnswerStage::Handed { until, goal } = self.stage else { return None };
         match (pressed, goal) {
@@ -214,7 +213,7 @@ impl Answering {
         let standing = match observer.standing() {
             Ok(standing) if standing.mark == self.mark => standing,
             Ok(_) => return self.refuse("another dialog is open", observer),
-            // What was decided is not open any more, and will not be again.
+            // The dialog that was answered is closed and will not open again.
             Err(why) if observer.mark() != Some(&self.mark) || now >= until => return self.refuse(why, observer),
             Err(_) => return wait(now, until),
         };
@@ -263,8 +262,8 @@ impl Answering {
         if now >= until { self.refuse("the cursor did not move as expected", observer) } else { wait(now, until) }
     }
 
-    /// Ends without the key that answers. With arrows typed before, that is told as an answer that
-    /// was not applied.
+    /// Finishes without pressing the key that answers. If arrow keys were typed, this is reported as an answer that was
+    /// not applied.
     fn refuse(&self, why: &str, observer: &Observer) -> AnswerStep {
         if self.keys > 0 {
             return AnswerStep::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
@@ -286,7 +285,7 @@ fn wait(now: Timestamp, until: Timestamp) -> AnswerStep {
     AnswerStep::Wait(until.min(now.plus_ms(AGAIN_MS)))
 }
 
-/// The key for an answer, as the dialog stands now.
+/// The key for an answer in the dialog's current state.
 fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, &'static str> {
     let meant = match answer {
         DialogAnswer::AllowOnce => ChoiceAnswer::AllowOnce,
@@ -321,7 +320,7 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     })
 }
 
-/// What the program gets for a key, in the form it asked for.
+/// The bytes sent to the program for a key, in the encoding it requested.
 fn bytes(key: &str, observer: &Observer) -> Result<Vec<u8>, String> {
     let flags = observer.keyboard();
     if flags & ALL_AS_SEQUENCES != 0 {

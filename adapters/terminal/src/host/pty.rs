@@ -1,7 +1,7 @@
 //! The pseudo-terminal that a terminal host opens for its program.
 //!
-//! portable-pty opens and resizes it. Its writer is never taken: dropping it types a newline and
-//! an end of file (portable-pty 0.9, `UnixMasterWriter::drop`).
+//! portable-pty opens and resizes it. `take_writer` is never called: dropping the writer types a newline and an end of
+//! file (portable-pty 0.9, `UnixMasterWriter::drop`).
 
 use std::{
     fs::File,
@@ -18,23 +18,23 @@ use rustix::{
     termios::{InputModes, LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr},
 };
 
-/// A terminal with our side and the program's.
+/// A pseudo-terminal: our side and the program's.
 pub struct Pty {
-    /// Our side; does not block.
+    /// Our side; non-blocking.
     pub master: File,
     side: Box<dyn MasterPty + Send>,
-    /// The program's side. Held while the program lives, so that one that closes its streams for a
-    /// while is not taken for one that ended; closed after that, so that the end of what others
-    /// have open can be seen.
+    /// The program's side. Kept open while the program lives, so that a program that closes its streams for a while is
+    /// not mistaken for one that ended; closed afterwards, so that reading reports the end once no other process has it
+    /// open.
     slave: Option<OwnedFd>,
 }
 
 impl Pty {
-    /// Makes a terminal, and makes it the controlling terminal of this session, which must have
-    /// none. It is set as `like` is.
+    /// Creates a terminal and makes it the controlling terminal of this session, which must have none. Copies its
+    /// settings from `like`.
     ///
     /// # Errors
-    /// When the system has none left, or we lead no session.
+    /// When the system has no terminal left, or this process does not lead a session.
     pub fn open(size: Winsize, like: Option<&Termios>) -> io::Result<Self> {
         let pair = native_pty_system().openpty(pty_size(size)).map_err(io::Error::other)?;
         let path = pair.master.tty_name().ok_or_else(|| io::Error::other("the terminal has no name"))?;
@@ -59,20 +59,20 @@ impl Pty {
     /// The program's side, for one of its streams.
     ///
     /// # Errors
-    /// When there are no descriptors left, or it was closed.
+    /// When there are no descriptors left, or this side was closed.
     pub fn slave(&self) -> io::Result<OwnedFd> {
         self.slave.as_ref().ok_or_else(|| io::Error::other("the terminal is closed"))?.try_clone()
     }
 
-    /// Closes the program's side here.
+    /// Closes our descriptor of the program's side.
     pub fn close_slave(&mut self) {
         self.slave = None;
     }
 
-    /// Gives it another size; the kernel tells the program when it differs.
+    /// Changes its size; the kernel notifies the program if the size differs.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When the system call fails.
     pub fn resize(&self, size: Winsize) -> io::Result<()> {
         self.side.resize(pty_size(size)).map_err(io::Error::other)
     }
@@ -83,15 +83,15 @@ impl Pty {
         rustix::termios::tcgetpgrp(&self.master).ok()
     }
 
-    /// Puts a group into its foreground.
+    /// Puts a process group into its foreground.
     ///
     /// # Errors
-    /// When it is not a group of this session.
+    /// When the group is not in this session.
     pub fn put_in_foreground(&self, group: Pid) -> io::Result<()> {
         Ok(rustix::termios::tcsetpgrp(&self.master, group)?)
     }
 
-    /// Signals the group in its foreground, else `otherwise`.
+    /// Signals the group in its foreground, or `otherwise` if there is none.
     pub fn signal(&self, signal: Signal, otherwise: Pid) {
         let group = self.foreground().unwrap_or(otherwise);
         if kill_process_group(group, signal).is_err() && group != otherwise {
@@ -99,7 +99,7 @@ impl Pty {
         }
     }
 
-    /// Whether a line is read without being shown: a password, most likely.
+    /// Whether the program reads a line without echo: most likely a password.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         tcgetattr(&self.master).is_ok_and(|settings| {
@@ -107,14 +107,14 @@ impl Pty {
         })
     }
 
-    /// Whether keys are read one by one and not shown, as a dialog reads them.
+    /// Whether the program reads single keys without echo, as a dialog does.
     #[must_use]
     pub fn reads_keys(&self) -> bool {
         tcgetattr(&self.master)
             .is_ok_and(|settings| !settings.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON))
     }
 
-    /// Whether the program wrote something that was not read yet.
+    /// Whether output of the program is unread.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let mut master = [PollFd::new(&self.master, PollFlags::IN)];
@@ -133,13 +133,13 @@ fn pty_size(size: Winsize) -> PtySize {
     PtySize { rows: size.ws_row, cols: size.ws_col, pixel_width: size.ws_xpixel, pixel_height: size.ws_ypixel }
 }
 
-/// A size without pixels.
+/// A size without pixel dimensions.
 #[must_use]
 pub fn winsize(size: Size) -> Winsize {
     Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// A size a screen can be kept in: a terminal may say 0 by 0, or 65535 by 65535.
+/// The size clamped to what the screen model supports: a terminal may report 0 by 0, or 65535 by 65535.
 #[must_use]
 pub fn screen_size(size: Winsize) -> Size {
     Size { rows: size.ws_row.clamp(2, 500), columns: size.ws_col.clamp(2, 1000) }

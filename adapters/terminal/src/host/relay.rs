@@ -1,10 +1,9 @@
 //! The thread that relays bytes between the program's terminal and the users' terminals.
 //!
-//! Bytes come first: what the program wrote is written to the terminals before a copy goes to the
-//! threads that read the screen and record, and neither is ever waited for. What the terminal of
-//! the one who types does not accept at once waits in a queue, and the program is read meanwhile
-//! until that is full; then the program waits as it would for that terminal itself. Nothing here
-//! grows.
+//! Bytes have priority: the program's output is written to the terminals before it is copied to the threads that read
+//! the screen and record, and the relay never waits for these threads. Output that the typing terminal does not accept
+//! at once is queued, and the program's output is read until the queue is full; then the program blocks as it would on
+//! that terminal itself. All queues are bounded.
 
 use std::{
     collections::VecDeque,
@@ -42,28 +41,28 @@ use super::{
     wire::{Notify, Spec},
 };
 
-/// Most bytes read from the pty per turn.
+/// Maximum number of bytes read from the pty per iteration.
 const CHUNK: usize = 64 << 10;
-/// Most bytes queued to be typed into the program.
+/// Maximum number of bytes queued to be typed into the program.
 const TYPED: usize = 64 << 10;
-/// Time after which a program asked to end is killed.
+/// Delay before a program that was asked to end is killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// Silence after the program's end that ends the reading of its terminal.
+/// Silence after the program's end at which reading its terminal stops.
 const QUIET: Duration = Duration::from_millis(100);
-/// Longest time the terminal is read after the program's end.
+/// Maximum time the terminal is read after the program's end.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Longest wait after the program's end for a user's terminal that accepts nothing.
+/// Maximum wait after the program's end for a user's terminal that accepts no output.
 const STALLED: Duration = Duration::from_secs(60);
-/// Interval between checks of the foreground program, while there is output.
+/// Interval between checks of the foreground program while there is output.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Silence of the program before an announcement is written between its output.
+/// Silence of the program required before an announcement is inserted into its output.
 const BETWEEN: Duration = Duration::from_millis(20);
-/// How long a terminal waits for a redraw of the screen.
+/// Maximum time a terminal waits for a redraw of the screen.
 const PAINT: Duration = Duration::from_millis(500);
 /// Maximum number of attached terminals.
 pub(super) const GUESTS: usize = 16;
 
-/// What a descriptor that is ready belongs to.
+/// The source of a ready descriptor.
 #[derive(Debug, Clone, Copy)]
 enum ReadySource {
     Master,
@@ -75,7 +74,7 @@ enum ReadySource {
     Output(u64),
 }
 
-/// Passes bytes on until the program ended.
+/// Relays bytes until the program has ended.
 pub struct Relay {
     /// The run.
     pub spec: Spec,
@@ -85,21 +84,21 @@ pub struct Relay {
     pub written: fn(&mut Description),
     /// The program's terminal.
     pub pty: Pty,
-    /// The program, and its process group.
+    /// The program's process ID, which is also its process group.
     pub program: Pid,
-    /// What happens to it.
+    /// Events of the program's process.
     pub child_events: Receiver<ChildEvent>,
-    /// Learns of that, and of news from the screen.
+    /// Woken by child events and by messages from the screen thread.
     pub woken: WakeReceiver,
-    /// Signals to this process.
+    /// Signals sent to this process.
     pub signals: Signals,
-    /// Where terminals attach.
+    /// The socket for attaching terminals.
     pub listener: Option<UnixListener>,
-    /// Those that are.
+    /// The attached terminals.
     pub guests: Vec<Guest>,
     /// The thread that reads the screen.
     pub screen: ScreenHandle,
-    /// What it tells.
+    /// Messages from the screen thread.
     pub screen_events: Receiver<FromScreen>,
     /// The recording.
     pub recorder: Option<Recorder>,
@@ -107,11 +106,11 @@ pub struct Relay {
     pub size: Winsize,
     /// The agent in the foreground.
     pub provider: Provider,
-    /// What only the loop needs.
+    /// State used only by the loop.
     pub state: Loop,
 }
 
-/// What the loop keeps between its turns.
+/// The loop's state.
 pub struct Loop {
     pub(super) buffer: Box<[u8]>,
     pub(super) keys: Keyboard,
@@ -123,33 +122,33 @@ pub struct Loop {
     stopped: bool,
     exited: Option<(Exit, Instant)>,
     drained: bool,
-    /// Whether the end is not to wait for terminals.
+    /// Whether the end must not wait for terminals.
     abandoned: bool,
     reading: Duration,
     announcement: Option<Vec<u8>>,
     /// Bytes of the program's output passed on so far.
     passed: u64,
-    /// When somebody typed last.
+    /// When the user last typed.
     typed: Option<Instant>,
-    /// When a key was pressed last at a terminal.
+    /// When a key was last pressed at a terminal.
     pressed: Option<Instant>,
-    /// Whether the terminal that types has the focus, as it says itself.
+    /// Whether the typing terminal has the focus, as reported by the terminal.
     focused: Option<bool>,
-    /// The dialog that was told last, and the process group in the foreground then.
+    /// The dialog reported last, and the process group in the foreground at that time.
     stood: Option<(String, Option<i32>)>,
-    /// When a text was typed whose Enter is to follow, and the process group in the foreground then.
+    /// When a text was typed whose Enter is still to come, and the process group in the foreground at that time.
     prompted: Option<(Instant, Option<i32>)>,
-    /// Questions that the host answers itself.
+    /// Queries that the host answers itself.
     status_questions: StatusQuestions,
 }
 
-/// What was typed and is not written yet.
+/// Typed bytes that were not written yet.
 #[derive(Default)]
 pub(super) struct Keyboard {
     waiting: VecDeque<u8>,
     queued: u64,
     written: u64,
-    /// Who wants to know when everything up to here was written.
+    /// Replies to send once everything up to a position was written.
     replies: VecDeque<(u64, usize, RequestReply)>,
 }
 
@@ -177,7 +176,7 @@ impl Keyboard {
 }
 
 impl Loop {
-    /// A loop that has not begun.
+    /// The state before the first iteration.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -206,8 +205,7 @@ impl Loop {
 }
 
 impl Relay {
-    /// Passes bytes on until the program has ended and everything it wrote was passed on. Gives how
-    /// it ended.
+    /// Relays bytes until the program has ended and all its output was passed on. Returns how it ended.
     pub fn run(&mut self) -> Exit {
         let mut before = Instant::now();
         loop {
@@ -227,8 +225,8 @@ impl Relay {
         }
     }
 
-    /// Requests the current screen for terminals that need it. A terminal that waits for it in vain
-    /// goes on without: it holds the program up.
+    /// Requests the current screen for terminals that need it. A terminal whose request is not answered in time
+    /// continues without it, because it blocks the program.
     fn request_paint(&mut self, now: Instant) {
         let gone = self.screen.is_gone();
         for guest in &mut self.guests {
@@ -241,7 +239,7 @@ impl Relay {
         }
     }
 
-    /// Whether the program ended and its terminal was read to the end and shown, as far as we wait for it.
+    /// Whether the program has ended and its output was read and shown, or the waits for these have expired.
     fn is_over(&mut self, now: Instant, since: Duration) -> Option<Exit> {
         let (exit, ended) = self.state.exited?;
         let held_up = self.is_held_up();
@@ -262,12 +260,12 @@ impl Relay {
         !self.state.drained && self.guests.iter().all(Guest::accepts_output)
     }
 
-    /// Whether a terminal has not accepted what the program wrote.
+    /// Whether a terminal has not accepted all of the program's output.
     fn is_held_up(&self) -> bool {
         !self.guests.iter().all(Guest::keeps_up)
     }
 
-    /// Does what is due and says when something will be.
+    /// Performs due actions and returns the time of the next one.
     fn on_time(&mut self, now: Instant) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         let mut at = |when: Instant| next = Some(next.map_or(when, |n| n.min(when)));
@@ -301,14 +299,14 @@ impl Relay {
                 at(quiet_at.max(now + BETWEEN));
             }
         }
-        // A screen that has no room for a request now has some later.
+        // If the screen thread has no room for a request now, try again later.
         if self.guests.iter().any(|g| g.wants_paint() || g.waits_for_paint().is_some()) {
             at(now + BETWEEN);
         }
         next
     }
 
-    /// Waits until something can be done; gives what.
+    /// Waits until a descriptor is ready; returns the ready ones.
     fn wait(&self, timeout: Option<Duration>) -> Vec<(ReadySource, PollFlags)> {
         let mut wanted: Vec<(ReadySource, BorrowedFd<'_>, PollFlags)> = vec![
             (ReadySource::Woken, self.woken.as_fd(), PollFlags::IN),
@@ -326,13 +324,13 @@ impl Relay {
             if let (Some(output), false) = (&guest.output, guest.is_flushed() || guest.suspended) {
                 wanted.push((ReadySource::Output(guest.id), output.as_fd(), PollFlags::OUT));
             }
-            // What is typed when the program has ended is for whoever has the terminal next.
+            // Input typed after the program's end belongs to the next reader of the terminal.
             let typing = guest.may_read() && self.state.keys.room() > 0 && self.state.exited.is_none();
             if let (Some(input), true) = (&guest.input, typing) {
                 wanted.push((ReadySource::Input(guest.id), input.as_fd(), PollFlags::IN));
             }
         }
-        // One that is of no interest would still tell of its end, again and again.
+        // A descriptor polled without flags would still report its hangup, repeatedly.
         wanted.retain(|(_, _, flags)| !flags.is_empty());
         let mut fds: Vec<PollFd<'_>> =
             wanted.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
@@ -343,7 +341,7 @@ impl Relay {
         }
         let ready = wanted.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
         let mut ready: Vec<(ReadySource, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
-        // Bytes come first, and what is shown makes room for what is read.
+        // Bytes have priority, and writing output makes room for reading more.
         ready.sort_by_key(|(of, _)| match of {
             ReadySource::Output(_) => 0,
             ReadySource::Master => 1,
@@ -368,7 +366,7 @@ impl Relay {
             }
             ReadySource::Woken => self.woken.drain(),
             ReadySource::Signals => {
-                // Whoever asks the host to end means the program.
+                // A request to end the host is meant for the program.
                 if !self.signals.received().is_empty() {
                     self.end_program();
                 }
@@ -395,7 +393,7 @@ impl Relay {
                     }
                 }
                 FromScreen::Replies(bytes) => {
-                    // A terminal that is attached answers itself.
+                    // An attached terminal replies itself.
                     if !self.guests.iter().any(|g| g.live && g.role == Role::Writer) {
                         self.reply(&bytes);
                     }
@@ -426,18 +424,18 @@ impl Relay {
     fn announce(&mut self) {
         let Some(bytes) = self.state.announcement.take() else { return };
         for guest in self.guests.iter_mut().filter(|g| g.live && !g.suspended) {
-            // A terminal that is gone shows itself at the next byte of the program.
+            // A terminal that is gone is noticed at the program's next output.
             guest.write_output(&bytes).ok();
         }
     }
 }
 
-/// What a terminal is sent so that its user looks at it.
+/// The bytes that make a terminal alert its user.
 fn announcement(notify: Notify, subject: &str) -> Vec<u8> {
     match notify {
         Notify::Bell => b"\x07".to_vec(),
         Notify::Osc9 => {
-            // Nothing of an agent's text may end the sequence.
+            // Remove control characters so that an agent's text cannot end the sequence.
             let subject: String = subject.chars().filter(|c| !c.is_control()).take(200).collect();
             let about = if subject.is_empty() { subject } else { format!(": {subject}") };
             format!("\x1b]9;capture: permission needed{about}\x07").into_bytes()

@@ -1,5 +1,5 @@
-//! Signals as a file descriptor to poll. Signals that were ignored when the process began (nohup, a background job of a
-//! plain shell) stay ignored.
+//! Signals as a file descriptor to poll. Signals that were ignored when the process started (nohup, a background job of
+//! a plain shell) stay ignored.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use std::{
 
 use rustix::process::Signal;
 
-/// Signals that were asked for.
+/// The watched signals.
 #[derive(Debug)]
 pub struct Signals {
     read: UnixStream,
@@ -26,7 +26,7 @@ impl Signals {
     /// Catches these signals from now on, except those that are ignored.
     ///
     /// # Errors
-    /// When the system gives no descriptors.
+    /// When a descriptor cannot be created.
     pub fn watch(wanted: &[Signal]) -> io::Result<Self> {
         let ignored = ignored();
         let (read, write) = UnixStream::pair()?;
@@ -35,7 +35,7 @@ impl Signals {
         let mut came = Vec::new();
         for signal in wanted.iter().copied().filter(|s| ignored & mask(*s) == 0) {
             let flag = Arc::new(AtomicBool::new(false));
-            // The flag first: when the socket wakes somebody it must be there already.
+            // Register the flag first: it must be set by the time the socket wakes the reader.
             signal_hook::flag::register(signal.as_raw(), Arc::clone(&flag))?;
             signal_hook::low_level::pipe::register(signal.as_raw(), write.try_clone()?)?;
             came.push((signal, flag));
@@ -61,21 +61,21 @@ fn mask(signal: Signal) -> u64 {
     1 << (signal.as_raw() - 1)
 }
 
-/// The signals this process ignores, as `/proc` shows them; none when it does not say.
+/// The signals this process ignores, according to `/proc`; none if `/proc` cannot be read.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
-/// foreground they are not.
+/// Prevents this thread, and the threads it starts, from being stopped for accessing a terminal while in its
+/// background.
 pub fn block_background_stops() {
-    // It cannot fail for a signal that exists.
+    // This cannot fail for a valid signal.
     background_stops().thread_block().ok();
 }
 
-/// Lets them happen again: what this process becomes must not find them held.
+/// Allows these stops again: the program that replaces this process must not inherit the blocked signal.
 pub fn unblock_background_stops() {
     background_stops().thread_unblock().ok();
 }

@@ -1,4 +1,4 @@
-//! Records what a terminal shows: the interface of a recording format, and the thread that writes to it.
+//! Records a terminal's output: the interface of a recording format, and the thread that writes to it.
 
 use std::{
     sync::{
@@ -13,29 +13,29 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use host_protocol::screen::Size;
 
-/// Takes a recording. Called on a thread of its own, one call after another.
+/// Receives a recording. Called on one dedicated thread, one call after another.
 pub trait RecordingSink: Send {
-    /// The program wrote.
+    /// The program wrote output.
     fn output(&mut self, at: Timestamp, bytes: &[u8]);
-    /// The terminal has another size.
+    /// The terminal has a new size.
     fn resize(&mut self, at: Timestamp, size: Size);
-    /// Something to find again.
+    /// A marker to find a position later.
     fn mark(&mut self, at: Timestamp, text: &str);
-    /// Bytes are missing here, this many: they came faster than they could be recorded.
+    /// This many bytes are missing here: they arrived faster than they could be recorded.
     fn gap(&mut self, at: Timestamp, bytes: u64);
     /// Nothing happened for a second.
     fn quiet(&mut self);
-    /// The program ended, with this code as a shell gives it.
+    /// The program ended, with this exit status as a shell would report it.
     fn end(&mut self, at: Timestamp, code: Option<i32>);
 }
 
-/// Most messages queued for the recorder.
+/// Maximum number of messages queued for the recorder.
 const THINGS: usize = 4096;
-/// Most bytes queued for the recorder.
+/// Maximum bytes queued for the recorder.
 const BYTES: usize = 8 << 20;
 /// Silence after which [`RecordingSink::quiet`] is called.
 const QUIET: Duration = Duration::from_secs(1);
-/// How long the end of a recording is waited for.
+/// Maximum wait for the end of a recording.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
 enum RecorderMessage {
@@ -45,7 +45,7 @@ enum RecorderMessage {
     End(Timestamp, Option<i32>),
 }
 
-/// Feeds a [`RecordingSink`]; never waits for it.
+/// Feeds a [`RecordingSink`] without ever waiting for it.
 #[derive(Debug)]
 pub struct Recorder {
     things: Sender<RecorderMessage>,
@@ -59,7 +59,7 @@ impl Recorder {
     /// Starts the thread.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the thread cannot be created.
     pub fn start(mut sink: Box<dyn RecordingSink>) -> std::io::Result<Self> {
         let (things, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
@@ -75,8 +75,8 @@ impl Recorder {
                     }
                     Err(RecvTimeoutError::Disconnected) => return,
                 };
-                // What was lost was lost before this came, or a little later: the gap is told as
-                // soon as it is known.
+                // The bytes were lost before this message, or slightly later: the gap is reported as soon as it is
+                // known.
                 let gap = lost.swap(0, Ordering::Relaxed);
                 match thing {
                     RecorderMessage::Output(at, bytes) => {
@@ -102,9 +102,9 @@ impl Recorder {
         Ok(Self { things, waiting, missed, ended, _thread: thread })
     }
 
-    /// The program wrote.
+    /// The program wrote output.
     pub fn output(&self, at: Timestamp, bytes: &[u8]) {
-        // Counted before it is sent, or the other side would take away what is not there yet.
+        // Count before sending, or the other thread would subtract bytes that were not added yet.
         let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
         if waiting > BYTES || self.things.try_send(RecorderMessage::Output(at, bytes.to_vec())).is_err() {
             self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
@@ -112,17 +112,17 @@ impl Recorder {
         }
     }
 
-    /// The terminal has another size.
+    /// The terminal has a new size.
     pub fn resize(&self, at: Timestamp, size: Size) {
         self.things.try_send(RecorderMessage::Resize(at, size)).ok();
     }
 
-    /// Something to find again.
+    /// A marker to find a position later.
     pub fn mark(&self, at: Timestamp, text: String) {
         self.things.try_send(RecorderMessage::Mark(at, text)).ok();
     }
 
-    /// The program ended; waits until that is recorded, but not for long.
+    /// The program ended; waits a short time until the recording is complete.
     pub fn end(self, at: Timestamp, code: Option<i32>) {
         if self.things.send_timeout(RecorderMessage::End(at, code), END_WITHIN).is_ok() {
             self.ended.recv_timeout(END_WITHIN).ok();

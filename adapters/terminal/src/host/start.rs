@@ -37,37 +37,37 @@ use super::{
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
 
-/// Most requests of the server that are queued.
+/// Maximum number of the server's requests that are queued.
 const REQUESTS: usize = 64;
-/// Most messages of the screen thread that are queued.
+/// Maximum number of the screen thread's messages that are queued.
 const SCREEN_EVENTS: usize = 256;
 
 pub use crate::host::load_rules::LoadRules;
 
-/// A recording that was begun, and its file as people read it.
+/// A recording that was started, and its file as shown to the user.
 pub type Recording = (Box<dyn RecordingSink>, String);
 
-/// Begins a recording of a screen of this size.
+/// Starts a recording of a screen of this size.
 pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
 
-/// What a run gets from outside.
+/// The dependencies that the caller provides to a run.
 pub struct Outside {
     /// The clock.
     pub clock: fn() -> Timestamp,
-    /// The rules to read its screen by.
+    /// The rules for reading its screen.
     pub rules: LoadRules,
     /// Finds the server.
     pub find: FindSocket,
-    /// Begins the recording, where one is wanted; called before the program starts.
+    /// Starts the recording, if one is requested; called before the program starts.
     pub record: Option<StartRecording>,
     /// Redacts a description before it is written.
     pub written: fn(&mut Description),
 }
 
-/// Hosts one run; comes back when it is over.
+/// Hosts one run and returns when it has ended.
 ///
 /// # Errors
-/// When the run could not begin; the launcher was told why.
+/// When the run could not start; the reason was sent to the launcher.
 pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::Result<()> {
     let mut control = LauncherSocket::new(socket);
     let spec = loop {
@@ -92,14 +92,14 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
     Ok(())
 }
 
-/// A terminal, and the streams that do not go to it.
+/// A terminal, and the streams that are not connected to it.
 struct PreparedTerminal {
     pty: Pty,
     size: Winsize,
     inherited: Vec<OwnedFd>,
 }
 
-/// Leads a session of its own and makes the terminal.
+/// Becomes the leader of a new session and creates the terminal.
 fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<PreparedTerminal> {
     let terminal = if spec.attached { control.descriptor().zip(control.descriptor()) } else { None };
     let inherited = std::iter::from_fn(|| control.descriptor()).collect();
@@ -164,11 +164,11 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     let (tell, child_events) = bounded(16);
     let wake_for_child = woke.clone();
     child::wait(program, move |screen_events| {
-        // The relay takes them at every turn.
+        // The relay receives these in every iteration.
         tell.send(screen_events).ok();
         wake_for_child.wake();
     })?;
-    // Nothing of the program's directory is needed any more.
+    // The program's directory is no longer needed.
     std::env::set_current_dir("/").ok();
 
     let socket = listener.is_some().then(|| runs::socket(&spec.data, spec.run));
@@ -221,7 +221,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     })
 }
 
-/// Claims the name of the run. Where names cannot be compared the run starts all the same.
+/// Claims the name of the run. If names cannot be compared, the run starts anyway.
 fn claim_name(spec: &Spec) -> io::Result<Option<NameClaim>> {
     let Some(name) = &spec.name else { return Ok(None) };
     match runs::claim_name(&spec.data, name) {
@@ -234,7 +234,7 @@ fn claim_name(spec: &Spec) -> io::Result<Option<NameClaim>> {
     }
 }
 
-/// The socket at which one attaches. Without one the run is as good, but for that.
+/// The socket for attaching. If it cannot be created, the run works, but no terminal can attach.
 fn listen(spec: &Spec) -> Option<UnixListener> {
     let path = runs::socket(&spec.data, spec.run);
     let made = runs::make_dir(&spec.data).and_then(|_| {
@@ -250,7 +250,7 @@ fn listen(spec: &Spec) -> Option<UnixListener> {
     .ok()
 }
 
-/// The first message about a run to the server. Without a size the run has no terminal of ours.
+/// The first message about a run to the server. A run without a size has no terminal of ours.
 pub(super) fn hello(
     spec: &Spec,
     program: Pid,

@@ -1,5 +1,5 @@
-//! A run without a terminal of its own: the program has our streams and our process group, as if it had been started
-//! alone. This process only waits for it and reports to the server.
+//! A run without a terminal of its own: the program inherits our streams and our process group, as if it was started
+//! directly. This process only waits for it and reports to the server.
 
 use std::{os::fd::AsFd, process::Command, time::Duration};
 
@@ -22,17 +22,17 @@ use super::{
     wire::Spec,
 };
 
-/// How long the server has to store the end of the run; kept short, since the caller is waiting.
+/// Maximum time for the server to store the end of the run; short, because the caller is waiting.
 const DELIVER: Duration = Duration::from_millis(100);
 
 /// Runs the command and waits for it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When the command cannot be started.
 pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     let Some((word, rest)) = spec.words.split_first() else { return Err(CannotRun::NotFound("".into())) };
     let failed = |error: std::io::Error| CannotRun::of(word, &error);
-    // What the terminal sends reaches the program too: for us it means nothing.
+    // The terminal sends its signals to the program too; we ignore them.
     let mut signals =
         Signals::watch(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
             .map_err(failed)?;
@@ -48,7 +48,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         if !script || !word.as_encoded_bytes().contains(&b'/') {
             return Err(error);
         }
-        // A script that does not say by what it is run is the shell's, as everywhere.
+        // A script without a `#!` line is run by the shell, as shells and `execvp` do.
         Command::new("/bin/sh").arg(word).args(rest).env(RUN_VARIABLE, &run).spawn()
     });
     let program = Pid::from_child(&started.map_err(failed)?);
@@ -56,7 +56,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         tracing::warn!(%error, "cannot mark the program of this run as started by capture");
     }
     child::wait(program, move |screen_events| {
-        // More than 16 at once are stops and continuations nobody asks about.
+        // If more than 16 events arrive at once, the rest are stops and continuations, which are ignored.
         if matches!(screen_events, ChildEvent::Exited(_)) {
             tell.send(screen_events).ok();
         }
@@ -71,7 +71,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
             PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
         ];
-        // Interrupted is as good as woken.
+        // An interrupted poll is treated as a wakeup.
         poll(&mut fds, None).ok();
         woken.drain();
         for signal in signals.received() {
@@ -79,7 +79,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
                 kill_process(program, signal).ok();
             }
         }
-        // No screen, no keyboard: whoever asks gets no answer, which is one.
+        // There is no screen and no keyboard: dropping a request answers it.
         while questions.try_recv().is_ok() {}
         match child_events.try_recv() {
             Ok(ChildEvent::Exited(exit)) => {
@@ -96,7 +96,7 @@ fn deliver(link: Option<HostLink>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
     link.send_event(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);
-    // Ends with the link, or with the process.
+    // The thread ends with the link or with the process.
     let waiting = std::thread::Builder::new().name("deliver".into()).spawn(move || {
         {
             let _until_stored = link;

@@ -14,12 +14,12 @@ use rustix::{
     termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr},
 };
 
-/// Opens what a descriptor refers to once more, so that it does not block here and goes on to
-/// block for those we share it with. Gives the descriptor itself where that cannot be.
+/// Opens the file behind a descriptor again, so that ours is non-blocking while the shared one keeps blocking for other
+/// processes. Returns the descriptor itself if that is impossible.
 #[must_use]
 pub fn open_again(descriptor: OwnedFd, access: OFlags) -> File {
     let kind = fstat(&descriptor).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    // A file would be written from its beginning; neither it nor a socket is opened again.
+    // A reopened file would be written from its beginning, so neither files nor sockets are reopened.
     if matches!(kind, Ok(FileType::CharacterDevice | FileType::Fifo)) {
         let path = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
         let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -30,7 +30,7 @@ pub fn open_again(descriptor: OwnedFd, access: OFlags) -> File {
     File::from(descriptor)
 }
 
-/// A terminal and how it was set when we first saw it.
+/// A terminal and its settings when we first saw it.
 #[derive(Debug)]
 pub struct Saved {
     terminal: OwnedFd,
@@ -38,7 +38,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Reads a terminal's settings; `None` when the descriptor is not a terminal.
+    /// Reads a terminal's settings; `None` if the descriptor is not a terminal.
     #[must_use]
     pub fn of(terminal: BorrowedFd<'_>) -> Option<Self> {
         if !isatty(terminal) {
@@ -48,19 +48,19 @@ impl Saved {
         Some(Self { terminal: terminal.try_clone_to_owned().ok()?, settings })
     }
 
-    /// How it was set.
+    /// The saved settings.
     #[must_use]
     pub fn settings(&self) -> &Termios {
         &self.settings
     }
 
-    /// Sets it as it was.
+    /// Restores the settings.
     pub fn restore(&self) {
-        // It may be gone.
+        // The terminal may be gone.
         tcsetattr(&self.terminal, OptionalActions::Now, &self.settings).ok();
     }
 
-    /// Passes every byte as it is.
+    /// Makes the terminal pass every byte unchanged.
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -70,7 +70,7 @@ impl Saved {
         Ok(tcsetattr(&self.terminal, OptionalActions::Now, &raw)?)
     }
 
-    /// Whether our group is in its foreground; a terminal that is not ours has no say.
+    /// Whether our group is in its foreground; true for a terminal that is not our controlling terminal.
     #[must_use]
     pub fn is_foreground(&self) -> bool {
         tcgetpgrp(&self.terminal).map_or(true, |group| group == getpgrp())
@@ -83,7 +83,7 @@ impl AsFd for Saved {
     }
 }
 
-/// A terminal that is raw, and is put back when this is dropped or the program panics.
+/// A terminal in raw mode that is restored when this is dropped or the program panics.
 #[derive(Debug)]
 pub struct RawMode {
     saved: Saved,
@@ -91,13 +91,13 @@ pub struct RawMode {
 }
 
 impl RawMode {
-    /// A terminal that will be made raw.
+    /// Manages a terminal that will be made raw.
     #[must_use]
     pub fn new(saved: Saved) -> Self {
         if let Ok(terminal) = saved.terminal.try_clone() {
             let settings = saved.settings.clone();
             let before = std::panic::take_hook();
-            // What a panic says should be readable.
+            // Restore the terminal first so that the panic message is readable.
             std::panic::set_hook(Box::new(move |panic| {
                 tcsetattr(&terminal, OptionalActions::Now, &settings).ok();
                 before(panic);
@@ -106,7 +106,7 @@ impl RawMode {
         Self { saved, is_raw: false }
     }
 
-    /// Makes it raw, if our group is in its foreground. Says whether that is so.
+    /// Makes it raw if our group is in its foreground. Returns whether it is.
     pub fn enter(&mut self) -> bool {
         let foreground = self.saved.is_foreground();
         if foreground && self.saved.make_raw().is_ok() {
@@ -115,14 +115,14 @@ impl RawMode {
         foreground
     }
 
-    /// Puts it back.
+    /// Restores it.
     pub fn leave(&mut self) {
         if std::mem::take(&mut self.is_raw) {
             self.saved.restore();
         }
     }
 
-    /// Reads the settings again; they may have been changed while we were stopped.
+    /// Reads the settings again; they may have changed while we were stopped.
     pub fn reload(&mut self) {
         if !self.is_raw
             && let Ok(settings) = tcgetattr(&self.saved.terminal)
@@ -138,8 +138,8 @@ impl Drop for RawMode {
     }
 }
 
-/// Whether nobody would continue our process group once it is stopped: no process of it has a
-/// parent in another group of this session. The kernel stops no such group for Ctrl-Z.
+/// Whether no process would continue our process group once it is stopped: none of its processes has a parent in
+/// another group of this session. The kernel does not stop such a group for Ctrl-Z.
 #[must_use]
 pub fn is_orphaned() -> bool {
     let (Ok(session), group) = (getsid(None), getpgrp()) else { return true };

@@ -1,12 +1,12 @@
-//! Types a text into the prompt of a program, and presses Enter only if it is still the same prompt.
+//! Types text into a program's prompt, and presses Enter only if the prompt is still the same.
 //!
-//! As for the keys of a dialog (`press_answer`), two threads have a part in it. The one that reads the screen has the
-//! [`Prompting`]: it asks the screen whether text may be typed ([`Observer::typing_gate`]), waits until the text is on
-//! the screen, and asks again before Enter. The one that has the terminal types ([`may_type`]): right before, it reads
-//! all the program wrote, and when that is more than the screen knows of, nothing is typed and the screen is looked at
-//! again. Both are pure.
+//! As with the keys of a dialog (`press_answer`), two threads are involved. The thread that reads the screen owns the
+//! [`Prompting`]: it asks the screen whether text may be typed ([`Observer::typing_gate`]), waits until the text
+//! appears on the screen, and asks again before Enter. The thread that owns the terminal types ([`may_type`]):
+//! immediately before, it reads all the program's output, and if that is more than the screen has parsed, it types
+//! nothing and the screen is checked again. Both are pure.
 //!
-//! What remains: a program that has a dialog in mind and has not written a byte of it when Enter reaches it.
+//! One race remains: a program that is about to open a dialog but has not written any of it when Enter arrives.
 
 use std::time::Duration;
 
@@ -17,26 +17,26 @@ use host_protocol::{claim::TypingGate, frame::PromptTyping};
 use super::keys;
 use crate::screen::{Observer, PromptMark};
 
-/// Least time since somebody last typed before a text is typed: their own may still be in the input line.
+/// Minimum time since the user last typed before text is typed: their own text may still be in the input line.
 const HANDS_OFF: Duration = Duration::from_secs(5);
-/// Why nothing is typed then.
+/// The reason reported when typing is refused for this.
 const SOMEBODY_TYPES: &str = "somebody is typing";
-/// Time between a text and its Enter, ms: agents treat what arrives in one piece as a paste.
+/// Delay between a text and its Enter, ms: agents treat input that arrives in one piece as a paste.
 const BEFORE_ENTER_MS: i64 = 300;
-/// Time within which the screen shows a text that was typed, ms.
+/// Time within which the screen must show a typed text, ms.
 const SHOWN_MS: i64 = 2_000;
-/// Time within which the terminal must take a text, and then Enter, ms.
+/// Time within which the terminal must accept a text, and then Enter, ms.
 const READY_MS: i64 = 1_500;
-/// Time within which the screen changes after Enter, ms.
+/// Time within which the screen must change after Enter, ms.
 const TAKEN_MS: i64 = 2_000;
 /// Interval between checks while waiting, ms.
 const AGAIN_MS: i64 = 20;
-/// Number of characters at the end of a text by which it is found on the screen.
+/// Number of characters at the end of a text used to find it on the screen.
 const SEEN: usize = 12;
-/// What agents show in place of a long paste.
+/// The placeholder that agents show for a long paste.
 const PASTED: &str = "[Pasted";
 
-/// Bytes to type, if nothing changed.
+/// Bytes to type if nothing has changed.
 #[derive(Debug)]
 pub struct PromptKeys {
     /// The bytes.
@@ -52,28 +52,28 @@ pub struct PromptKeys {
 /// The outcome of typing bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptTyped {
-    /// They are typed.
+    /// The bytes were typed.
     Yes,
-    /// Nothing was typed: the program wrote meanwhile. Look again.
+    /// Nothing was typed because the program wrote output in the meantime. Check the screen again.
     NotNow,
-    /// Nothing was typed, because of this. It may be different later.
+    /// Nothing was typed, for this reason. A later attempt may succeed.
     No(&'static str),
 }
 
 /// The state of the terminal after all pending output was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputFacts {
-    /// Bytes of the program's output that were passed on.
+    /// Bytes of the program's output passed on so far.
     pub passed: u64,
-    /// Whether output is unread, or cannot be read now.
+    /// Whether output is unread or cannot be read now.
     pub unread: bool,
-    /// Whether typed bytes are still unread by the program.
+    /// Whether the program has not yet read all typed bytes.
     pub waiting: bool,
     /// Whether the program is running: neither ended nor stopped.
     pub runs: bool,
-    /// Time since somebody last typed.
+    /// Time since the user last typed.
     pub typed: Option<Duration>,
-    /// Time since the text was typed, and whether the program in the foreground is still the same.
+    /// Time since the text was typed, and whether the same process group is still in the foreground.
     pub text: Option<(Duration, bool)>,
 }
 
@@ -99,7 +99,7 @@ pub fn may_type(keys: &PromptKeys, facts: &InputFacts) -> Result<(), PromptTyped
     Ok(())
 }
 
-/// Whether text may be typed at an open prompt, by the time since somebody last typed.
+/// Whether text may be typed at an open prompt, given the time since the user last typed.
 pub fn gate(typed: Option<Duration>) -> TypingGate {
     if typed.is_some_and(|ago| ago < HANDS_OFF) {
         TypingGate::Busy { shows: SOMEBODY_TYPES.into() }
@@ -108,19 +108,19 @@ pub fn gate(typed: Option<Duration>) -> TypingGate {
     }
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub enum PromptStep {
-    /// Nothing before this moment, unless the program writes.
+    /// Do nothing before this moment, unless the program writes.
     Wait(Timestamp),
-    /// Type this; its [`PromptTyped`] is waited for.
+    /// Type these bytes and report the [`PromptTyped`].
     Type {
         /// The bytes.
         bytes: Vec<u8>,
         /// Whether this is the Enter after a text.
         after_text: bool,
     },
-    /// It is over; an error means that nothing was typed, nor ever will be.
+    /// Finished; an error means that nothing was typed and nothing will be.
     Done(Result<PromptTyping, String>),
 }
 
@@ -130,37 +130,37 @@ pub struct Prompting {
     text: String,
     submit: bool,
     stage: PromptStage,
-    /// The prompt it is typed into.
+    /// The prompt the text is typed into.
     mark: Option<PromptMark>,
-    /// How often the screen showed the text, and a paste, before it was typed.
+    /// How often the screen showed the text, and a paste placeholder, before it was typed.
     before: (usize, usize),
-    /// The screen before the text, then before Enter.
+    /// The screen before the text, later the screen before Enter.
     screen: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PromptStage {
-    /// Until then the text must be typed.
+    /// The text must be typed by then.
     Text { until: Timestamp },
-    /// Bytes were handed to the terminal.
+    /// Bytes were handed to the terminal thread.
     Handed { until: Timestamp, is_text: bool },
-    /// The text is to be on the screen.
+    /// Waiting for the text to appear on the screen.
     Shown { since: Timestamp },
-    /// Until then Enter must be pressed.
+    /// Enter must be pressed by then.
     Enter { until: Timestamp },
-    /// Enter was pressed: the screen is to change.
+    /// Enter was pressed: waiting for the screen to change.
     Taken { until: Timestamp },
 }
 
 impl Prompting {
-    /// Begins.
+    /// Starts typing `text`.
     #[must_use]
     pub fn new(text: String, submit: bool, now: Timestamp) -> Self {
         let stage = PromptStage::Text { until: now.plus_ms(READY_MS) };
         Self { text, submit, stage, mark: None, before: (0, 0), screen: String::new() }
     }
 
-    /// Goes on.
+    /// Performs the next step.
     pub fn step(&mut self, observer: &Observer, now: Timestamp) -> PromptStep {
         match self.stage {
             PromptStage::Text { until } => self.type_text(observer, now, until),
@@ -180,7 +180,7 @@ impl Prompting {
         }
     }
 
-    /// The outcome of the bytes that were handed to the terminal.
+    /// Handles the outcome of bytes handed to the terminal thread.
     pub fn typed(&mut self, typed: PromptTyped, now: Timestamp) -> Option<PromptStep> {
         let PromptStage::Handed { until, is_text } = self.stage else { return None };
         match typed {
@@ -220,8 +220,8 @@ impl Prompting {
         }
     }
 
-    /// Goes on to Enter once the text is on the screen. A program that shows nothing of it does not read its input yet,
-    /// and Enter would reach whatever it opens next.
+    /// Proceeds to Enter once the text is on the screen. A program that does not show the text is not reading its input
+    /// yet, and Enter would reach whatever it opens next.
     fn shown(&mut self, observer: &Observer, now: Timestamp, since: Timestamp) -> PromptStep {
         let (text, pastes) = self.before;
         let is_shown = || observer.occurrences(end_of(&self.text)) > text || observer.occurrences(PASTED) > pastes;
@@ -265,7 +265,7 @@ impl Prompting {
     }
 }
 
-/// Ends without an Enter that took effect.
+/// Finishes: the text was typed but not submitted.
 fn unsubmitted(why: &str) -> PromptStep {
     PromptStep::Done(Ok(PromptTyping::NotSubmitted { why: why.to_owned() }))
 }
@@ -288,8 +288,8 @@ fn end_of(text: &str) -> &str {
     line.char_indices().rev().nth(SEEN - 1).map_or(line, |(at, _)| &line[at..])
 }
 
-/// What the program gets for a text. In a prompt a control character could act as a key, and a newline outside a paste
-/// would submit.
+/// The bytes sent to the program for a text. In a prompt a control character could act as a key, and a newline outside
+/// a paste would submit.
 fn bytes(text: &str, is_read: bool, pastes: bool) -> Result<Vec<u8>, &'static str> {
     if is_read && text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err("the text was not typed: it contains control characters");

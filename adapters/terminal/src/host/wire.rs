@@ -1,9 +1,9 @@
-//! The protocol between a launcher and a host: lines of JSON over a Unix socket, with the
-//! descriptors of a terminal beside the first one.
+//! The protocol between a launcher and a host: lines of JSON over a Unix socket. The first line carries the descriptors
+//! of a terminal.
 //!
-//! The launcher (`capture run`) speaks [`ToHost::Run`] over a socket pair, `capture attach` speaks
-//! [`ToHost::Attach`] over the run's own socket; from there on both are the same. Bytes of the
-//! terminal never come this way: the host reads and writes the terminal itself.
+//! The launcher (`capture run`) sends [`ToHost::Run`] over a socket pair, `capture attach` sends [`ToHost::Attach`]
+//! over the run's socket; after that both use the same messages. The terminal's bytes are never sent over this socket:
+//! the host reads and writes the terminal itself.
 
 use std::{
     collections::VecDeque,
@@ -27,60 +27,60 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{child::Exit, keys::DetachKey};
 
-/// Most descriptors passed with one message: two of a terminal and the three streams.
+/// Maximum number of descriptors passed with one message: two of a terminal and the three streams.
 const DESCRIPTORS: usize = 5;
-/// Longest line, bytes. The longest message is a [`Spec`] with all the arguments a
-/// program can have (2 MiB, four characters for each byte of them).
+/// Maximum length of a line, bytes. The longest message is a [`Spec`] with the largest possible arguments (2 MiB, at
+/// four characters per byte).
 const LINE: usize = 16 << 20;
 
-/// Where one of the program's three streams goes.
+/// The target of one of the program's three streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamTarget {
-    /// To the terminal the host made.
+    /// The terminal created by the host.
     Terminal,
-    /// Where it went anyway.
+    /// The stream the launcher inherited.
     Inherited,
 }
 
-/// What becomes of the program when its user's terminal is gone.
+/// What happens to the program when its user's terminal is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnHangup {
-    /// It goes on, and can be attached to.
+    /// It keeps running and can be attached to.
     #[default]
     Keep,
     /// It is ended.
     End,
 }
 
-/// How the user is told, in the terminal itself, that an approval is needed.
+/// How the terminal alerts the user that an approval is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notify {
-    /// By a notification of the terminal (OSC 9).
+    /// A terminal notification (OSC 9).
     Osc9,
-    /// By its bell.
+    /// The terminal's bell.
     Bell,
 }
 
 /// How a run is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordSpec {
-    /// The file; without, one is chosen.
+    /// The file; `None` chooses one.
     pub file: Option<PathBuf>,
-    /// `v2` or `v3` of asciicast.
+    /// Asciicast version: `v2` or `v3`.
     pub format: String,
     /// The recording ends at this size, MiB.
     pub max_mib: u32,
 }
 
-/// A run as it was asked for.
+/// The parameters of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// The run.
     pub run: RunId,
-    /// The name its user gave it.
+    /// The name the user chose.
     pub name: Option<String>,
     /// The command, word by word.
     pub words: Vec<OsString>,
@@ -88,109 +88,108 @@ pub struct Spec {
     pub data: PathBuf,
     /// Standard input, output and error of the program.
     pub streams: [StreamTarget; 3],
-    /// Whether the first two descriptors are a terminal to read and one to write.
+    /// Whether the first two descriptors are a terminal, one for reading and one for writing.
     pub attached: bool,
-    /// The size of its terminal when no terminal is attached that has one.
+    /// The size of the program's terminal while no attached terminal has a size.
     pub size: Size,
-    /// What is added to its environment.
+    /// Variables added to the program's environment.
     pub environment: Vec<(String, String)>,
-    /// What becomes of it when the terminal is gone.
+    /// What happens to the program when the terminal is closed.
     pub on_hangup: OnHangup,
     /// The key that detaches.
     pub detach_key: DetachKey,
-    /// How approvals are announced.
+    /// How the terminal announces approvals.
     pub notify: Option<Notify>,
-    /// How it is recorded.
+    /// How the run is recorded.
     pub record: Option<RecordSpec>,
 }
 
-/// A terminal that wants to be attached to a run. Its descriptors, to read and to write, come along.
+/// A request to attach a terminal to a run. Its descriptors, one for reading and one for writing, are sent along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attach {
-    /// Only to watch.
+    /// Only watch.
     pub read_only: bool,
-    /// To become the one who types, even when there is one.
+    /// Take over typing, even if another terminal types now.
     pub take: bool,
     /// The key that detaches.
     pub detach_key: DetachKey,
 }
 
-/// A line to the host.
+/// A line sent to the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToHost {
-    /// Start this.
+    /// Start this run.
     Run(Box<Spec>),
     /// Attach this terminal.
     Attach(Attach),
-    /// The terminal is raw now, if we are in its foreground: begin.
+    /// The terminal is raw now if we are in its foreground: begin.
     Go {
         /// Whether the terminal may be read.
         foreground: bool,
     },
-    /// The terminal has another size, perhaps.
+    /// The size of the terminal may have changed.
     Resized,
     /// A signal for the program.
     Signal {
         /// Its number.
         number: i32,
     },
-    /// We are about to be stopped: the terminal is neither read nor written until
-    /// [`ToHost::Continued`].
+    /// We are about to be stopped: do not read or write the terminal until [`ToHost::Continued`].
     Suspended,
-    /// We were stopped and go on.
+    /// We were stopped and are running again.
     Continued {
         /// Whether the terminal may be read.
         foreground: bool,
     },
-    /// The terminal is gone.
+    /// The terminal was closed.
     Hangup,
     /// Detach the terminal.
     Detach,
-    /// End the program: as when its terminal closes and after a grace period by force, or by force at once. The host
-    /// says [`FromHost::Exited`] when it has ended.
+    /// End the program: first as if its terminal was closed and by force after a grace period, or by force at once. The
+    /// host sends [`FromHost::Exited`] after the program has ended.
     End {
         /// Whether to end it by force at once.
         now: bool,
     },
-    /// Give the run another name, which the sender has claimed.
+    /// Rename the run to a name that the sender has claimed.
     Rename {
         /// The name.
         name: String,
     },
 }
 
-/// A line of the host.
+/// A line sent by the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromHost {
-    /// It knows how the terminal was; it may be made raw.
+    /// The host has saved the terminal's settings; the terminal may be made raw.
     Ready {
-        /// Whether this terminal only watches, although it asked to type: another one types.
+        /// Whether this terminal only watches, although it asked to type: another terminal is typing.
         #[serde(default)]
         watches: bool,
     },
-    /// The program runs.
+    /// The program is running.
     Started {
-        /// Its process.
+        /// Its process ID.
         pid: u32,
-        /// Where one attaches to it.
+        /// The socket for attaching to the run.
         socket: Option<PathBuf>,
     },
-    /// The program was stopped, as by Ctrl-Z. The terminal is not read until [`ToHost::Continued`].
+    /// The program was stopped, for example by Ctrl-Z. The host does not read the terminal until [`ToHost::Continued`].
     Stopped,
-    /// The program ended, and all its output was written.
+    /// The program has ended and all its output was written.
     Exited(Exit),
-    /// The terminal was detached; the program runs on.
+    /// The terminal was detached; the program is still running.
     Detached {
         /// The run.
         run: RunId,
     },
-    /// The run has the name that was asked for.
+    /// The run was renamed as requested.
     Renamed,
-    /// The host refuses.
+    /// The host refused the request.
     Refused {
-        /// Why, for people.
+        /// The reason, as text for the user.
         why: String,
     },
 }
@@ -207,7 +206,7 @@ pub struct LauncherSocket {
 }
 
 impl LauncherSocket {
-    /// Speaks over this socket.
+    /// Uses this socket.
     #[must_use]
     pub fn new(socket: UnixStream) -> Self {
         Self { socket, bytes: Vec::new(), searched: 0, descriptors: VecDeque::new(), closed: false }
@@ -219,7 +218,7 @@ impl LauncherSocket {
         &self.socket
     }
 
-    /// Whether the other end is gone; what it said before was taken.
+    /// Whether the other end has closed the socket and all its messages were received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -228,7 +227,7 @@ impl LauncherSocket {
     /// Sends a message.
     ///
     /// # Errors
-    /// When the other end is gone, or takes nothing.
+    /// When the other end has closed the socket or does not accept data.
     pub fn send<T: Serialize>(&self, message: &T) -> io::Result<()> {
         self.send_with(message, &[])
     }
@@ -236,7 +235,7 @@ impl LauncherSocket {
     /// Sends a message with descriptors.
     ///
     /// # Errors
-    /// When the other end is gone, or takes nothing.
+    /// When the other end has closed the socket or does not accept data.
     pub fn send_with<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -259,11 +258,11 @@ impl LauncherSocket {
         Ok(())
     }
 
-    /// Reads what has arrived and returns the next message, `None` when none is complete yet; a
-    /// socket that blocks is waited for once.
+    /// Reads pending bytes and returns the next message, `None` if none is complete yet. On a blocking socket it waits
+    /// once.
     ///
     /// # Errors
-    /// When what came is not of this protocol.
+    /// When the received bytes are not of this protocol.
     pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         if let Some(message) = self.next()? {
             return Ok(Some(message));
@@ -301,7 +300,7 @@ impl LauncherSocket {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// The next descriptor that came.
+    /// The next received descriptor.
     pub fn descriptor(&mut self) -> Option<OwnedFd> {
         self.descriptors.pop_front()
     }
@@ -324,7 +323,7 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let attach = ToHost::Attach(Attach { read_only: true, take: false, detach_key: DetachKey::USUAL });
         ours.send_with(&attach, &[file.as_fd(), file.as_fd()]).unwrap();
-        // Longer than one read, and two in one.
+        // One message longer than a read, then two messages in one read.
         let why = "é".repeat(60_000);
         let sender = std::thread::spawn(move || {
             ours.send(&FromHost::Refused { why }).unwrap();

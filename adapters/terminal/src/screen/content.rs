@@ -1,46 +1,46 @@
-//! What the terminal alone tells of a conversation whose files are not read: prompts as they were typed and seen, the
-//! lines that came to be visible, and that something goes on.
+//! Content read from the terminal alone, for a conversation whose files capture does not read: prompts that were typed
+//! and seen, newly visible lines, and heartbeats.
 //!
-//! Nothing is guessed. A prompt is what was typed before Enter, and only if the screen shows it: a password is not
-//! echoed, and of a line that was edited in its middle nothing is known. Everything is bounded.
+//! Nothing is guessed. A prompt is the text typed before Enter, and only if the screen shows it: a password is not
+//! echoed, and a line that was edited in its middle is unknown. All memory is bounded.
 
 use std::collections::HashSet;
 
 use events::Timestamp;
 use host_protocol::claim::HostEvent;
 
-/// Longest prompt that is kept, bytes.
+/// Maximum length of a prompt, bytes.
 const PROMPT_BYTES: usize = 4 << 10;
-/// Most bytes of text in one event.
+/// Maximum text in one event, bytes.
 const TEXT_BYTES: usize = 8 << 10;
-/// How long the screen must stand still before its text is read, ms.
+/// How long the screen must be unchanged before its text is read, ms.
 const QUIET_MS: i64 = 1_500;
-/// Least time between two heartbeats, ms.
+/// Minimum time between two heartbeats, ms.
 const BEAT_MS: i64 = 60_000;
 
-/// The content of one terminal, as far as it was seen.
+/// The content seen on one terminal.
 #[derive(Debug, Default)]
 pub(super) struct TerminalContent {
     typed: TypedLine,
-    /// The lines of the screen when it was read last.
+    /// The lines of the screen at the last reading.
     known: HashSet<String>,
-    /// When the program wrote last, while its text was not read since.
+    /// When the program last wrote; `None` once the text was read.
     unread_since: Option<Timestamp>,
     beat_at: Option<Timestamp>,
 }
 
-/// The line that is being typed, as far as its keys tell.
+/// The line being typed, as reconstructed from its keys.
 #[derive(Debug, Default)]
 struct TypedLine {
     text: String,
-    /// A key was pressed whose effect on the line is not known.
+    /// Whether a key with an unknown effect on the line was pressed.
     uncertain: bool,
     pasting: bool,
-    /// The beginning of a sequence or of a character, whose rest is to come.
+    /// The beginning of an incomplete sequence or character.
     rest: Vec<u8>,
 }
 
-/// A key, or what stands for several.
+/// A key, or an event that stands for several keys.
 enum Key {
     Text(char),
     Enter,
@@ -49,39 +49,39 @@ enum Key {
     DropWord,
     DropLine,
     Paste(bool),
-    /// It types nothing: the focus, the mouse, an answer of the terminal.
+    /// Types nothing: a focus report, the mouse, or a reply of the terminal.
     Silent,
     Other,
 }
 
 impl TerminalContent {
-    /// Takes in what was typed. `lines` is the screen. Gives the prompts that were submitted.
+    /// Processes typed bytes. `lines` is the screen. Returns the submitted prompts.
     pub(super) fn input(&mut self, bytes: &[u8], lines: &[String]) -> Vec<HostEvent> {
         let submitted = self.typed.type_bytes(bytes);
         submitted.into_iter().filter(|text| is_seen(text, lines)).map(|text| HostEvent::Prompt { text }).collect()
     }
 
-    /// Forgets what was typed: it answered a dialog.
+    /// Discards the typed line because it answered a dialog.
     pub(super) fn forget_typed(&mut self) {
         self.typed = TypedLine::default();
     }
 
-    /// The program wrote. Gives a heartbeat now and then.
+    /// Records output of the program. Returns a heartbeat from time to time.
     pub(super) fn output(&mut self, now: Timestamp) -> Option<HostEvent> {
         self.unread_since = Some(now);
         if self.beat_at.is_some_and(|at| now.since_ms(at) < BEAT_MS) {
             return None;
         }
-        // The first one only begins the count.
+        // The first output only starts the interval.
         self.beat_at.replace(now).map(|_| HostEvent::Alive)
     }
 
-    /// When the screen is to be read next.
+    /// When the screen must be read next.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.unread_since.map(|at| at.plus_ms(QUIET_MS))
     }
 
-    /// Reads the screen once it stands still. Gives the lines that were not on it before.
+    /// Reads the screen once it is unchanged for long enough. Returns the new lines.
     pub(super) fn advance(&mut self, now: Timestamp, lines: impl FnOnce() -> Vec<String>) -> Option<HostEvent> {
         self.due().filter(|due| *due <= now)?;
         self.unread_since = None;
@@ -101,7 +101,7 @@ impl TerminalContent {
 }
 
 impl TypedLine {
-    /// Takes in keys. Gives the lines that Enter ended and of which is known what they are.
+    /// Processes keys. Returns the lines submitted with Enter whose content is certain.
     fn type_bytes(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut submitted = Vec::new();
         let mut left = std::mem::take(&mut self.rest);
@@ -109,7 +109,7 @@ impl TypedLine {
         let mut at = 0;
         while at < left.len() {
             let Some((key, length)) = key(&left[at..]) else {
-                // A lone Esc is the key; anything else has its rest in the next read.
+                // A lone Esc is the key; anything else continues in the next read.
                 match left[at..] {
                     [0x1b] => self.uncertain = true,
                     ref rest if rest.len() < 64 => self.rest = rest.to_vec(),
@@ -150,7 +150,7 @@ impl TypedLine {
     }
 }
 
-/// The key at the start of what was typed, and its length; `None` while it is not whole.
+/// The key at the start of the bytes, and its length; `None` while it is incomplete.
 fn key(bytes: &[u8]) -> Option<(Key, usize)> {
     Some(match *bytes.first()? {
         b'\r' => (Key::Enter, 1),
@@ -178,7 +178,7 @@ fn key(bytes: &[u8]) -> Option<(Key, usize)> {
     })
 }
 
-/// A key that begins with Esc, or an answer of the terminal.
+/// A key that begins with Esc, or a reply of the terminal.
 fn sequence(bytes: &[u8]) -> Option<(Key, usize)> {
     let end_of = |from: usize, ends: fn(u8) -> bool| Some(bytes.iter().skip(from).position(|b| ends(*b))? + from + 1);
     match *bytes.get(1)? {
@@ -204,10 +204,10 @@ fn sequence(bytes: &[u8]) -> Option<(Key, usize)> {
     }
 }
 
-/// Whether the screen shows what was typed, wrapped and framed as it may be.
+/// Whether the screen shows the typed text, ignoring wrapping and frames.
 fn is_seen(text: &str, lines: &[String]) -> bool {
     let bare = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-    // A long prompt may have scrolled out of its own input line: its end counts.
+    // A long prompt may have scrolled out of its input line, so only its end is compared.
     let last = text.lines().last().unwrap_or_default();
     let typed = bare(last);
     let end: String = typed.chars().skip(typed.chars().count().saturating_sub(60)).collect();

@@ -1,5 +1,5 @@
-//! Parses a dialog on the screen: its question, its subject, the answers it offers, and what distinguishes it from
-//! every other dialog.
+//! Parses a dialog on the screen: its question, its subject, the answers it offers, and the mark that distinguishes it
+//! from every other dialog.
 
 use std::borrow::Cow;
 
@@ -12,26 +12,26 @@ use super::{
     view::View,
 };
 
-/// The longest question or subject, in characters.
+/// Maximum length of a question or subject, in characters.
 const MAX_TEXT: usize = 2000;
-/// The most options that are read.
+/// Maximum number of options that are read.
 const MAX_OPTIONS: usize = 32;
-/// The most lines one option has.
+/// Maximum number of lines of one option.
 const MAX_LINES: usize = 6;
-/// Length of a mark, hexadecimal digits of a hash.
+/// Length of a mark, in hexadecimal digits of a hash.
 const MARK: usize = 24;
 
 /// A dialog, and the keys that answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DialogReading {
     pub(crate) dialog: Dialog,
-    /// For each option the keys that give it at once.
+    /// For each option, the keys that choose it immediately.
     pub(crate) keys: Vec<Vec<String>>,
-    /// For each option the digit in front of it.
+    /// For each option, the digit in front of it.
     pub(crate) digits: Vec<Option<usize>>,
-    /// Every word of it, without the cursor; absent when the rule does not say where it begins and ends.
+    /// Every word of the dialog, without the cursor; `None` if the rule does not define where it begins and ends.
     pub(crate) whole: Option<String>,
-    /// How many dialogs went away before.
+    /// Number of dialogs that disappeared before this one.
     pub(crate) appearance: u64,
 }
 
@@ -83,7 +83,7 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
     for found in regex.captures_iter(&text).take(MAX_OPTIONS) {
         let of = |name| found.name(name).map(|m| m.as_str().trim()).filter(|t| !t.is_empty());
         let Some(label) = of("label") else { continue };
-        // A list above the dialog, in a plan say, looks the same; the options begin with the last 1.
+        // A list above the dialog, for example in a plan, looks the same; the options begin at the last 1.
         if of("digit") == Some("1") {
             reading.dialog.options.clear();
             reading.keys.clear();
@@ -103,8 +103,8 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
     }
 }
 
-/// Why the dialog is not of a layout that is known as a whole, so that a key could mean something else in it: what it
-/// asks about is not found, an option has an unknown meaning, or it does not name its keys as the rule knows them.
+/// Why the dialog's layout is not fully known, so that a key could mean something else in it: its subject is not found,
+/// an option has an unknown meaning, or it does not describe its keys as the rule expects.
 pub(crate) fn layout_fault(form: &DialogRule, reading: &DialogReading, view: &View<'_>) -> Option<&'static str> {
     let options = &reading.dialog.options;
     let count = |answer| options.iter().filter(|option| option.answer == Some(answer)).count();
@@ -125,7 +125,7 @@ pub(crate) fn layout_fault(form: &DialogRule, reading: &DialogReading, view: &Vi
     (!named).then_some("the dialog does not name its keys in a way that capture knows")
 }
 
-/// What an option means. What two expressions understand in two ways is understood by none.
+/// The meaning of an option. If two expressions disagree on it, the meaning is unknown.
 fn answer(form: &DialogRule, label: &str) -> Option<ChoiceAnswer> {
     if form.answers.is_empty() {
         return None;
@@ -136,12 +136,12 @@ fn answer(form: &DialogRule, label: &str) -> Option<ChoiceAnswer> {
     Some(if fits.all(|other| other == first) { first } else { ChoiceAnswer::Other })
 }
 
-/// The text with each option on one line. What stands between two options belongs to the first; what
-/// is below the last one does when it begins no further left than its label.
+/// The text with each option on one line. Lines between two options belong to the first; lines below the last option
+/// belong to it if they begin no further left than its label.
 fn unwrapped(text: &str, options: &Regex) -> String {
     let mut lines: Vec<String> = Vec::new();
-    // Whether the last of these lines is an option that may go on, and how many lines it has; where
-    // its label begins; lines that belong to it when another option follows.
+    // `open`: if the last line is an option that may continue, the number of its lines and the column of its label.
+    // `loose`: lines that belong to it if another option follows.
     let mut open: Option<(usize, usize)> = None;
     let mut loose: Vec<&str> = Vec::new();
     for line in text.split('\n') {
@@ -179,7 +179,7 @@ fn append_line(option: &mut String, line: &str) {
     option.push_str(line.trim_matches(is_frame));
 }
 
-/// Every word of the dialog, without the cursor: what stands before the label or digit of an option.
+/// Every word of the dialog, without the cursor: the text before the label or digit of an option is removed.
 pub(crate) fn whole(form: &DialogRule, view: &View<'_>) -> Option<String> {
     let text = view.region(&form.whole.as_ref()?.name)?;
     let Some(regex) = form.options.as_ref().and_then(|p| p.regex.regex()) else { return Some(text.to_owned()) };
@@ -195,7 +195,7 @@ pub(crate) fn whole(form: &DialogRule, view: &View<'_>) -> Option<String> {
     Some(out)
 }
 
-/// What tells this dialog from every other of the run.
+/// The mark that distinguishes this dialog from every other of the run.
 fn mark(rule: &str, reading: &DialogReading) -> String {
     let mut hash = blake3::Hasher::new();
     let dialog = &reading.dialog;
@@ -212,7 +212,7 @@ fn is_frame(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{2500}'..='\u{257f}')
 }
 
-/// The text of a box: without its frame, each line without the blanks around it.
+/// The text of a box, without its frame and without the blanks around each line.
 fn tidy(text: &str) -> String {
     let lines = text.split('\n').map(|line| line.trim_matches(is_frame)).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n").chars().take(MAX_TEXT).collect()

@@ -1,22 +1,22 @@
-//! Why rules of screens cannot be used.
+//! The error type for screen rules.
 
 use std::{io, path::PathBuf};
 
-/// Why rules cannot be used.
+/// Why screen rules cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A file contains something that is not a valid rule.
     #[error("{file}:{line}:{column}: {what}")]
     Wrong {
-        /// Which file.
+        /// The file.
         file: String,
         /// Line, from 1.
         line: usize,

@@ -84,7 +84,7 @@ fn check(pattern: &Pattern, need: Need, view: &View<'_>) -> Check {
     }
 }
 
-/// The checks worth showing: of a rule that matches those that matched, of another what it failed by.
+/// The checks worth showing: for a matching rule those that matched, for another those that failed.
 fn relevant_checks(checks: Vec<Check>, ok: bool, any_ok: bool) -> Vec<Check> {
     checks
         .into_iter()

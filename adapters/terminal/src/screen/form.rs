@@ -1,6 +1,6 @@
 //! Parses a file of screen rules, checks names and compiles expressions. Errors name file, line and column.
 //!
-//! The form is explained in `adapters/terminal/rules/README.md`.
+//! The format is documented in `adapters/terminal/rules/README.md`.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,16 @@ use toml::Spanned;
 
 use crate::screen::error::RuleError;
 
-/// The largest compiled expression, in bytes: far more than a rule needs.
+/// Maximum size of a compiled expression, in bytes: far more than a rule needs.
 const MAX_EXPRESSION: usize = 1 << 20;
 
-/// A dialog is like one that is like another, no further than this.
+/// Maximum length of a chain of `like` references between dialogs.
 const MAX_LIKES: usize = 8;
 
-/// Regions every screen has.
+/// Regions that every screen has.
 pub(crate) const BUILT_IN: [&str; 4] = ["title", "osc_state", "screen", "cursor"];
 
-/// An expression, compiled when it is first looked for: of all agents' rules a run needs one's.
+/// An expression, compiled on first use: a run needs the rules of only one agent.
 #[derive(Debug)]
 pub(crate) struct Expression {
     pub(crate) text: String,
@@ -35,8 +35,8 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// The compiled expression. `None` when it is none, which reading a user's file and the tests of
-    /// ours rule out.
+    /// The compiled expression. `None` if it is invalid, which the check of a user's file and the tests of the built-in
+    /// files rule out.
     pub(crate) fn regex(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| compile(&self.text).ok()).as_ref()
     }
@@ -46,47 +46,47 @@ fn compile(text: &str) -> Result<Regex, regex::Error> {
     regex::RegexBuilder::new(text).size_limit(MAX_EXPRESSION).build()
 }
 
-/// One file.
+/// One file of rules.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleFile {
     pub(crate) name: String,
     pub(crate) provider: Provider,
     pub(crate) versions: VersionReq,
     pub(crate) version: Option<Pattern>,
-    /// What shows the input line of a prompt.
+    /// Finds the input line of a prompt.
     pub(crate) prompt: Option<Pattern>,
     pub(crate) regions: BTreeMap<String, Cut>,
     pub(crate) rules: Vec<ScreenRule>,
 }
 
-/// How a region is cut out of the screen.
+/// How a region is cut from the screen.
 #[derive(Debug, Clone)]
 pub(crate) enum Cut {
-    /// The last lines that are not blank.
+    /// The last non-blank lines.
     Last(usize),
-    /// The lowest rows, blank or not, of what is above the blank end of the screen.
+    /// The lowest rows, blank or not, above the blank end of the screen.
     Bottom(usize),
-    /// From the last line that matches to the end, or to the next line that matches the other.
+    /// From the last line matching the first expression to the end, or to the next line matching the second.
     From(Arc<Expression>, Option<Arc<Expression>>),
-    /// What an expression over several lines finds.
+    /// The match of an expression over several lines.
     Find(Arc<Expression>),
-    /// The lines that are not blank right above another region.
+    /// The non-blank lines directly above another region.
     Above(RegionRef, usize),
 }
 
-/// A region that is named somewhere, and where.
+/// A reference to a region, and its position in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct RegionRef {
     pub(crate) name: String,
-    /// Byte offset in the file, for an error.
+    /// Byte offset in the file, for error messages.
     pub(crate) at: usize,
 }
 
-/// An expression and the region it is looked for in.
+/// An expression and the region it is matched against.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     pub(crate) place: RegionRef,
-    /// Shared, because what it learned of the texts it saw is worth keeping.
+    /// Shared, to keep the caches of the compiled expression.
     pub(crate) regex: Arc<Expression>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct ScreenRule {
     pub(crate) dialog: Option<DialogRule>,
 }
 
-/// What is so when a rule no longer matches and no other does.
+/// The state that follows when a rule no longer matches and no other does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Then {
     pub(crate) state: State,
@@ -121,27 +121,27 @@ pub(crate) struct Then {
 #[derive(Debug, Clone)]
 pub(crate) struct DialogRule {
     pub(crate) about: Option<ApprovalKind>,
-    /// Each is tried in turn; the first group of the first that matches is the text.
+    /// Tried in order; the text is the first group of the first match.
     pub(crate) question: Vec<Pattern>,
-    /// As `question`.
+    /// Like `question`.
     pub(crate) subject: Vec<Pattern>,
     /// Matches one option: groups `label`, `cursor`, `digit`, `key`.
     pub(crate) options: Option<Pattern>,
-    /// What it says of its keys: each must match before one is pressed.
+    /// The dialog's own description of its keys: each must match before a key is pressed.
     pub(crate) names: Vec<Pattern>,
-    /// Whether a digit answers at once.
+    /// Whether pressing a digit answers immediately.
     pub(crate) digits_answer: bool,
-    /// Whether the options stand side by side: a background of its own shows the cursor, which ← and → move.
+    /// Whether the options are side by side: a different background marks the cursor, which ← and → move.
     pub(crate) row: bool,
-    /// All of the dialog, for its mark.
+    /// The whole dialog, for its mark.
     pub(crate) whole: Option<RegionRef>,
-    /// Whether the lines below an option may belong to it.
+    /// Whether lines below an option may belong to it.
     pub(crate) wraps: bool,
-    /// What an option means whose label matches.
+    /// The meaning of an option, by its label.
     pub(crate) answers: Vec<(ChoiceAnswer, Arc<Expression>)>,
-    /// The versions it may be answered of by keys; none when it may not.
+    /// The agent versions in which capture may answer it with keys; empty if it may not.
     pub(crate) tested: Arc<[VersionReq]>,
-    /// The key that denies, wherever the cursor is.
+    /// The key that denies regardless of the cursor.
     pub(crate) deny_key: Option<String>,
 }
 
@@ -245,8 +245,8 @@ struct AnswersForm {
     deny: Vec<Spanned<String>>,
 }
 
-/// Reads a file. Its expressions are compiled, and wrong ones an error, only when `compile` says so. `tested` are the
-/// versions whose dialogs were answered by keys in a test, for a file that names none.
+/// Reads a file. Only with `compile` are its expressions compiled and invalid ones reported. `tested` lists the
+/// versions in which answering dialogs by keys was tested, for a file that names none.
 pub(crate) fn read(name: &str, text: &str, compile: bool, tested: &[&str]) -> Result<RuleFile, RuleError> {
     let form: FileForm = toml::from_str(text)
         .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), in_words(e.message(), Notation::Toml)))?;
@@ -255,7 +255,7 @@ pub(crate) fn read(name: &str, text: &str, compile: bool, tested: &[&str]) -> Re
     RuleParser { name, text, compile, tested }.file(form)
 }
 
-/// An error at a byte of a file.
+/// An error at a byte offset of a file.
 pub(crate) fn wrong(name: &str, text: &str, at: usize, what: String) -> RuleError {
     let before = text.get(..at).unwrap_or(text);
     RuleError::Wrong {
@@ -270,7 +270,7 @@ struct RuleParser<'a> {
     name: &'a str,
     text: &'a str,
     compile: bool,
-    /// The versions of the agent whose dialogs were answered by keys in a test.
+    /// The agent versions in which answering dialogs by keys was tested.
     tested: Arc<[VersionReq]>,
 }
 
@@ -417,7 +417,7 @@ impl RuleParser<'_> {
         })
     }
 
-    /// What a dialog does not say itself it has from the one it is `like`.
+    /// Fills in the settings a dialog does not define from the dialog it is `like`.
     fn inherit(
         &self,
         own: &DialogForm,
@@ -482,8 +482,8 @@ impl RuleParser<'_> {
         Ok(answers)
     }
 
-    /// Which option a digit or a letter stands for changes from dialog to dialog; only a key that is
-    /// never an option's number may deny.
+    /// Digits and letters stand for different options in different dialogs; only a key that is never an option's
+    /// shortcut may deny.
     fn deny_key(&self, key: &Spanned<String>) -> Result<String, RuleError> {
         if key.get_ref() != "esc" {
             return self.wrong(key.span().start, "the key that denies must be `esc`");

@@ -1,7 +1,7 @@
-//! The screen as rows of coloured text, for whoever shows it elsewhere: whole at first, then the rows that changed. And
-//! the lines that scrolled off it.
+//! The screen as rows of coloured text, for showing it elsewhere: first the whole screen, then the changed rows. Also
+//! the lines that scrolled off the screen.
 //!
-//! Nothing is compared until somebody asks: a screen that nobody looks at costs nothing but its scrolled-off lines.
+//! Rows are compared only on request: an unwatched screen costs only its scrolled-off lines.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use host_protocol::screen::{GridCursor, GridUpdate, Scrollback, Span, SpanColor,
 
 use super::terminal::Terminal;
 
-/// Number of scrolled-off lines that are kept.
+/// Maximum number of scrolled-off lines kept.
 const LINES: usize = 2_000;
-/// Size of the scrolled-off lines that are kept, bytes.
+/// Maximum size of the scrolled-off lines kept, bytes.
 const BYTES: usize = 1 << 20;
-/// Longest scrolled-off line that is kept whole, bytes.
+/// Maximum length of a scrolled-off line kept whole, bytes.
 const LINE_BYTES: usize = 16 << 10;
 
-/// Remembers what was shown, so that changes can be told.
+/// Stores the rows sent last, to compute changes.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     rev: u64,
     /// Each row with the revision of its last change.
     rows: Vec<(Vec<Span>, u64)>,
-    /// What else is told, with the revision of its last change.
+    /// All other parts of the update, with the revision of their last change.
     rest: (Option<Rest>, u64),
 }
 
@@ -36,8 +36,8 @@ struct Rest {
 }
 
 impl Grid {
-    /// Compares the screen with what was shown, and tells what changed since a revision. From 0, and from a revision of
-    /// another life of the program, everything did.
+    /// Compares the screen with the stored rows and returns the changes since a revision. For revision 0, and for a
+    /// revision of an earlier run of this process, everything has changed.
     pub(crate) fn update(&mut self, terminal: &Terminal, skipped_bytes: u64, since: u64) -> GridUpdate {
         let screen = terminal.screen();
         let (rows, columns) = screen.size();
@@ -100,7 +100,7 @@ fn spans_of(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Span> {
     spans
 }
 
-/// Takes off the blanks at the end that show nothing.
+/// Removes invisible blanks at the end.
 fn without_blank_end(spans: &mut Vec<Span>) {
     const SHOWN: u8 = SpanFlags::Underline as u8 | SpanFlags::Inverse as u8;
     while let Some(last) = spans.last_mut().filter(|last| last.2.is_none() && last.3 & SHOWN == 0) {
@@ -132,17 +132,17 @@ fn flags(cell: &vt100::Cell) -> u8 {
     .fold(0, |sum, (is_on, flag)| if is_on { sum | flag as u8 } else { sum })
 }
 
-/// The lines that scrolled off the main screen, as text with colour sequences, which is smallest.
+/// The lines that scrolled off the main screen, stored as text with colour sequences, the most compact form.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScrolledLines {
     lines: VecDeque<String>,
     bytes: usize,
-    /// Number of lines that scrolled off, kept or not.
+    /// Number of lines that scrolled off, whether still kept or not.
     pub(crate) count: u64,
 }
 
 impl ScrolledLines {
-    /// Takes in a line.
+    /// Adds a line.
     pub(crate) fn push(&mut self, mut line: String) {
         if line.len() > LINE_BYTES {
             line.truncate(line.floor_char_boundary(LINE_BYTES));
@@ -157,7 +157,7 @@ impl ScrolledLines {
         }
     }
 
-    /// At most `count` lines before the one with the number `before`.
+    /// At most `count` lines before line number `before`.
     pub(crate) fn before(&self, before: u64, count: usize) -> Scrollback {
         let oldest = self.count - self.lines.len() as u64;
         let end = before.clamp(oldest, self.count);
@@ -173,7 +173,7 @@ fn decoded(line: &str) -> Vec<Span> {
     let mut style = Style::default();
     let mut pieces = line.split("\x1b[");
     let mut add = |style: &Style, text: &str| {
-        // What the parser keeps of a line are characters; a control among them would drive whoever shows it.
+        // The parser stores characters; a control character among them would affect the terminal that shows the line.
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         if !text.is_empty() {
             spans.push(Span(text, style.foreground, style.background, style.flags));
@@ -294,7 +294,7 @@ mod tests {
         let first = scrolled.before(last.from, 100);
         assert_eq!((first.from, first.lines.len()), (0, 5));
         assert_eq!(scrolled.before(0, 5).lines.len(), 0);
-        // The alternate screen scrolls nothing off.
+        // Nothing scrolls off the alternate screen.
         terminal.feed(b"\x1b[?1049h\r\n\r\n\r\n\r\n\r\n\r\n");
         assert_eq!(terminal.signals().scrolled.count, 7);
     }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// Applying each update to what was shown gives what is shown, however the output is cut.
+        /// Applying each update to the previous rows gives the current rows, however the output is split.
         #[test]
         fn updates_add_up(output in proptest::collection::vec("[a-c \r\n]{0,8}|\u{1b}\\[[0-9]{1,2}m|\u{1b}\\[[1-5];[1-9]H", 0..40)) {
             let (mut terminal, mut grid) = (terminal(), Grid::default());

@@ -1,14 +1,13 @@
-//! Filters the program's output before the parser: cuts off strings that never end, and notes what the parser does not
-//! report.
+//! Filters the program's output before the parser: cuts off strings that never end, and records events the parser does
+//! not report.
 //!
-//! The parser keeps the text of an operating system command until its end, however long that is.
-//! A program that begins one and never ends it would make us grow by all it writes, so beyond
-//! [`MAX_STRING`] the rest of a command is not passed on. Scroll regions and cleared screens are
-//! noted here because the parser has no word for them.
+//! The parser stores the text of an operating system command until its end, however long it is. A program that starts
+//! one and never ends it would make us grow without bound, so the part of a command beyond [`MAX_STRING`] is not passed
+//! on. Scroll regions and cleared screens are recorded here because the parser has no callback for them.
 
-/// The longest operating system command that is passed on whole, in bytes.
+/// Maximum length of an operating system command that is passed on whole, in bytes.
 pub(crate) const MAX_STRING: usize = 4096;
-/// The most of a control sequence's parameters that is looked at.
+/// Maximum number of bytes of a control sequence's parameters that are examined.
 const MAX_PARAMETERS: usize = 32;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +21,7 @@ enum ParserState {
     },
 }
 
-/// What is handed on.
+/// An item passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed<'a> {
     /// Bytes for the parser.
@@ -31,22 +30,22 @@ pub(crate) enum Passed<'a> {
     Reset,
 }
 
-/// Follows the bytes of one terminal.
+/// Filters the bytes of one terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
     place: ParserState,
     parameters: Vec<u8>,
-    /// The begin of a character whose rest has not come yet.
+    /// The first bytes of an incomplete character.
     held: Vec<u8>,
-    /// A scroll region smaller than the screen is set.
+    /// Whether a scroll region smaller than the screen is set.
     pub(crate) scroll_region: bool,
-    /// The screen was cleared since this was last taken.
+    /// Whether the screen was cleared since this flag was last taken.
     pub(crate) cleared: bool,
 }
 
 impl Guard {
-    /// Hands on what the parser may have of `bytes`, and when the terminal is reset. A character that is cut in two is handed on whole:
-    /// the parser takes broken ones differently when they come in two pieces.
+    /// Passes on the bytes the parser may receive, and resets of the terminal. A character split across two chunks is
+    /// passed on whole: the parser handles invalid characters differently when they arrive in two pieces.
     pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(Passed<'_>)) {
         if self.held.is_empty() {
             self.forward(bytes, &mut on);
@@ -58,7 +57,7 @@ impl Guard {
     }
 
     fn forward(&mut self, bytes: &[u8], on: &mut impl FnMut(Passed<'_>)) {
-        // Everything from `from` to the current byte is passed on together.
+        // The bytes from `from` to the current one are passed on together.
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {
             match &mut self.place {
@@ -110,12 +109,12 @@ impl Guard {
         }
     }
 
-    /// Whether nothing that was begun waits for its end.
+    /// Whether no sequence or character is incomplete.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.place == ParserState::Ground && self.held.is_empty()
     }
 
-    /// Bytes are missing: whatever was begun is over.
+    /// Handles missing bytes: any incomplete sequence is dropped.
     pub(crate) fn lost(&mut self) {
         self.place = ParserState::Ground;
         self.held.clear();
@@ -128,7 +127,7 @@ impl Guard {
                 ParserState::Control
             }
             b']' => ParserState::Command { length: 0 },
-            // Controls are obeyed within a sequence and do not end it.
+            // Control characters within a sequence are executed and do not end it.
             0x1b | 0x00..=0x17 | 0x19 | 0x1c..=0x1f | 0x7f => ParserState::Escape,
             b'c' => {
                 self.cleared = true;
@@ -167,7 +166,7 @@ impl Guard {
     }
 }
 
-/// How many bytes at the end begin a character (UTF-8) that is not complete.
+/// The number of bytes at the end that begin an incomplete UTF-8 character.
 fn begun_character(bytes: &[u8]) -> usize {
     let continued = bytes.iter().rev().take(3).take_while(|b| (0x80..0xc0).contains(*b)).count();
     let needs = match bytes.len().checked_sub(continued + 1).map(|at| bytes[at]) {

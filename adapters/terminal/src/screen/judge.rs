@@ -1,11 +1,10 @@
-//! Decides what a screen claims, frame by frame: which rule matches, since when, and whether it has
-//! matched for long enough.
+//! Decides the claim for a screen, frame by frame: which rule matches, since when, and whether it has matched for long
+//! enough.
 //!
-//! Of the rules that match, the one of the highest priority wins that has matched for its
-//! `debounce_ms`. The rule that won last is held for `hold_ms` against those below it, and kept for
-//! `keep_ms` against those below it that claim the same state with less to say. A frame without a match
-//! changes nothing, because agents draw frames in pieces; but a claim that no rule supports for
-//! [`UNSUPPORTED_MS`] is repeated with low strength until a rule matches again.
+//! Among the matching rules, the one with the highest priority that has matched for its `debounce_ms` wins. The last
+//! winner is held for `hold_ms` against lower rules, and kept for `keep_ms` against lower rules that claim the same
+//! state with less detail. A frame without a match changes nothing, because agents draw frames in pieces; but a claim
+//! that no rule supports for [`UNSUPPORTED_MS`] is repeated with low strength until a rule matches again.
 
 use std::sync::Arc;
 
@@ -19,42 +18,41 @@ use super::{
     view::View,
 };
 
-/// How long a different dialog of the same rule must stand before it counts as a new one, ms, so that a
-/// dialog that is drawn in pieces is one dialog.
+/// How long a different dialog of the same rule must be visible before it counts as a new one, ms, so that a dialog
+/// drawn in pieces counts as one dialog.
 const SETTLE_MS: i64 = 60;
-/// Time without a matching rule after which a claim has low strength, ms: longer than a frame takes that is
-/// drawn in pieces.
+/// Time without a matching rule after which a claim gets low strength, ms: longer than drawing a frame in pieces takes.
 const UNSUPPORTED_MS: i64 = 1_500;
 /// Time without a matching rule after which a claim is withdrawn, ms.
 const WITHDRAW_MS: i64 = 300_000;
-/// The longest words of a claim that are taken from a screen, in characters.
+/// Maximum length of a claim's words copied from a screen, in characters.
 const MAX_WORDS: usize = 80;
 
-/// What is claimed, and by which rule.
+/// The current claim and its rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
-    /// Index of the rule.
+    /// The index of the rule.
     pub(crate) rule: usize,
-    /// The rule does not match any more, and what follows from that is claimed.
+    /// The rule no longer matches, and its `then` state is claimed.
     pub(crate) over: bool,
-    /// Since when it does not match; absent while it does.
+    /// Since when the rule does not match; `None` while it does.
     gone_since: Option<Timestamp>,
-    /// What is claimed.
+    /// The claim.
     pub(crate) claim: ScreenClaim,
-    /// The strength of the claim while a rule supports it, when none has for long.
+    /// The claim's strength while a rule supported it; set once none has for long.
     supported: Option<Confidence>,
-    /// The dialog as it was told.
+    /// The dialog as it was reported.
     pub(crate) reading: Option<DialogReading>,
-    /// A different dialog of the same rule, and since when it stands there.
+    /// A different dialog of the same rule, and since when it is visible.
     other: Option<(DialogReading, Timestamp)>,
 }
 
-/// What changed.
+/// A change of the claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClaimChange {
-    /// This is claimed now.
+    /// A new claim.
     Claimed(ScreenClaim),
-    /// The same is claimed with another strength.
+    /// The same claim with another strength.
     Weighed(ScreenClaim),
     /// Nothing is claimed any more.
     Withdrawn,
@@ -64,12 +62,12 @@ pub(crate) enum ClaimChange {
 #[derive(Debug)]
 pub(crate) struct ScreenJudge {
     pub(crate) set: Arc<RuleSet>,
-    /// For each rule since when it matches.
+    /// For each rule, since when it matches.
     pub(crate) since: Vec<Option<Timestamp>>,
     pub(crate) current: Option<Current>,
-    /// When time alone changes something.
+    /// When the passing of time alone changes something.
     pub(crate) deadline: Option<Timestamp>,
-    /// Counts the dialogs that went away.
+    /// Number of dialogs that have disappeared.
     pub(crate) appearance: u64,
     /// When the text of the screen last changed.
     pub(crate) changed_at: Timestamp,
@@ -87,7 +85,7 @@ impl ScreenJudge {
         }
     }
 
-    /// Goes on with other rules; what is claimed stands until they say something else.
+    /// Switches to other rules; the claim remains until they change it.
     pub(crate) fn change_rules(&mut self, set: Arc<RuleSet>) {
         let rule = self.current.as_ref().map(|c| self.set.rules[c.rule].name.clone());
         self.since = vec![None; set.rules.len()];
@@ -102,14 +100,14 @@ impl ScreenJudge {
         self.set = set;
     }
 
-    /// Looks at a frame, or again at the same frame when time passed.
+    /// Judges a new frame, or the same frame again at a later time.
     pub(crate) fn update(&mut self, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         self.deadline = None;
         let mut winner = None;
         let mut current_matches = false;
         for (at, rule) in set.rules.iter().enumerate() {
-            // Rules below the winner are not evaluated, so their time starts over.
+            // Rules below the winner are not evaluated, so their match times start over.
             let since = match (winner, matches(rule, view)) {
                 (None, true) => self.since[at].unwrap_or(now),
                 (Some(_), _) | (None, false) => {
@@ -129,7 +127,7 @@ impl ScreenJudge {
         }
         if let Some(current) = &mut self.current {
             if !current_matches && current.gone_since.is_none() && current.reading.is_some() {
-                // Should the same words come back they are another dialog.
+                // If the same words reappear, they are another dialog.
                 self.appearance += 1;
             }
             current.gone_since = if current_matches { None } else { Some(current.gone_since.unwrap_or(now)) };
@@ -140,7 +138,7 @@ impl ScreenJudge {
         }
     }
 
-    /// When a rule counts that matches since then.
+    /// When a rule that matches since `since` starts to count.
     pub(crate) fn counts_at(&self, rule: &ScreenRule, since: Timestamp) -> Timestamp {
         let debounced = since.plus_ms(rule.debounce_ms);
         if rule.still_ms == 0 { debounced } else { debounced.max(self.changed_at.plus_ms(rule.still_ms)) }
@@ -178,7 +176,7 @@ impl ScreenJudge {
         })
     }
 
-    /// The same rule goes on: only its dialog may be another.
+    /// The same rule still wins: only its dialog may be another.
     fn same(&mut self, rule: &ScreenRule, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         let reading = self.read(rule, view);
@@ -190,7 +188,7 @@ impl ScreenJudge {
         let Some(mut reading) = reading else { return restored };
         if let Some(told) = current.reading.as_ref().filter(|told| told.is_same(&reading)) {
             current.other = None;
-            // Without a text of its own that tells them apart, it is the one that was told.
+            // Without distinguishing text of its own, it is the dialog reported before.
             reading.dialog.mark.clone_from(&told.dialog.mark);
             current.claim.dialog = Some(Box::new(reading.dialog.clone()));
             current.reading = Some(reading);
@@ -213,7 +211,7 @@ impl ScreenJudge {
         Some(ClaimChange::Claimed(claim))
     }
 
-    /// The dialog of a rule, as this frame shows it.
+    /// The dialog of a rule, as shown by this frame.
     pub(crate) fn read(&self, rule: &ScreenRule, view: &View<'_>) -> Option<DialogReading> {
         let form = rule.dialog.as_ref()?;
         let mut reading = dialog::read(rule, form, view, self.appearance);
@@ -226,14 +224,14 @@ impl ScreenJudge {
         Some(reading)
     }
 
-    /// The dialog that was told and of which every word is still on the screen.
+    /// The reported dialog, if every word of it is still on the screen.
     pub(crate) fn watched(&self) -> Option<(&ScreenRule, &DialogReading)> {
         let current = self.current.as_ref().filter(|c| !c.over)?;
         let reading = current.reading.as_ref().filter(|r| r.whole.is_some() && r.appearance == self.appearance)?;
         Some((&self.set.rules[current.rule], reading))
     }
 
-    /// The dialog that was told, as this frame has it, when it stands there and nothing else.
+    /// The reported dialog as this frame shows it, if it is open and nothing else is.
     pub(crate) fn standing(&self, view: &View<'_>) -> Result<(&ScreenRule, DialogReading), &'static str> {
         let current =
             self.current.as_ref().filter(|c| !c.over && c.claim.dialog.is_some()).ok_or("no dialog is open")?;
@@ -250,7 +248,7 @@ impl ScreenJudge {
         Ok((rule, fresh))
     }
 
-    /// No rule matches.
+    /// Handles a frame that no rule matches.
     fn no_match(&mut self, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
         let current = self.current.as_ref()?;
@@ -297,7 +295,7 @@ impl ScreenJudge {
         Some(ClaimChange::Withdrawn)
     }
 
-    /// Takes over; tells it when it is news, or when the same is stronger now.
+    /// Replaces the claim; reports it if it is new or stronger.
     fn replace_claim(&mut self, next: Current) -> Option<ClaimChange> {
         let news = self.current.as_ref().is_none_or(|old| {
             let same_dialog = match (&old.reading, &next.reading) {
@@ -316,14 +314,14 @@ impl ScreenJudge {
     }
 }
 
-/// Whether everything a rule asks for is so.
+/// Whether all conditions of a rule are met.
 pub(crate) fn matches(rule: &ScreenRule, view: &View<'_>) -> bool {
     rule.all.iter().all(|p| view.find(p).is_some())
         && (rule.any.is_empty() || rule.any.iter().any(|p| view.find(p).is_some()))
         && rule.none.iter().all(|p| view.find(p).is_none())
 }
 
-/// How strong a rule's claim is: rules that were not made for the agent's version may be wrong about it.
+/// The strength of a rule's claim: rules that were not made for the agent's version may be wrong about it.
 fn strength_of(set: &RuleSet, rule: &ScreenRule) -> Confidence {
     if set.outside { rule.strength.min(Confidence::Medium) } else { rule.strength }
 }

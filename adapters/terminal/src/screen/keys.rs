@@ -1,8 +1,8 @@
-//! What typed bytes mean for an open dialog. Nothing else of what is typed is looked at.
+//! The meaning of typed bytes for an open dialog. Other typed bytes are ignored.
 
 use super::dialog::DialogReading;
 
-/// A key a dialog may care about.
+/// A key that may matter to a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum DialogKey {
     Enter,
@@ -12,7 +12,7 @@ enum DialogKey {
     Letter(char),
 }
 
-/// Which keys these bytes are. Reports of the terminal (mouse, focus, answers) are none.
+/// The keys in these bytes. Reports of the terminal (mouse, focus, replies) are not keys.
 fn keys(bytes: &[u8]) -> Vec<DialogKey> {
     let mut keys = Vec::new();
     let mut rest = bytes;
@@ -31,7 +31,7 @@ fn keys(bytes: &[u8]) -> Vec<DialogKey> {
                 }
                 Some(b']' | b'P' | b'_') => {
                     let end = after.iter().position(|b| matches!(b, 0x07 | 0x1b)).unwrap_or(after.len());
-                    // The backslash of the terminator belongs to it.
+                    // The terminator includes its backslash.
                     let backslash = usize::from(after.get(end) == Some(&0x1b)) + 1;
                     rest = after.get(end + backslash..).unwrap_or_default();
                 }
@@ -44,7 +44,7 @@ fn keys(bytes: &[u8]) -> Vec<DialogKey> {
     keys
 }
 
-/// The key of a control sequence, given what follows its introducer.
+/// The key of a control sequence, given the bytes after its introducer.
 fn sequence(body: &[u8]) -> Option<DialogKey> {
     match body {
         b"A" | b"B" | b"C" | b"D" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(DialogKey::Move),
@@ -55,8 +55,8 @@ fn sequence(body: &[u8]) -> Option<DialogKey> {
     }
 }
 
-/// What the first of these keys that answers the dialog means; `moved` tells whether the cursor may
-/// be elsewhere than on the screen last read, and is kept up to date.
+/// The meaning of the first of these keys that answers the dialog; `moved` says whether the cursor may have left its
+/// position on the screen last read, and is updated.
 pub(crate) fn meaning(reading: &DialogReading, bytes: &[u8], moved: &mut bool) -> Option<String> {
     let options = &reading.dialog.options;
     let by_key = |key: &str| {

@@ -1,10 +1,10 @@
-//! A screen that shows what was recorded: no rules look at it, and it answers nothing.
+//! A screen that shows a recording: it is not read by rules and sends no replies.
 
 use host_protocol::screen::{GridUpdate, Size};
 
 use super::{grid::Grid, terminal::Terminal};
 
-/// A terminal that is fed from a recording.
+/// A terminal fed from a recording.
 pub struct PlaybackScreen {
     terminal: Terminal,
     grid: Grid,
@@ -12,32 +12,32 @@ pub struct PlaybackScreen {
 }
 
 impl PlaybackScreen {
-    /// A blank one.
+    /// A blank screen.
     #[must_use]
     pub fn new(size: Size) -> Self {
         Self { terminal: Terminal::new(size), grid: Grid::default(), shown: 0 }
     }
 
-    /// Takes in what the program wrote.
+    /// Processes output of the program.
     pub fn output(&mut self, text: &str) {
         self.terminal.feed(text.as_bytes());
-        // The program that asked has ended.
+        // The program that sent the queries has ended.
         self.terminal.signals_mut().replies.clear();
     }
 
-    /// Gives it another size.
+    /// Changes its size.
     pub fn resize(&mut self, size: Size) {
         self.terminal.resize(size);
     }
 
-    /// All of the screen.
+    /// The whole screen.
     pub fn whole(&mut self) -> GridUpdate {
         let whole = self.grid.update(&self.terminal, 0, 0);
         self.shown = whole.rev;
         whole
     }
 
-    /// What changed since it was last told; `None` for nothing.
+    /// The changes since the last call; `None` if there are none.
     pub fn changes(&mut self) -> Option<GridUpdate> {
         let changes = self.grid.update(&self.terminal, 0, self.shown);
         let is_new = changes.rev > self.shown;

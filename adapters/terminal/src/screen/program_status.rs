@@ -1,18 +1,18 @@
-//! The Program Status Protocol: what a program and those that work for it say of themselves (OSC 7501).
+//! The Program Status Protocol (OSC 7501): the status that a program and its workers report.
 //!
 //! Source: <https://superlogical.com/rex/docs/build/program-status>, revision 0.3 of 2026-10-07. A report is a list of
-//! `name=value` pairs parted by colons, in any order: `state=blocked:kind=permission:app=pi`. It replaces the record of
-//! its `id`; without one it is about the program itself, the root. Ids are paths (`wf/1`), and what is cleared is cleared
-//! with all that is below it. Texts (`title`, `msg`) are the program's own and are not kept.
+//! `name=value` pairs separated by colons, in any order: `state=blocked:kind=permission:app=pi`. It replaces the record
+//! of its `id`; without an id it describes the program itself, the root. Ids are paths (`wf/1`), and clearing an id
+//! also clears all ids below it. The texts `title` and `msg` are the program's own and are not stored.
 
 use std::{collections::BTreeMap, fmt};
 
-/// Records that a terminal keeps at most.
+/// Maximum number of records per terminal.
 const MOST_RECORDS: usize = 256;
-/// The longest id, application or kind that is kept, in bytes.
+/// Maximum length of a stored id, application or kind, in bytes.
 const MAX_VALUE: usize = 128;
 
-/// What a record says.
+/// The state in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgramState {
     Idle,
@@ -44,7 +44,7 @@ impl ProgramState {
         }
     }
 
-    /// Whether it is over when the program that said so has ended.
+    /// Whether the state ends with the program that reported it.
     const fn needs_program(self) -> bool {
         matches!(self, Self::Working | Self::Blocked)
     }
@@ -69,14 +69,14 @@ impl fmt::Display for StatusRecord {
     }
 }
 
-/// The records of one terminal by their ids; the root has the empty one.
+/// The records of one terminal by id; the root's id is empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProgramStatus {
     records: BTreeMap<String, StatusRecord>,
 }
 
 impl ProgramStatus {
-    /// Takes in a report. One that is not understood changes nothing.
+    /// Applies a report. An invalid report changes nothing.
     pub(crate) fn report(&mut self, report: &str) {
         let pairs = || report.split(':').filter_map(|pair| pair.split_once('='));
         let value = |name: &str| {
@@ -85,7 +85,7 @@ impl ProgramStatus {
                 |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE && !value.contains(char::is_control);
             value.filter(is_word).map(str::to_owned)
         };
-        // An id that is not kept must not stand for the root.
+        // A rejected id must not be treated as the root.
         let is_kept = pairs().all(|(key, id)| key != "id" || id.is_empty() || value("id").is_some());
         let (Some(state), true) = (value("state"), is_kept) else { return };
         let id = value("id").unwrap_or_default();
@@ -104,23 +104,23 @@ impl ProgramStatus {
         self.records.retain(|other, _| !id.is_empty() && !is_below(other));
     }
 
-    /// The program has ended and its shell shows a prompt (OSC 133 A): nothing works or waits any more.
+    /// The program has ended and its shell shows a prompt (OSC 133 A): nothing is working or blocked any more.
     pub(crate) fn program_ended(&mut self) {
         self.records.retain(|_, record| !record.state.needs_program());
     }
 
-    /// The terminal was reset.
+    /// Handles a reset of the terminal.
     pub(crate) fn reset(&mut self) {
         self.records.clear();
     }
 
-    /// Whether nobody says anything.
+    /// Whether there are no records.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// What the program says of itself, as `state=STATE:app=NAME:kind=KIND`; empty when it says nothing. Records of what
-    /// works for it do not decide: while one of them works the program may well wait for its user.
+    /// The program's own status, as `state=STATE:app=NAME:kind=KIND`; empty if there is none. The records of its
+    /// workers are ignored: while a worker is busy, the program may be waiting for its user.
     pub(crate) fn root(&self) -> String {
         self.records.get("").map(ToString::to_string).unwrap_or_default()
     }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(after(&["app=pi:state=working"]), "state=working:app=pi");
         let full = "progress=40:kind=permission:msg=cm0:app=pi:state=blocked:new=1";
         assert_eq!(after(&[full]), "state=blocked:app=pi:kind=permission");
-        // Each report replaces its record as a whole.
+        // Each report replaces its whole record.
         assert_eq!(after(&[full, "state=idle"]), "state=idle");
         for nothing in ["", "?", "state=", "state=asleep", "app=pi", "state", "state=clear:id"] {
             assert_eq!(

@@ -12,7 +12,7 @@ use semver::{Version, VersionReq};
 use super::form::{self, BUILT_IN, Cut, DialogRule, Expression, Pattern, RuleFile, ScreenRule};
 pub use crate::screen::error::RuleError;
 
-/// The rules that come with the program for an agent, or for any program: the file's name and its text.
+/// The built-in rules for an agent, or for any program: the file's name and its text.
 const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
     match provider {
         Provider::Claude => Some(("claude.toml", include_str!("../../rules/claude.toml"))),
@@ -38,10 +38,10 @@ pub struct ScreenRules {
 }
 
 impl ScreenRules {
-    /// The rules that come with the program.
+    /// The built-in rules.
     #[must_use]
     pub fn embedded() -> Self {
-        // A test reads each of them, so none is left out.
+        // A test parses each of them, so none is skipped.
         let read = |provider: &Provider| {
             let (name, text) = embedded(*provider)?;
             form::read(name, text, false, tested(*provider)).ok()
@@ -49,13 +49,13 @@ impl ScreenRules {
         Self { files: Provider::ALL.iter().filter_map(read).collect() }
     }
 
-    /// The rules that come with the program, and those in `dir`: every `*.toml`, in the order of
-    /// their names. In a file for the same provider whose range holds the agent's version, a rule or
-    /// region of a name that is known replaces the known one, others are added. A missing directory is not an
+    /// The built-in rules, and those in `dir`: every `*.toml`, in the order of their names. In a file for the same
+    /// provider whose version range includes the agent's version, a rule or region with a known name replaces the known
+    /// one; others are added. A missing directory is not an error.
     /// error.
     ///
     /// # Errors
-    /// When a file cannot be read, or is not a valid file of rules: which, and where.
+    /// When a file cannot be read or is not a valid file of rules; the error names the file and position.
     pub fn load(dir: Option<&Path>) -> Result<Self, RuleError> {
         let mut rules = Self::default();
         for provider in Provider::ALL {
@@ -88,7 +88,7 @@ impl ScreenRules {
         Ok(rules)
     }
 
-    /// Rules of one file.
+    /// The rules of one file.
     #[cfg(test)]
     pub(crate) fn of(name: &str, text: &str) -> Self {
         let mut rules = Self::default();
@@ -96,7 +96,7 @@ impl ScreenRules {
         rules
     }
 
-    /// Adds a file, read and checked against the ones before it.
+    /// Adds a file, parsed and checked against the files before it.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> Result<(), RuleError> {
         self.insert(name, text, true, &[])
     }
@@ -123,8 +123,8 @@ impl ScreenRules {
         self.files.iter().any(|file| file.provider == provider)
     }
 
-    /// The rules for an agent of this version. Unknown, or in no range: the ranges are not asked.
-    /// A provider without rules of its own has those for any program.
+    /// The rules for an agent of this version. If the version is unknown or in no range, the ranges are ignored. A
+    /// provider without rules gets the rules for any program.
     pub(crate) fn select(&self, provider: Provider, version: Option<&Version>) -> RuleSet {
         let provider = if self.has(provider) { provider } else { Provider::Unknown };
         let of_provider = || self.files.iter().filter(|f| f.provider == provider);
@@ -156,7 +156,7 @@ impl ScreenRules {
                 }
             }
         }
-        // Equal priorities stay in the order they were written in.
+        // Equal priorities keep their order in the files (the sort is stable).
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
         set.has_rows = rules.iter().any(|rule| rule.dialog.as_ref().is_some_and(|dialog| dialog.row));
         set.rules = rules;
@@ -166,7 +166,7 @@ impl ScreenRules {
 }
 
 impl RuleFile {
-    /// Every place where a region is named.
+    /// Every reference to a region.
     fn places(&self) -> impl Iterator<Item = &form::RegionRef> {
         let rules = self.rules.iter().flat_map(|rule| {
             let dialog =
@@ -185,23 +185,23 @@ impl RuleFile {
 /// The rules for one agent.
 #[derive(Debug)]
 pub(crate) struct RuleSet {
-    /// Whose rules they are.
+    /// The provider the rules are for.
     pub(crate) provider: Provider,
-    /// No file is for the agent's version, which is known.
+    /// The agent's version is known, but no file covers it.
     pub(crate) outside: bool,
-    /// The agent's version, when it is known.
+    /// The agent's version, if known.
     pub(crate) agent_version: Option<Version>,
-    /// The files they are from, and the versions each is for.
+    /// The files the rules are from, and the versions each one covers.
     pub(crate) files: Vec<(String, String)>,
-    /// How the version is read.
+    /// How to read the version.
     pub(crate) version: Option<Pattern>,
-    /// What shows the input line of a prompt.
+    /// Finds the input line of a prompt.
     pub(crate) prompt: Option<Pattern>,
-    /// All regions by name; those every screen has come first and have no cut.
+    /// All regions by name; the built-in ones come first and have no cut.
     pub(crate) regions: Vec<(String, Option<Cut>)>,
     /// The rules, highest priority first.
     pub(crate) rules: Vec<ScreenRule>,
-    /// Whether a dialog of them has its options side by side.
+    /// Whether one of their dialogs has its options side by side.
     pub(crate) has_rows: bool,
 }
 
@@ -222,7 +222,7 @@ impl Default for RuleSet {
 }
 
 impl RuleSet {
-    /// Why no key is ever typed for a dialog of this form; `None` when it may be.
+    /// Why capture never types a key for a dialog of this form; `None` if it may.
     pub(crate) fn unanswerable(&self, form: &DialogRule) -> Option<String> {
         if form.tested.is_empty() {
             return Some("keys were not tested for this kind of dialog".to_owned());
@@ -238,7 +238,7 @@ impl RuleSet {
     }
 }
 
-/// A range of versions as people write it: `2.1.328 and later, before 2.2.0`.
+/// A version range in words: `2.1.328 and later, before 2.2.0`.
 fn range_in_words(range: &VersionReq) -> String {
     let text = range.to_string();
     match text.split_once(", ") {
@@ -249,14 +249,14 @@ fn range_in_words(range: &VersionReq) -> String {
     }
 }
 
-/// A version as a screen says it: what comes before a release is of that release.
+/// A version as shown on a screen; a pre-release counts as its release.
 pub(crate) fn version(text: &str) -> Option<Version> {
     let mut version = Version::parse(text).ok()?;
     version.pre = semver::Prerelease::EMPTY;
     Some(version)
 }
 
-/// The first group of an expression, or all it matched.
+/// The first group of an expression, or its whole match.
 pub(crate) fn group<'t>(expression: &Expression, text: &'t str) -> Option<&'t str> {
     let found = expression.regex()?.captures(text)?;
     found.get(1).or_else(|| found.get(0)).map(|m| m.as_str())

@@ -1,5 +1,5 @@
-//! What a program tells its terminal besides text: title, notifications, state, queries, and modes that the parser does
-//! not keep. Filled by the parser's callbacks; bounded.
+//! The program's messages to its terminal besides text: title, notifications, state, queries, and modes that the parser
+//! does not track. Filled by the parser's callbacks; bounded.
 
 use std::collections::BTreeSet;
 
@@ -10,49 +10,49 @@ use vt100::{
 
 use super::{grid::ScrolledLines, program_status::ProgramStatus};
 
-/// The longest text that is kept of a title, a notification or a state, in characters.
+/// Maximum length of a title, a notification or a state, in characters.
 const MAX_TEXT: usize = 512;
-/// Calls for attention that are kept until somebody takes them.
+/// Maximum number of calls for attention kept until they are taken.
 const MAX_CALLS: usize = 1024;
-/// Bytes of replies that are kept until somebody takes them.
+/// Maximum bytes of replies kept until they are taken.
 const MAX_REPLIES: usize = 4096;
-/// Private modes that are worth undoing and that the parser does not keep: focus reports, alternate
-/// scrolling, further mouse encodings, grapheme widths, colour scheme reports, size reports.
+/// Private modes that must be undone and that the parser does not track: focus reports, alternate scrolling, further
+/// mouse encodings, grapheme widths, colour scheme reports, size reports.
 const MODES: [u16; 8] = [1004, 1007, 1015, 1016, 2027, 2031, 2048, 1001];
 
-/// A program calls for its user.
+/// A call for the user's attention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AttentionCall {
-    /// It rang the bell.
+    /// The bell.
     Bell,
-    /// It says this.
+    /// A notification with this text.
     Notification(String),
 }
 
-/// What was told since the terminal began, or since it was last taken.
+/// Signals received since the terminal started, or since they were last taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScreenSignals {
     /// The title.
     pub(crate) title: Option<String>,
-    /// What the program says of itself (OSC 7501).
+    /// The program's own status (OSC 7501).
     pub(crate) status: ProgramStatus,
-    /// Calls for attention that were not taken yet, in order.
+    /// Calls for attention not yet taken, in order.
     pub(crate) calls: Vec<AttentionCall>,
-    /// Answers to questions that were not taken yet.
+    /// Replies to queries, not yet taken.
     pub(crate) replies: Vec<u8>,
-    /// Between the begin and the end of a synchronized update (mode 2026).
+    /// Whether a synchronized update (mode 2026) is in progress.
     pub(crate) updating: bool,
-    /// Private modes that are on, of [`MODES`].
+    /// The private modes of [`MODES`] that are on.
     pub(crate) modes: BTreeSet<u16>,
-    /// Flags of the kitty keyboard protocol that were pushed, on the main and the alternate screen.
+    /// Pushed flags of the kitty keyboard protocol, for the main and the alternate screen.
     pub(crate) keyboard: [Vec<u16>; 2],
     /// The level of modifyOtherKeys.
     pub(crate) other_keys: u16,
-    /// A character set other than ASCII was chosen.
+    /// Whether a character set other than ASCII was selected.
     pub(crate) charset: bool,
     /// The lines that scrolled off the main screen.
     pub(crate) scrolled: ScrolledLines,
-    /// A kitty notification that is still coming: title and body.
+    /// An incomplete kitty notification: title and body.
     coming: Option<(String, String)>,
 }
 
@@ -83,7 +83,7 @@ impl ScreenSignals {
         }
     }
 
-    /// Kitty's notifications come in pieces: `i=1:d=0;Title`, then `i=1:p=body;Body`.
+    /// Kitty notifications arrive in pieces: `i=1:d=0;Title`, then `i=1:p=body;Body`.
     fn kitty_notification(&mut self, about: &str, text: &str) {
         let field = |name: &str| about.split(':').find_map(|f| f.strip_prefix(name)?.strip_prefix('='));
         let (title, body) = self.coming.get_or_insert_default();
@@ -112,7 +112,7 @@ fn joined(title: &str, body: &str) -> String {
     }
 }
 
-/// The text of these bytes, without controls and not too long.
+/// The text without control characters, cut to the maximum length.
 fn plain(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control()).take(MAX_TEXT).collect()
 }
@@ -123,7 +123,7 @@ fn text(params: &[&[u8]]) -> String {
 
 impl Callbacks for ScreenSignals {
     fn audible_bell(&mut self, _: &mut Screen) {
-        // Several in one go are one anyway.
+        // Several bells before they are taken count as one.
         if !self.calls.contains(&AttentionCall::Bell) && self.calls.len() < MAX_CALLS {
             self.calls.push(AttentionCall::Bell);
         }
@@ -134,7 +134,7 @@ impl Callbacks for ScreenSignals {
             return;
         }
         let mut line = String::new();
-        // Each line begins with the terminal's own colours, so that it can be shown alone.
+        // Each line starts with the default colours, so that it can be shown alone.
         if row.write_formatted_basic(&mut line, &mut BasicFormattedCaptureState::new()).is_ok() {
             self.scrolled.push(line);
         }
@@ -146,9 +146,9 @@ impl Callbacks for ScreenSignals {
 
     fn unhandled_osc(&mut self, _: &mut Screen, params: &[&[u8]]) {
         match params {
-            // A title with semicolons in it.
+            // A title that contains semicolons.
             [b"0" | b"2", rest @ ..] => self.title = Some(text(rest)),
-            // Whether the terminal knows of it is answered by the relay, which also keeps the question from others.
+            // The relay answers this query and does not pass it on.
             [b"7501", b"?"] => {}
             [b"7501", rest @ ..] => self.status.report(&String::from_utf8_lossy(&rest.join(&b';'))),
             [b"133", b"A", ..] => self.status.program_ended(),
@@ -175,8 +175,8 @@ impl Callbacks for ScreenSignals {
         }
     }
 
-    /// Answers as a plain terminal of the xterm family would. The kitty keyboard protocol is not
-    /// answered, so that a program goes on with the keys every terminal has.
+    /// Replies like a plain terminal of the xterm family. Queries for the kitty keyboard protocol get no reply, so that
+    /// the program keeps using the keys every terminal has.
     fn unhandled_csi(&mut self, screen: &mut Screen, i1: Option<u8>, i2: Option<u8>, params: &[&[u16]], c: char) {
         let first = params.first().and_then(|p| p.first()).copied().unwrap_or(0);
         let keyboard = &mut self.keyboard[usize::from(screen.alternate_screen())];

@@ -1,9 +1,8 @@
-//! The dialog that is on the screen now, for answering it by keys.
+//! The dialog on the screen now, for answering it by keys.
 //!
-//! What the screen claims is as old as its last reading. Here the screen is read again, after
-//! every byte that was taken in, and whatever is not beyond doubt is said to be no dialog. While a
-//! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
-//! that goes and comes again between two looks is another.
+//! The screen's claim is as old as its last reading. Here the screen is read again after every received byte, and
+//! anything uncertain counts as no dialog. While a dialog is open, each step of the program's output is also checked
+//! ([`Observer::feed`]): a dialog that disappears and reappears between two readings is another dialog.
 
 use super::standing_dialog::{StandingDialog, StandingOption};
 use super::{
@@ -11,27 +10,26 @@ use super::{
     view::{ScreenFrame, View},
 };
 
-/// A chunk of more steps than this is not looked at step by step: the dialog counts as gone.
+/// Above this number of steps a chunk is not checked step by step: the dialog counts as gone.
 const MOST_STEPS: usize = 2048;
 
 impl Observer {
-    /// The mark of the dialog that was told last and is open as far as the last look knows.
+    /// The mark of the dialog reported last, if it was still open at the last reading.
     #[must_use]
     pub fn mark(&self) -> Option<&str> {
         self.judge.current.as_ref()?.claim.dialog.as_ref()?.mark.as_deref()
     }
 
-    /// Whether every word of the dialog that was told has been on the screen since.
+    /// Whether every word of the reported dialog has been on the screen since the report.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.judge.watched().is_some_and(|(_, told)| self.shows(told, &self.frame_now()))
     }
 
-    /// The dialog that stands on the screen, after all that was taken in, and that was told.
+    /// The reported dialog, if it is still open after all received bytes.
     ///
     /// # Errors
-    /// When there is none, when it is not beyond doubt which, or when it must not be answered by
-    /// keys: why.
+    /// The reason, when no dialog is open, when it is uncertain which one is, or when it must not be answered by keys.
     pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
             return Err("capture could not read all output of the run, so it cannot be sure what its screen shows");
@@ -76,20 +74,20 @@ impl Observer {
         })
     }
 
-    /// The screen after all that was taken in.
+    /// The screen after all received bytes.
     fn frame_now(&self) -> ScreenFrame {
         ScreenFrame::of(&self.terminal, &self.judge.set)
     }
 
-    /// The flags of the kitty keyboard protocol that the program set.
+    /// The kitty keyboard protocol flags set by the program.
     #[must_use]
     pub fn keyboard(&self) -> u16 {
         self.terminal.keyboard()
     }
 
-    /// Takes in bytes; whether the screen was cleared by them. While a dialog stands they are taken
-    /// step by step, a step being a control sequence with the text behind it: the same however the
-    /// bytes were cut into chunks.
+    /// Processes bytes; returns whether they cleared the screen. While a dialog is open they are processed step by
+    /// step, a step being a control sequence with the text after it: the result does not depend on how the bytes were
+    /// split into chunks.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> bool {
         if self.judge.watched().is_none() {
             return self.terminal.feed(bytes);
@@ -119,13 +117,13 @@ impl Observer {
 
     fn watch_terminal(&mut self) {
         let frame = self.frame_now();
-        // The last look saw it there.
+        // The last reading saw the dialog there.
         if frame.text != self.frame.text && self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &frame)) {
             self.judge.appearance += 1;
         }
     }
 
-    /// The frame that is looked at now.
+    /// Checks the frame being read.
     pub(super) fn watch(&mut self) {
         if self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &self.frame)) {
             self.judge.appearance += 1;

@@ -1,28 +1,28 @@
-//! A dialog that stands on the screen.
+//! A dialog that is open on the screen.
 
 use events::{ChoiceAnswer, Timestamp};
 
-/// A dialog that stands on the screen and may be answered by keys.
+/// A dialog that is open on the screen and may be answered by keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingDialog {
-    /// Tells it from every other.
+    /// Distinguishes the dialog from every other.
     pub mark: String,
-    /// When it was reported first.
+    /// When the dialog was first reported.
     pub since: Timestamp,
-    /// The key that denies, wherever the cursor is.
+    /// The key that denies regardless of the cursor.
     pub deny_key: Option<String>,
-    /// Whether they stand side by side.
+    /// Whether the options are side by side.
     pub row: bool,
-    /// The answers it offers, in order.
+    /// The options, in order.
     pub options: Vec<StandingOption>,
 }
 
-/// An answer it offers.
+/// An option of the dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingOption {
-    /// What it means.
+    /// The meaning of the option.
     pub answer: Option<ChoiceAnswer>,
-    /// The keys that give it at once.
+    /// The keys that choose it immediately.
     pub keys: Vec<String>,
     /// Whether the cursor is on it.
     pub selected: bool,

@@ -15,12 +15,12 @@ use super::{
     signals::ScreenSignals,
 };
 
-/// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
+/// The parser cannot store a wide character in a smaller terminal; a larger one would use too much memory.
 const SMALLEST: u16 = 2;
 const MOST_ROWS: u16 = 500;
 const MOST_COLUMNS: u16 = 1000;
 
-/// A parser with what stands around it.
+/// The parser with its guard.
 pub(crate) struct Terminal {
     parser: Parser<ScreenSignals>,
     guard: Guard,
@@ -34,11 +34,11 @@ impl Terminal {
         Self { parser: parser(size, ScreenSignals::default()), guard: Guard::default(), panics: 0 }
     }
 
-    /// Takes in bytes. Whether the screen was cleared by them.
+    /// Processes bytes; returns whether they cleared the screen.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         let parser = &mut self.parser;
         let guard = &mut self.guard;
-        // On a panic the parser is thrown away, so nobody sees it half changed.
+        // On a panic the parser is replaced, so its inconsistent state is never read.
         if catch_unwind(AssertUnwindSafe(|| {
             guard.pass(bytes, |passed| match passed {
                 Passed::Bytes(bytes) => parser.process(bytes),
@@ -52,29 +52,29 @@ impl Terminal {
         std::mem::take(&mut self.guard.cleared)
     }
 
-    /// Whether no control sequence, character or synchronized update is half there.
+    /// Whether no control sequence, character or synchronized update is incomplete.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.guard.is_at_rest() && !self.signals().updating
     }
 
-    /// Whether the next byte begins something: no control sequence or character is half there.
+    /// Whether no control sequence or character is incomplete.
     pub(crate) fn is_between_sequences(&self) -> bool {
         self.guard.is_at_rest()
     }
 
-    /// The flags of the kitty keyboard protocol that the program set.
+    /// The kitty keyboard protocol flags set by the program.
     pub(crate) fn keyboard(&self) -> u16 {
         let screen = usize::from(self.screen().alternate_screen());
         self.signals().keyboard[screen].last().copied().unwrap_or(0)
     }
 
-    /// Bytes are missing: what was begun is broken off.
+    /// Handles missing bytes: an incomplete sequence is cancelled.
     pub(crate) fn lost(&mut self) {
         self.guard.lost();
         self.feed(b"\x18");
     }
 
-    /// Gives it another size.
+    /// Changes its size.
     pub(crate) fn resize(&mut self, size: Size) {
         let (rows, columns) = clamp(size);
         let parser = &mut self.parser;
@@ -92,12 +92,12 @@ impl Terminal {
         self.panics += 1;
     }
 
-    /// What it was told.
+    /// The received signals.
     pub(crate) fn signals(&self) -> &ScreenSignals {
         self.parser.callbacks()
     }
 
-    /// What it was told, to take from.
+    /// The received signals, for taking them.
     pub(crate) fn signals_mut(&mut self) -> &mut ScreenSignals {
         self.parser.callbacks_mut()
     }
@@ -107,7 +107,7 @@ impl Terminal {
         self.parser.screen()
     }
 
-    /// The rows as text up to this column, without blanks at their ends.
+    /// The rows as text up to this column, without trailing blanks.
     pub(crate) fn lines(&self, columns: u16) -> Vec<String> {
         self.parser
             .screen()
@@ -119,8 +119,8 @@ impl Terminal {
             .collect()
     }
 
-    /// What stands on a background of its own in these rows: each text whose background is not that of the cells on both
-    /// sides of it.
+    /// The texts with a distinct background in these rows: each text whose background differs from that of the cells on
+    /// both sides.
     pub(crate) fn shaded(&self, rows: Range<usize>, columns: u16) -> Vec<String> {
         let screen = self.parser.screen();
         let (_, width) = screen.size();
@@ -168,7 +168,7 @@ impl Terminal {
         out.into_bytes()
     }
 
-    /// Bytes that undo what the program left on; empty when it left nothing.
+    /// Bytes that undo the modes the program left on; empty if there are none.
     pub(crate) fn restore(&self) -> Vec<u8> {
         let (screen, signals) = (self.parser.screen(), self.parser.callbacks());
         let alternate = screen.alternate_screen();

@@ -1,4 +1,4 @@
-//! The screen from outside: bytes and time in, claims out.
+//! Black-box tests of the screen: bytes and time in, claims out.
 
 mod engine;
 mod faults;
@@ -21,13 +21,13 @@ use super::{Observer, ScreenRules};
 
 const SIZE: Size = Size { rows: 24, columns: 80 };
 
-/// The rules that come with the program, read once.
+/// The built-in rules, read once.
 fn embedded() -> Arc<ScreenRules> {
     static RULES: OnceLock<Arc<ScreenRules>> = OnceLock::new();
     Arc::clone(RULES.get_or_init(|| Arc::new(ScreenRules::load(None).unwrap())))
 }
 
-/// A terminal with a clock that only its owner moves.
+/// A terminal with a clock controlled by the test.
 struct Stage {
     observer: Observer,
     now: i64,
@@ -43,7 +43,7 @@ impl Stage {
         Self { observer: Observer::new(size, provider, rules, Timestamp::from_millisecond(now)), now }
     }
 
-    /// Rules of one file, for any program.
+    /// A terminal with the rules of one file, for any program.
     fn with(rules: &str) -> Self {
         let mut all = ScreenRules::default();
         all.add("test.toml", rules).unwrap();
@@ -59,13 +59,13 @@ impl Stage {
         self
     }
 
-    /// Clears the screen and draws this on it.
+    /// Clears the screen and draws `text`.
     fn draw(&mut self, text: &str) -> &mut Self {
         let text = text.replace('\n', "\r\n");
         self.write(&format!("\x1b[2J\x1b[H{text}"))
     }
 
-    /// Lets this much time pass, deadline by deadline.
+    /// Advances the clock by `ms`, deadline by deadline.
     fn pass(&mut self, ms: i64) -> Vec<HostEvent> {
         let until = self.now + ms;
         while let Some(due) = self.observer.next_deadline().filter(|d| d.as_millisecond() <= until) {
@@ -77,7 +77,7 @@ impl Stage {
         self.observer.take_events().into_iter().map(|(_, told)| told).collect()
     }
 
-    /// The claims of this much time, each as `state reason`.
+    /// The claims made within `ms`, each as `state reason`.
     fn claims(&mut self, ms: i64) -> Vec<String> {
         self.pass(ms).iter().map(short).collect()
     }

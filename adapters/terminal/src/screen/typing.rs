@@ -1,11 +1,11 @@
-//! Decides whether text may be typed into what the screen shows: the one place that does.
+//! Decides whether text may be typed into the current screen; no other code decides this.
 //!
-//! Text and Enter belong to a prompt. In a dialog or a menu a letter may choose an option, and Enter takes the one the
-//! cursor is on; at an agent that is starting they reach the dialog that it opens next. So the screen must show the
-//! input line of a prompt, and must have shown it for [`SETTLED_MS`].
+//! Text and Enter belong to a prompt. In a dialog or menu, a letter may choose an option, and Enter chooses the one
+//! under the cursor; while an agent is starting, they reach the dialog it opens next. So the screen must show the input
+//! line of a prompt, and must have shown it for [`SETTLED_MS`].
 //!
-//! No rule reads the prompt of a shell, of an unknown program and of some agents. Their screen must have been still for
-//! that long, and must not show a dialog that the rules of any agent know.
+//! No rules read the prompt of a shell, of an unknown program and of some agents. Their screen must have been still for
+//! that long, and must not show a dialog that the rules of any agent match.
 
 use events::{Confidence, Provider, Reason, State, Timestamp};
 use host_protocol::claim::{ScreenClaim, TypingGate};
@@ -17,39 +17,39 @@ use super::{
     view::{ScreenFrame, View},
 };
 
-/// Least time a prompt, or a screen that no rule reads, must have stood before text is typed, ms: an agent that has
-/// just drawn its input line may still open a dialog, and takes no input yet.
+/// Minimum time a prompt, or a screen that no rules read, must have been unchanged before text is typed, ms: an agent
+/// that has just drawn its input line may still open a dialog, and does not read input yet.
 pub(crate) const SETTLED_MS: i64 = 1_500;
-/// Longest description of what a screen shows, in characters.
+/// Maximum length of a description of the screen, in characters.
 const MAX_SHOWN: usize = 160;
 
-/// Identifies the prompt that a text is typed into: another one has another value.
+/// Identifies the prompt that a text is typed into: each prompt has a different value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMark {
     provider: Provider,
-    /// The number of the prompt in this run; `None` where no rule reads the screen.
+    /// The number of the prompt in this run; `None` if no rules read the screen.
     number: Option<u64>,
 }
 
 impl PromptMark {
-    /// Whether rules read the prompt, rather than nothing of the screen.
+    /// Whether rules read the prompt.
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.number.is_some()
     }
 }
 
-/// The prompt on the screen, as the claims tell.
+/// The prompt on the screen, according to the claims.
 #[derive(Debug, Default)]
 pub(crate) struct PromptOnScreen {
     /// Since when there is one.
     since: Option<Timestamp>,
-    /// How many there were.
+    /// Number of prompts so far.
     count: u64,
 }
 
 impl Observer {
-    /// Whether text may be typed now. What was taken in counts, whether it was looked at or not.
+    /// Whether text may be typed now. All received bytes count, even those that were not judged yet.
     #[must_use]
     pub fn typing_gate(&self, now: Timestamp) -> TypingGate {
         if !self.terminal.is_at_rest() {
@@ -71,7 +71,7 @@ impl Observer {
         }
     }
 
-    /// The prompt that is on the screen.
+    /// The prompt on the screen.
     #[must_use]
     pub fn prompt_mark(&self) -> PromptMark {
         PromptMark { provider: self.provider, number: self.is_read().then_some(self.prompt.count) }
@@ -80,7 +80,7 @@ impl Observer {
     /// Whether Enter after a text still reaches the prompt that the text was typed into.
     ///
     /// # Errors
-    /// When it does not, or this is not beyond doubt: what the screen shows instead.
+    /// When it does not, or this is uncertain: a description of the screen.
     pub fn is_still_at(&self, mark: &PromptMark) -> Result<(), String> {
         if !self.terminal.is_at_rest() {
             return Err("its screen is being drawn".into());
@@ -95,13 +95,13 @@ impl Observer {
         if mark.number.is_some() { self.at_prompt(&frame) } else { Ok(()) }
     }
 
-    /// Whether rules read the prompt of this program, or anything else of its screen.
+    /// Whether rules read the prompt of this program or anything else on its screen.
     fn is_read(&self) -> bool {
         let set = &self.judge.set;
         self.judge.current.is_some() || set.provider != Provider::Unknown && set.prompt.is_some()
     }
 
-    /// How often the screen shows a text; blanks and line ends do not count, because an input line wraps.
+    /// How often the screen shows a text; whitespace and line ends are ignored, because an input line wraps.
     #[must_use]
     pub fn occurrences(&self, text: &str) -> usize {
         let solid = |text: &str| text.split_whitespace().collect::<String>();
@@ -113,14 +113,14 @@ impl Observer {
         }
     }
 
-    /// The screen as text, with the title and the state that the program tells: whether anything changed.
+    /// The screen as text, with the title and the state reported by the program, for detecting any change.
     #[must_use]
     pub fn screen_text(&self) -> String {
         let frame = ScreenFrame::of(&self.terminal, &self.judge.set);
         [frame.text, frame.title, frame.state].join("\n")
     }
 
-    /// Notes whether there is a prompt, after the screen was judged.
+    /// Records whether there is a prompt, after the screen was judged.
     pub(super) fn note_prompt(&mut self, now: Timestamp) {
         let is_there = self.judge.current.as_ref().is_some_and(|current| !current.over && is_rest(&current.claim));
         match (is_there, self.prompt.since) {
@@ -133,13 +133,13 @@ impl Observer {
         }
     }
 
-    /// The dialog, menu or question that is open.
+    /// The open dialog, menu or question.
     fn choice(&self, frame: &ScreenFrame) -> Option<TypingGate> {
         let current = self.judge.current.as_ref().filter(|current| !current.over)?;
         let claim = &current.claim;
         let asks =
             claim.state == State::WaitingApproval || claim.dialog.is_some() || is_question(claim.state, claim.reason);
-        // A search or a sign-in: the program waits, and not at a prompt.
+        // A search or a sign-in: the program is waiting, but not at a prompt.
         let (first, has_input) = self.read_frame(frame);
         let waits = is_rest(claim) && first.is_some_and(|(at, _)| at == current.rule) && !has_input;
         (asks || waits).then(|| TypingGate::Choice { shows: described(claim) })
@@ -168,8 +168,8 @@ impl Observer {
         if now < self.output_at.plus_ms(SETTLED_MS) { busy("its output has not paused yet") } else { TypingGate::Open }
     }
 
-    /// A dialog on the screen by the rules of any agent, for a screen that has no rules of its own: the agent may have
-    /// been started by a script.
+    /// A dialog on the screen that the rules of any agent match, for a screen without rules of its own: the agent may
+    /// have been started by a script.
     fn known_dialog(&self, frame: &ScreenFrame) -> Option<TypingGate> {
         if self.is_read() {
             return None;
@@ -185,7 +185,7 @@ impl Observer {
         Some(TypingGate::Choice { shows: format!("what looks like a dialog ({found})") })
     }
 
-    /// What the screen shows, for a person.
+    /// A description of the screen, as text for the user.
     fn shown(&self) -> String {
         match &self.judge.current {
             Some(current) => described(&current.claim),
@@ -194,12 +194,12 @@ impl Observer {
     }
 }
 
-/// A question of the agent, or anything else that a prompt does not answer.
+/// Whether this is a question of the agent, which a prompt does not answer.
 fn is_question(state: State, reason: Option<Reason>) -> bool {
     state == State::Waiting && reason == Some(Reason::Question)
 }
 
-/// Whether a claim is that of a program that waits for a prompt.
+/// Whether the claim is that the program is waiting for a prompt.
 fn is_rest(claim: &ScreenClaim) -> bool {
     claim.state == State::Waiting
         && claim.strength > Confidence::Low
@@ -218,7 +218,7 @@ fn busy(shows: &str) -> TypingGate {
     TypingGate::Busy { shows: shows.to_owned() }
 }
 
-/// A claim in words: the question of its dialog and the options, else the state and why it is claimed.
+/// A claim in words: the question of its dialog and the options, or the state and its reason.
 fn described(claim: &ScreenClaim) -> String {
     let short = |text: &str| -> String {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! What screen rules can match: the screen as one text, and the regions cut out of it.
+//! The input of screen rules: the screen as one text, and the regions cut from it.
 
 use std::{cell::OnceCell, ops::Range};
 
@@ -8,17 +8,16 @@ use super::{
     terminal::Terminal,
 };
 
-/// Rules look at no more than this of a screen, from its end, so that looking costs little however
-/// large it is.
+/// Rules examine at most this much of a screen, from its end, so that the cost is bounded for large screens.
 const MOST_ROWS: usize = 200;
 const MOST_COLUMNS: u16 = 400;
-/// Number of rows, above the blank end of the screen, in which backgrounds are looked at.
+/// Number of rows above the blank end of the screen in which backgrounds are examined.
 const SHADED_ROWS: usize = 6;
 
 /// One frame of a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ScreenFrame {
-    /// The rows, without blanks at their ends and without blank rows at the end.
+    /// The rows, without trailing blanks and without blank rows at the end.
     pub(crate) text: String,
     /// The title.
     pub(crate) title: String,
@@ -26,12 +25,12 @@ pub(crate) struct ScreenFrame {
     pub(crate) state: String,
     /// The line of the cursor.
     pub(crate) cursor: String,
-    /// What stands on a background of its own in the lowest rows, where rules ask for that.
+    /// The texts with a distinct background in the lowest rows, if any rule uses them.
     pub(crate) shaded: Vec<String>,
 }
 
 impl ScreenFrame {
-    /// The current screen, as these rules look at it.
+    /// The current screen, prepared for these rules.
     pub(crate) fn of(terminal: &Terminal, set: &RuleSet) -> Self {
         let lines = terminal.lines(MOST_COLUMNS);
         let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();
@@ -46,7 +45,7 @@ impl ScreenFrame {
     }
 }
 
-/// A frame with the regions of one set of rules, each cut when it is first asked for.
+/// A frame with the regions of one set of rules, each cut on first use.
 pub(crate) struct View<'a> {
     frame: &'a ScreenFrame,
     set: &'a RuleSet,
@@ -58,7 +57,7 @@ impl<'a> View<'a> {
         Self { frame, set, cut: vec![OnceCell::new(); set.regions.len()] }
     }
 
-    /// The text of a region; `None` when it is not on the screen.
+    /// The text of a region; `None` if it is not on the screen.
     pub(crate) fn region(&self, name: &str) -> Option<&'a str> {
         match name {
             "title" => Some(&self.frame.title),
@@ -68,18 +67,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether this, and nothing else of these words, stands on a background of its own.
+    /// Whether exactly one text with a distinct background equals `text`.
     pub(crate) fn is_shaded(&self, text: &str) -> bool {
         self.frame.shaded.iter().filter(|shaded| *shaded == text).count() == 1
     }
 
-    /// What an expression finds in its region.
+    /// The match of an expression in its region.
     pub(crate) fn find(&self, pattern: &Pattern) -> Option<&'a str> {
         let text = self.region(&pattern.place.name)?;
         pattern.regex.regex()?.find(text).map(|m| m.as_str())
     }
 
-    /// Where in the text a region is. Regions may be named by regions, but not in a circle.
+    /// The range of a region in the text. Regions may refer to other regions, but not in a cycle.
     fn range(&self, name: &str, depth: usize) -> Option<Range<usize>> {
         if name == "screen" {
             return Some(0..self.frame.text.len());
@@ -127,7 +126,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// From the `lines`-th last line that is not blank to the end.
+/// From the `lines`-th last non-blank line to the end.
 fn last_lines(text: &str, lines: usize) -> Option<Range<usize>> {
     let text = text.trim_end();
     let mut start = None;

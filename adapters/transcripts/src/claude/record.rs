@@ -1,6 +1,5 @@
-//! The shapes of Claude Code's transcript lines, as far as they are read. Everything borrows from
-//! the line; what is not named here (request copies, tool results kept twice, prompts of the
-//! system) is skipped unread.
+//! The types of Claude Code's transcript lines, limited to the fields that are used. They borrow from the line; fields
+//! not named here (copies of requests, duplicated tool results, system prompts) are skipped without parsing.
 
 use std::fmt;
 
@@ -12,19 +11,19 @@ use serde_json::value::RawValue;
 
 use agents::borrowed::Text;
 
-/// What a line is, told by its first bytes.
+/// The class of a line, determined from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineClass {
-    /// Known, and nothing anybody asks for.
+    /// Known and not needed.
     Skip,
-    /// A line to read whole.
+    /// Must be parsed.
     Read,
 }
 
-/// How the line begins that says that the user interrupted the turn.
+/// The beginning of a text that reports an interrupt by the user.
 pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Types of lines without a uuid whose content nobody asks for.
+/// Types of lines without a uuid whose content is not needed.
 const SKIPPED: &[&[u8]] = &[
     b"api-request\"",
     b"api-request-shape\"",
@@ -37,7 +36,7 @@ const SKIPPED: &[&[u8]] = &[
     b"mode\"",
 ];
 
-/// Tells by the first bytes whether a line needs to be read.
+/// Determines from the first bytes whether a line must be parsed.
 pub(super) fn classify(line: &[u8]) -> LineClass {
     if let Some(kind) = line.strip_prefix(b"{\"type\":\"") {
         return if SKIPPED.iter().any(|s| kind.starts_with(s)) { LineClass::Skip } else { LineClass::Read };
@@ -59,16 +58,16 @@ pub(super) struct ClaudeLine<'a> {
     pub entrypoint: Option<Text<'a>>,
     #[serde(borrow)]
     pub uuid: Option<Text<'a>>,
-    /// The line it follows.
+    /// The uuid of the line before it.
     #[serde(borrow)]
     pub parent_uuid: Option<Text<'a>>,
-    /// It belongs to a sub-agent.
+    /// Whether the line belongs to a sub-agent.
     #[serde(default)]
     pub is_sidechain: Option<bool>,
     /// The session the line was written for; a sub-agent's lines name their parent's.
     #[serde(borrow)]
     pub session_id: Option<Text<'a>>,
-    /// The session the line's process began with.
+    /// The session in which the process that wrote the line started.
     #[serde(borrow, rename = "session_id")]
     pub first_session_id: Option<Text<'a>>,
     /// Marks a copy made by `/branch`.
@@ -92,7 +91,7 @@ pub(super) struct ClaudeLine<'a> {
     pub permission_mode: Option<Text<'a>>,
     #[serde(borrow)]
     pub message: Option<ClaudeMessage<'a>>,
-    /// What the message cost, US dollars; written up to version 1.0.
+    /// The cost of the message, US dollars; written up to version 1.0.
     #[serde(rename = "costUSD")]
     pub cost_usd: Option<f64>,
     #[serde(default)]
@@ -129,13 +128,13 @@ pub(super) struct ClaudeLine<'a> {
 }
 
 impl ClaudeLine<'_> {
-    /// Whether it is what a tool returned.
+    /// Whether the line is the result of a tool call.
     pub(super) fn is_result(&self) -> bool {
         let content = self.message.as_ref().map(|message| &message.content);
         matches!(content, Some(MessageContent::Blocks(blocks)) if blocks.iter().any(|b| *b.kind == *"tool_result"))
     }
 
-    /// Whether it says that the user interrupted the turn.
+    /// Whether the line reports that the user interrupted the turn.
     pub(super) fn is_interrupt(&self) -> bool {
         let text = match self.message.as_ref().map(|message| &message.content) {
             Some(MessageContent::Text(text)) => Some(&**text),
@@ -145,7 +144,7 @@ impl ClaudeLine<'_> {
         text.is_some_and(|text| text.trim_start().starts_with(INTERRUPTED))
     }
 
-    /// The session a marked copy was made from.
+    /// The session that a marked copy was copied from.
     pub(super) fn copied_from(&self) -> Option<&str> {
         self.forked_from.as_ref().map(|from| &*from.session_id)
     }
@@ -199,15 +198,15 @@ pub(super) struct ClaudeTokens<'a> {
     #[serde(borrow)]
     pub speed: Option<&'a RawValue>,
     pub server_tool_use: Option<ServerTools>,
-    /// The calls that the answer took. Those of another type than `message` are not in the sums above.
+    /// The API calls made for the answer. Calls of another type than `message` are not included in the sums above.
     #[serde(borrow)]
     pub iterations: Option<&'a RawValue>,
 }
 
-/// What the API asks for a search of the web: 10 dollars for a thousand (Anthropic's pricing, 2026-11).
+/// The API's price of a web search: 10 dollars per thousand (Anthropic's pricing, 2026-11).
 const SEARCH_NANO_USD: u64 = 10_000_000;
 
-/// What names a call that an answer took.
+/// The type and model of an API call made for an answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct FurtherCall<'a> {
     #[serde(borrow, rename = "type", default)]
@@ -216,13 +215,13 @@ pub(super) struct FurtherCall<'a> {
     pub model: Option<Text<'a>>,
 }
 
-/// What was written to a cache, by how long it stays there.
+/// Tokens written to a cache, by lifetime.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct CacheCreation {
     pub ephemeral_1h_input_tokens: Option<u64>,
 }
 
-/// What the API did for the model and bills beside the tokens.
+/// Server-side tools that the API bills in addition to tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct ServerTools {
     pub web_search_requests: Option<u64>,
@@ -234,7 +233,8 @@ pub(super) struct OutputDetails {
 }
 
 impl<'a> ClaudeTokens<'a> {
-    /// The calls that are not in the sums, with their places in the list: of an advisor, of a compaction.
+    /// The calls that are not included in the sums, with their indexes in the list: those of an advisor or a
+    /// compaction.
     pub(super) fn further_calls(self) -> Vec<(usize, FurtherCall<'a>, ClaudeTokens<'a>)> {
         let calls = self.iterations.and_then(|calls| serde_json::from_str::<Vec<&'a RawValue>>(calls.get()).ok());
         let call = |(index, call): (usize, &'a RawValue)| {
@@ -245,13 +245,13 @@ impl<'a> ClaudeTokens<'a> {
         calls.unwrap_or_default().into_iter().enumerate().filter_map(call).collect()
     }
 
-    /// What its searches of the web cost, if there were any.
+    /// The cost of its web searches, if any.
     pub(super) fn searches_nano_usd(self) -> Option<u64> {
         let searches = self.server_tool_use?.web_search_requests.filter(|searches| *searches > 0)?;
         Some(searches.saturating_mul(SEARCH_NANO_USD))
     }
 
-    /// The name under which the tokens are counted: fast processing has a price of its own.
+    /// The model name under which the tokens are counted: fast processing has its own price.
     pub(super) fn counted_as(self, model: Option<String>) -> Option<String> {
         let is_fast = self.speed.is_some_and(|speed| speed.get() == r#""fast""#);
         model.map(|model| if is_fast { format!("{model}-fast") } else { model })
@@ -263,7 +263,7 @@ impl<'a> ClaudeTokens<'a> {
             .map(Option::unwrap_or_default)
     }
 
-    /// What was written to a cache for an hour, and what was spent on thinking.
+    /// Tokens written to a cache for an hour, and tokens spent on thinking.
     pub(super) fn details(self) -> [u64; 2] {
         let hour = self.cache_creation.and_then(|written| written.ephemeral_1h_input_tokens);
         let thinking = self.output_tokens_details.and_then(|output| output.thinking_tokens);
@@ -314,7 +314,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageContent<'a> {
 }
 
 impl MessageContent<'_> {
-    /// Whether it is this text and nothing else.
+    /// Whether the content is exactly this text.
     pub(super) fn is_text(&self, text: &str) -> bool {
         match self {
             MessageContent::Empty => false,
@@ -323,7 +323,7 @@ impl MessageContent<'_> {
         }
     }
 
-    /// The readable text: texts of all text blocks, one after another.
+    /// The readable text: all text blocks, concatenated.
     pub(super) fn text(self) -> Option<String> {
         match self {
             MessageContent::Empty => None,
@@ -367,7 +367,7 @@ pub(super) struct MessageBlock<'a> {
     pub is_error: Option<bool>,
 }
 
-/// The parts of a tool's input that say in one line what it is about.
+/// The fields of a tool's input that can serve as a one-line title.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ToolInput<'a> {
     #[serde(borrow)]

@@ -1,7 +1,7 @@
-//! The live registry: `sessions/<pid>.json`, which Claude Code keeps about each of its processes
-//! and rewrites in place when its state changes (2.1.328). The strongest word on the state there
-//! is; but a killed process leaves its file behind, so pid and start time are handed on to be
-//! checked. One process moves from session to session (`/clear`, `/branch`, `--continue`).
+//! The live registry: `sessions/<pid>.json`, which Claude Code writes for each of its processes and rewrites in place
+//! when the state changes (2.1.328). It is the most reliable source for the state, but a killed process leaves its file
+//! behind, so its pid and start time are reported for a check. One process can switch sessions (`/clear`, `/branch`,
+//! `--continue`).
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use tailer::decode::{Decoded, Decoder, Malformed, Record};
 use super::words::version_numbers;
 
 const CLAUDE: Provider = Provider::Claude;
-/// The status of a process at work.
+/// The status of a working process.
 const BUSY: &str = "busy";
-/// How long a process that moves to another session is `busy` without a turn, ms; up to 150 were seen.
+/// How long a process that switches sessions can be `busy` without a turn, ms; up to 150 were observed.
 const MOVES_MS: i64 = 300;
-/// The first tried version that has a word of its own for a question.
+/// The first tested version with a distinct status for a question.
 const NAMES_QUESTIONS: [u32; 3] = [2, 1, 328];
-/// How long a dialog of an older version may be a question of which the transcript has not told yet, ms; up to 100 were
-/// seen (2.1.200).
+/// How long a dialog of an older version may be a question that the transcript has not recorded yet, ms; up to 100 were
+/// observed (2.1.200).
 const QUESTION_MS: i64 = 150;
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ struct RegistryEntry<'a> {
     status_updated_at: Option<i64>,
 }
 
-/// What was last read.
+/// The last entry read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Last {
     session: String,
@@ -70,7 +70,7 @@ pub struct RegistryDecoder {
 }
 
 impl RegistryDecoder {
-    /// A decoder going on from `state`.
+    /// A decoder that continues from `state`.
     #[must_use]
     pub fn new(state: Option<&str>) -> Self {
         let last: Option<Last> = state.and_then(|s| serde_json::from_str(s).ok());
@@ -86,7 +86,7 @@ impl RegistryDecoder {
         payload: impl Into<Payload>,
         out: &mut Decoded,
     ) {
-        // A registry file has no records, only a state; the moment of the change makes it one.
+        // A registry file has no records, only a state; the time of the change identifies the record.
         let stamp = at.unwrap_or_else(|| record.observed_at.as_millisecond());
         let identity = Identity::of(
             CLAUDE,
@@ -104,7 +104,7 @@ fn signal(claim: Claim, words: String) -> Signal {
     Signal::new(claim, Confidence::High, Some(words))
 }
 
-/// What a status word claims; `None` for words never seen.
+/// The claim for a status word; `None` for unknown words.
 fn claim(status: &str, waiting_for: Option<&str>) -> Option<Claim> {
     let (state, reason) = match (status, waiting_for) {
         ("idle", _) => (State::Waiting, None),
@@ -118,7 +118,7 @@ fn claim(status: &str, waiting_for: Option<&str>) -> Option<Claim> {
     Some(Claim::State { state, reason })
 }
 
-/// Whether a dialog of this version may be a question as well.
+/// Whether a dialog in this version may also be a question.
 fn may_be_question(claim: &Claim, version: Option<&str>) -> bool {
     let asks = matches!(claim, Claim::State { state: State::WaitingApproval, .. });
     asks && version.and_then(version_numbers).is_some_and(|version| version < NAMES_QUESTIONS)
@@ -175,7 +175,8 @@ impl Decoder for RegistryDecoder {
             };
             match claim(status, entry.waiting_for.as_deref()) {
                 Some(claim) => {
-                    // Work that began before the move may be no more than the command that moved it, as `/clear`.
+                    // A process that was already busy before switching may only be running the command that switched
+                    // it, such as `/clear`.
                     let carried_over = moved && same_process && status == BUSY && changed_at < entry.updated_at;
                     let unclear = may_be_question(&claim, entry.version.as_deref());
                     let wait = carried_over.then_some(MOVES_MS).or(unclear.then_some(QUESTION_MS));

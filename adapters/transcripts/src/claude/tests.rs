@@ -21,7 +21,7 @@ fn output(path: &str) -> Decoded {
     Decoded::new(Provider::Claude, Arc::from(path), 1)
 }
 
-/// Gives the lines of `bytes`, which begin at `offset` of the file, to a decoder.
+/// Passes the lines of `bytes`, which begin at `offset` of the file, to a decoder.
 fn give(decoder: &mut dyn Decoder, bytes: &[u8], mut offset: u64, out: &mut Decoded) {
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         feed(decoder, Record { bytes: line.trim_ascii_end(), offset, observed_at: SEEN_AT }, out);
@@ -30,8 +30,8 @@ fn give(decoder: &mut dyn Decoder, bytes: &[u8], mut offset: u64, out: &mut Deco
     decoder.pause(out);
 }
 
-/// Reads a transcript as reads would that end behind the lines `cuts`; with `restart` each by a
-/// new decoder that has only the last one's state.
+/// Decodes a transcript in several reads that end after the lines `cuts`; with `restart`, a new decoder with the state
+/// of the previous one makes each read.
 fn in_reads(path: &str, bytes: &[u8], cuts: &[usize], restart: bool) -> Decoded {
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     let mut stops: Vec<usize> = cuts.iter().filter_map(|cut| ends.get(*cut).copied()).chain([bytes.len()]).collect();
@@ -53,13 +53,13 @@ fn decode(path: &str, bytes: &[u8]) -> Decoded {
     in_reads(path, bytes, &[], false)
 }
 
-/// Where the file of a session lies.
+/// The path of a session's transcript.
 fn transcript(session: &str) -> String {
     format!("/h/.claude/projects/-p/{session}.jsonl")
 }
 
-/// Makes lines: `@type {fields}` stands for a line with what nearly all have, uuids `u1`, `u2`, …
-/// after its number; anything else is a line as it is.
+/// Builds lines: `@type {fields}` is a line with the fields that nearly all lines have, and the uuid `u1`, `u2`, …
+/// according to its number; any other text is a line as it is.
 fn whole_lines(script: &str) -> String {
     let base = |number: usize| {
         format!(
@@ -71,7 +71,7 @@ fn whole_lines(script: &str) -> String {
     let whole = |(index, line): (usize, &str)| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
         Some((kind, fields)) => {
             let fields = fields.trim_start_matches('{').strip_suffix('}').unwrap();
-            // The process that writes: prompts do not say, the others do.
+            // The writing process: prompts do not name it, the other lines do.
             let written_by = if kind == "user" { String::new() } else { format!("\"session_id\":\"{OWN}\",") };
             let comma = if fields.is_empty() { "" } else { "," };
             format!(
@@ -84,7 +84,7 @@ fn whole_lines(script: &str) -> String {
     lines.enumerate().map(whole).collect()
 }
 
-/// What lines say, without the session's start.
+/// The events of these lines, without the session's start.
 fn seen(script: &str) -> Vec<String> {
     let out = decode(&transcript(OWN), whole_lines(script).as_bytes());
     assert_eq!(out.issues, 0, "{script}");
@@ -99,7 +99,7 @@ fn check(script: &str, expected: &[&str]) {
     assert_eq!(seen(script), expected, "{script}");
 }
 
-/// An event on one line: kind, data that is not the default, text.
+/// An event on one line: kind, non-default data, text.
 fn show(event: &NewEvent) -> String {
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
     let data = match &event.payload {
@@ -177,7 +177,7 @@ fn show(event: &NewEvent) -> String {
     format!("{} {data}{text}", event.payload.kind())
 }
 
-/// The files of a recorded scenario below `projects`, as they were at its end.
+/// The final files of a recorded scenario below `projects`.
 fn recorded(scenario: &str) -> BTreeMap<String, Vec<u8>> {
     #[derive(serde::Deserialize)]
     struct Op {
@@ -229,7 +229,7 @@ fn knows_files_by_their_place() {
         "projects/-p/5886a42f/custom-title.json",
         "projects/-p/5886a42f/subagents/notes.jsonl",
         "projects/-p/5886a42f/subagents/workflows/wf_1/journal.jsonl",
-        // What the agent sums up for itself.
+        // Files of sub-agents that summarize for the agent itself.
         "projects/-p/5886a42f/subagents/agent-acompact-38cc9f.jsonl",
         "projects/-p/agent-acompact-38cc9f.jsonl",
         "projects/-p/5886a42f/tool-results/agent-a1.jsonl",

@@ -1,30 +1,29 @@
 //! Transcripts: `projects/<folder>/<session>.jsonl` and the sub-agents' files beside them.
 //!
-//! What the format asks of a reader (2.1.328):
-//! - One message of the model is several lines, one a block, with the same `message.id`; each has
-//!   the final stop reason and the whole usage. Each line is put out as `assistant.message` with
-//!   that id; ingest merges them.
-//! - A `user` line may be a prompt, a tool's result, a machine's remark, an interrupt.
-//! - A fork's file begins with copies of its parent's lines: same uuids, same times, its own
-//!   `sessionId`. Lines of the model also carry `session_id`, the session their process began with.
-//!   In copies that is the session they were first written in; a copied line is handed to it, so
-//!   that it does not matter which of the two files is read first. Lines without it follow their
-//!   neighbours: prompts the next line, others the one before.
-//! - `/branch` marks every copy (`forkedFrom`); what is not marked there is the session's own.
-//!   `--fork-session` marks nothing: there the copies end with the first line that has the file's
-//!   own id. After `/clear` and `/branch` the process goes on under the `session_id` it began with,
-//!   so that in a file begun by `/clear`, and behind the first line of a session's own, it says
-//!   nothing.
-//! - Up to 1.0.x resuming a session makes a new file too. It begins with copies under the same uuids: prompts keep their
-//!   `sessionId` and time, everything else has those of the new file. A prompt says whose what follows it is.
-//! - Sub-agents have files of their own: below `<session>/subagents`, in 2.0.x beside the session's as
-//!   `agent-<id>.jsonl`. Up to 1.0.x their lines stand between the session's own.
-//! - A dialog leaves no trace here; that is the registry's to say.
-//! - Up to 2.1.101 lines are written while the message streams, and in many versions none says why the model stopped. A
-//!   text may then be the end of the turn; `ends` decides how sure that is.
+//! Properties of the format that a reader must handle (2.1.328):
+//! - A message of the model is spread over several lines, one per block, with the same `message.id`; each has the final
+//!   stop reason and the whole usage. Each line is emitted as `assistant.message` with that id; ingest merges them.
+//! - A `user` line may be a prompt, a tool result, a remark by Claude Code, or an interrupt.
+//! - A fork's file begins with copies of its parent's lines: same uuids and times, but the fork's `sessionId`. Lines of
+//!   the model also have `session_id`, the session in which their process started. In copies it names the session they
+//!   were first written in; a copied line is attributed to that session, so the order in which the two files are read
+//!   does not matter. Lines without it are attributed like their neighbours: prompts like the next line, others like
+//!   the previous one.
+//! - `/branch` marks every copy (`forkedFrom`); unmarked lines belong to the session itself. `--fork-session` marks
+//!   nothing: there the copies end at the first line with the file's own id. After `/clear` and `/branch` the process
+//!   keeps the `session_id` it started with, so the field is meaningless in a file started by `/clear` and after the
+//!   first line that is the session's own.
+//! - Up to 1.0.x, resuming a session also creates a new file. It begins with copies under the same uuids: prompts keep
+//!   their `sessionId` and time, all other lines have those of the new file. Each prompt determines the session of the
+//!   lines after it.
+//! - Sub-agents have separate files: below `<session>/subagents`, in 2.0.x next to the session's file as
+//!   `agent-<id>.jsonl`. Up to 1.0.x their lines are interleaved with those of the session.
+//! - Dialogs are not recorded here; the registry reports them.
+//! - Up to 2.1.101 lines are written while the message streams, and in many versions no line has a stop reason. A text
+//!   may then be the end of the turn; `ends` decides how certain that is.
 //!
-//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s, ends nobody wrote `ends`', sums of
-//! the process's own accounting `account`'s.
+//! `copies` handles forks, `user` prompts and results, `assistant` messages and calls, `ends` ends without a stop
+//! reason, and `account` the process's own accounting.
 
 mod account;
 mod assistant;
@@ -60,13 +59,13 @@ const ANSWER: u32 = 3_000;
 const EXTRA: u32 = 4_000;
 const REWIND: u32 = 5_000;
 
-/// What is written where an answer would stand, but none was asked for.
+/// The placeholder written where no answer was requested.
 const NO_RESPONSE: &str = "No response requested.";
 
-/// Summaries that are remembered until the line they name is seen.
+/// Maximum number of summaries remembered until the line they name is found.
 const SUMMARIES: usize = 8;
 
-/// Questions without an answer that are remembered.
+/// Maximum number of unanswered questions remembered.
 const OPEN_QUESTIONS: usize = 16;
 
 /// Decodes one transcript.
@@ -78,15 +77,15 @@ pub struct TranscriptDecoder {
     held: Vec<HeldPrompt>,
 }
 
-/// A prompt that waits for the line that shows whose it is.
+/// A prompt held until a later line shows which session it belongs to.
 struct HeldPrompt {
     event: NewEvent,
-    /// The session it was written for, when that is not the file's.
+    /// The session it was written for, if that is not the file's session.
     written_for: Option<Arc<str>>,
 }
 
 impl TranscriptDecoder {
-    /// A decoder for the transcript at `path`, going on from `state`.
+    /// A decoder for the transcript at `path` that continues from `state`.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let stem = path.rsplit('/').next().unwrap_or_default().strip_suffix(".jsonl").unwrap_or_default();
@@ -98,8 +97,8 @@ impl TranscriptDecoder {
         Self { session, parent, carried, foreign, held: Vec::new() }
     }
 
-    /// Finds out whose file it is when its name does not say so: a sub-agent's beside its session's, or one that was
-    /// renamed, of the session its lines name.
+    /// Determines the session of a file that is not named after it: a sub-agent's file next to its session's, or a
+    /// renamed file, which belongs to the session its lines name.
     fn identify(&mut self, line: &ClaudeLine<'_>) {
         let Some(session) = line.session_id.as_deref().filter(|_| !self.carried.started) else { return };
         if let (Some(agent), Some(true)) = (self.session.strip_prefix("agent-"), line.is_sidechain) {
@@ -112,7 +111,7 @@ impl TranscriptDecoder {
         }
     }
 
-    /// When what a line says happened.
+    /// The time of the event a line describes.
     fn time_of(&self, line: &ClaudeLine<'_>) -> Option<Timestamp> {
         let is_copied = self.carried.resumed && self.foreign.is_some();
         let written = || line.timestamp.as_deref().and_then(Timestamp::parse);
@@ -126,7 +125,7 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Puts an event out, in the session its line belongs to.
+    /// Emits an event in the session its line belongs to.
     #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
     fn emit(
         &self,
@@ -160,10 +159,10 @@ impl TranscriptDecoder {
         self.emit(line, record, owner, block, Annotation { topic, value: value.to_owned() }, None, out);
     }
 
-    /// Folder, branch, version: told by nearly every line, put out when they change.
+    /// Directory, branch and version: contained in nearly every line, emitted when they change.
     fn put_changed_facts(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let session = Arc::clone(&self.session);
-        // A session of the one kind may be resumed by the other.
+        // A session can switch between headless and interactive when it is resumed.
         let headless = line.entrypoint.as_deref().map(is_headless);
         let turned = headless.filter(|now| self.carried.headless.replace(*now).unwrap_or_default() != *now);
         if !self.carried.started {
@@ -267,7 +266,7 @@ impl TranscriptDecoder {
                 let error = ErrorReported { ends_turn: false, retrying: true, ..api_error(&line) };
                 self.emit(&line, record, &owner, 0, error, content, out);
             }
-            // Hooks that run at the end of a turn have run, where no line says that the model stopped.
+            // The hooks that run at the end of a turn have run, and no line has a stop reason.
             Some("stop_hook_summary") if std::mem::take(&mut self.carried.may_have_ended) => {
                 self.likely_end(&line, record, &owner, None, Confidence::Low, "stop_hook_summary", out);
             }
@@ -284,8 +283,8 @@ impl TranscriptDecoder {
         }
     }
 
-    /// A summary titles the session in which the line stands that it names. Up to 2.0.x a new file begins with summaries of
-    /// other sessions.
+    /// A summary is the title of the session that contains the line it names. Up to 2.0.x a new file begins with
+    /// summaries of other sessions.
     fn summary(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let Some(title) = line.summary.as_deref() else { return };
         match line.leaf_uuid.as_deref() {
@@ -298,14 +297,14 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Puts the summary out that ends with this line.
+    /// Emits the pending summary that names this line.
     fn release_summary(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let Some(uuid) = line.uuid.as_deref() else { return };
         if let Some(at) = self.carried.summaries.iter().position(|summary| summary.leaf == uuid) {
             let PendingSummary { title, .. } = self.carried.summaries.remove(at);
             let before = out.events.len();
             self.entitle(line, record, EXTRA + 20, title, out);
-            // A summary has no time of its own, and the line may be a copy.
+            // A summary has no time, and the line may be a copy.
             out.events[before..].iter_mut().for_each(|event| event.created_at = None);
         }
         uuid.clone_into(self.carried.last_uuid.get_or_insert_default());
@@ -372,13 +371,13 @@ impl TranscriptDecoder {
     }
 }
 
-/// Whether a process with this entrypoint was started by a program, which alone gives it prompts: `claude -p`, the SDKs,
-/// a workflow (2.1.328: `cli`, `sdk-cli`, `sdk-ts`, `sdk-py`, `claude-code-github-action`; editors have names of their own).
+/// Whether the entrypoint means that a program started the process and provides its prompts: `claude -p`, the SDKs, a
+/// workflow (2.1.328: `cli`, `sdk-cli`, `sdk-ts`, `sdk-py`, `claude-code-github-action`; editors have other names).
 fn is_headless(entrypoint: &str) -> bool {
     entrypoint.starts_with("sdk-") || entrypoint == "claude-code-github-action"
 }
 
-/// Whether a text has the form of a session's id.
+/// Whether a text has the format of a session id.
 fn is_uuid(text: &str) -> bool {
     let dashes = [8, 13, 18, 23];
     text.len() == 36

@@ -1,4 +1,4 @@
-//! Classifies the texts of a transcript: who wrote a user line, what a tool does, what kind an error is.
+//! Classifies the texts of a transcript: the author of a user line, the kind of a tool, the kind of an error.
 
 use std::borrow::Cow;
 
@@ -21,15 +21,15 @@ pub(super) fn text_block(text: Text<'_>) -> MessageBlock<'_> {
     }
 }
 
-/// Who is behind a user line's text, and the words that are theirs.
+/// The author of a user line's text, and the text attributed to them.
 pub(super) enum Speaker {
     /// A prompt with this text.
     Prompt(PromptOrigin, String),
-    /// A slash command with its arguments. Whether it is a prompt depends on the lines behind it.
+    /// A slash command with its arguments. The lines after it determine whether it is a prompt.
     Command(String),
     /// The output of a command that Claude Code ran itself.
     CommandOutput,
-    /// A text that Claude Code made for the model.
+    /// A text that Claude Code generated for the model.
     Machine,
 }
 
@@ -40,14 +40,14 @@ pub(super) fn version_numbers(version: &str) -> Option<[u32; 3]> {
     Some([part()?, part()?, part()?])
 }
 
-/// Tags of what Claude Code adds to a user's message.
+/// Tags of texts that Claude Code adds to a user's message.
 const REMARKS: [&str; 2] = ["system-reminder", "local-command-caveat"];
-/// Tags of what a command printed.
+/// Tags of a command's output.
 const OUTPUTS: [&str; 4] = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"];
-/// Tags of other texts that are nobody's prompt.
+/// Tags of other texts that are not prompts.
 const MACHINERY: [&str; 1] = ["user-memory-input"];
 
-/// Who is behind a user line's text: a person, the agent itself, a command, or machinery.
+/// Determines the author of a user line's text: a person, the agent itself, a command, or Claude Code's machinery.
 pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Speaker {
     let is_human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
     let text = without_remarks(text);
@@ -88,8 +88,8 @@ fn is_tag(text: &str, tag: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(['>', ' ', '\n']))
 }
 
-/// The text without the remarks that Claude Code puts before and behind what a user typed. A remark that has no end is
-/// left where it is.
+/// The text without the remarks that Claude Code adds before and after the user's text. A remark without an end is
+/// kept.
 fn without_remarks(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {
         return Cow::Borrowed(text);
@@ -107,7 +107,7 @@ fn without_remarks(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.trim().to_owned())
 }
 
-/// The first remark with this tag that begins a line: its range in the text.
+/// The range of the first remark with this tag at the beginning of a line.
 fn remark(text: &str, tag: &str) -> Option<(usize, usize)> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let mut from = 0;
@@ -123,7 +123,7 @@ fn remark(text: &str, tag: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// The words between the tags of a text, without the tags.
+/// The text without its tags.
 fn without_tags(text: &str) -> String {
     let mut words = String::new();
     let mut rest = text;
@@ -147,7 +147,7 @@ pub(super) fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t 
     Some(after.split_once(close).map_or(after, |(inside, _)| inside))
 }
 
-/// The slash command of a text with the tag `command-name`, as it was typed: its name and its arguments.
+/// The slash command in a text with the tag `command-name`, as it was typed: name and arguments.
 pub(super) fn command(text: &str) -> Option<String> {
     if !is_tag(text, "command-name") && !is_tag(text, "command-message") {
         return None;
@@ -175,7 +175,7 @@ pub(super) fn api_error(line: &ClaudeLine<'_>) -> ErrorReported {
     ErrorReported { class, code, ends_turn: true, retrying: false }
 }
 
-/// What a tool of Claude Code does.
+/// The kind of a Claude Code tool.
 pub(super) fn tool_kind(name: &str) -> ToolKind {
     match name {
         "Bash" | "BashOutput" | "KillShell" | "KillBash" | "PowerShell" => ToolKind::Execute,

@@ -1,6 +1,6 @@
-//! Decodes the ends of commands, patches and MCP calls, which are recorded besides the results of calls.
+//! Decodes the ends of commands, patches and MCP calls, which are recorded in addition to the results of calls.
 //!
-//! A detail of a call, never its result. In code mode the item's id is not the call's, see
+//! An end adds details to a call but is never its result. In code mode the item's id is not the call's, see
 //! [`CodexMemory::owner`].
 
 use events::{ToolOutcome, ToolResult};
@@ -13,7 +13,7 @@ use super::{
     writer::EventWriter,
 };
 
-/// Something a call did has ended.
+/// The end of an action performed by a call.
 struct CallEnd<'a> {
     item: &'a str,
     turn: Option<&'a str>,
@@ -81,12 +81,12 @@ fn duration(raw: Option<RawField<'_>>) -> Option<u64> {
     Some(secs.saturating_mul(1000).saturating_add(nanos / 1_000_000))
 }
 
-/// Puts out the detail. Its output is in the call's own while that is still to come; of a command
-/// that outlived its call nobody else tells it.
+/// Emits the detail. While the call is open, its result will contain the output; for a command that outlived its call,
+/// only this record has it.
 fn detail(ended: &CallEnd<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let owner = memory.owner(ended.item, ended.turn, ended.began_ms);
     let call = owner.map(|call| {
-        // Other commands of a script say nothing of the one that asked for more rights.
+        // The script's other commands are not evidence about the one that requested more rights.
         let asking = call.asks.is_none() || call.asks == ended.command.as_deref().and_then(patch::title);
         call.executed |= asking && ended.outcome != ToolOutcome::Denied;
         if let Some(code) = ended.exit_code {

@@ -1,5 +1,5 @@
-//! The envelope of a line, `{"timestamp":…,"ordinal":…,"type":…,"payload":…}`, found by its first
-//! bytes, so that lines of no interest cost no parsing.
+//! The envelope of a line, `{"timestamp":…,"ordinal":…,"type":…,"payload":…}`, recognised by its first bytes, so that
+//! unneeded lines are not parsed.
 
 use events::Timestamp;
 use memchr::{memchr, memmem};
@@ -11,24 +11,24 @@ use super::{
     text,
 };
 
-/// How every line Codex writes begins. Inside a JSON string its quotes are escaped, so a second
-/// one in a line is another record glued to it.
+/// The beginning of every line Codex writes. Inside a JSON string its quotes are escaped, so a second occurrence in a
+/// line is another record appended without a newline.
 const HEAD: &[u8] = b"{\"timestamp\":\"";
 
-/// One line and what kind of record it is.
+/// One line and its kind of record.
 pub(super) struct RolloutLine<'a> {
-    /// When it was written, by Codex's clock.
+    /// When it was written, according to Codex's clock.
     pub(super) timestamp: Option<Timestamp>,
     /// Its `type`.
     pub(super) kind: &'a str,
-    /// The `type` of its payload; empty when it has none.
+    /// The `type` of its payload; empty if it has none.
     pub(super) tag: &'a str,
     whole: &'a [u8],
-    /// From the payload's first byte: to the line's end, or only the payload when `read_through`.
+    /// From the payload's first byte to the line's end, or only the payload if `read_through` is set.
     payload: &'a [u8],
-    /// The line was read to its end already.
+    /// Whether the line was already parsed to its end.
     read_through: bool,
-    /// It is the payload itself: Codex up to 0.3x wrote no envelope.
+    /// Whether the line is the payload itself: Codex up to 0.3x wrote no envelope.
     pub(super) is_bare: bool,
 }
 
@@ -42,7 +42,7 @@ struct RolloutEnvelope<'a> {
     payload: &'a RawValue,
 }
 
-/// What tells the kind of a line without an envelope.
+/// The fields that determine the kind of a line without an envelope.
 #[derive(Deserialize)]
 struct BareLine<'a> {
     #[serde(borrow, rename = "type")]
@@ -74,8 +74,7 @@ struct Tagged<'a> {
 }
 
 impl<'a> RolloutLine<'a> {
-    /// Finds the envelope. Only [`read`](Self::read) and [`skip`](Self::skip) say whether the
-    /// line is whole.
+    /// Finds the envelope. Only [`read`](Self::read) and [`skip`](Self::skip) check whether the line is complete.
     pub(super) fn find(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
         match Self::glance(bytes) {
             Some(line) => Ok(line),
@@ -83,7 +82,7 @@ impl<'a> RolloutLine<'a> {
         }
     }
 
-    /// The order of fields that Codex writes, without white space.
+    /// Matches the order of fields that Codex writes, without white space.
     fn glance(bytes: &'a [u8]) -> Option<Self> {
         let (timestamp, rest) = name(bytes.strip_prefix(HEAD)?)?;
         let rest = rest.strip_prefix(b",")?;
@@ -128,8 +127,8 @@ impl<'a> RolloutLine<'a> {
         })
     }
 
-    /// A line without an envelope: the first names the session, the others are the items of responses; how the
-    /// session stands is written between them.
+    /// A line without an envelope: the first line names the session, the others are response items, with records of the
+    /// session's state between them.
     fn bare(bytes: &'a [u8]) -> Option<Self> {
         let line: BareLine<'a> = serde_json::from_slice(bytes).ok()?;
         let (kind, tag) = match (line.record_type, line.kind) {
@@ -149,7 +148,7 @@ impl<'a> RolloutLine<'a> {
         })
     }
 
-    /// Reads the payload, and the rest of the line for its form only.
+    /// Parses the payload, and checks the syntax of the rest of the line.
     pub(super) fn read<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
         if self.read_through {
             return serde_json::from_slice(self.payload);
@@ -157,9 +156,8 @@ impl<'a> RolloutLine<'a> {
         read_rest(self.payload)
     }
 
-    /// Takes the text of a field out of the payload, when the field is a string and among the
-    /// first: the text, and the line from its payload on with the text empty, for
-    /// [`read_rest`].
+    /// Extracts a string field that is among the first of the payload. Returns its text, and the line from the payload
+    /// on with that text removed, for [`read_rest`].
     pub(super) fn take_text(&self, field: &[u8]) -> Option<(String, Vec<u8>)> {
         if self.read_through {
             return None;
@@ -171,8 +169,8 @@ impl<'a> RolloutLine<'a> {
         Some((text, [&self.payload[..begin], &self.payload[end..]].concat()))
     }
 
-    /// Passes over the line. That it is one whole record is taken from its last byte and from
-    /// there being no second head in it; only in doubt is it parsed.
+    /// Skips the line. It counts as one whole record if it ends correctly and contains no second head; it is parsed
+    /// only in doubt.
     pub(super) fn skip(&self) -> Result<(), serde_json::Error> {
         let whole = self.read_through || self.whole.ends_with(b"}") && memmem::find(&self.whole[1..], HEAD).is_none();
         if whole {
@@ -181,14 +179,14 @@ impl<'a> RolloutLine<'a> {
         serde_json::from_slice::<IgnoredAny>(self.whole).map(|_| ())
     }
 
-    /// Whether the payload says it has no summary: most reasoning is encrypted and nothing else.
+    /// Whether the payload has no summary: most reasoning consists only of encrypted content.
     pub(super) fn has_no_summary(&self) -> bool {
         let head = &self.payload[..self.payload.len().min(256)];
         memmem::find(head, b"\"summary\":[]").is_some()
     }
 }
 
-/// Reads a payload and checks the rest of its line behind it.
+/// Parses a payload and checks the rest of its line.
 pub(super) fn read_rest<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, serde_json::Error> {
     let mut values = serde_json::Deserializer::from_slice(payload).into_iter::<T>();
     let Some(value) = values.next() else {
@@ -202,14 +200,14 @@ pub(super) fn read_rest<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, 
     Ok(value)
 }
 
-/// Takes a name up to its closing quote: at most 64 bytes, without escapes.
+/// Reads a name up to its closing quote: at most 64 bytes, without escapes.
 fn name(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let end = memchr(b'"', &bytes[..bytes.len().min(64)])?;
     let name = std::str::from_utf8(&bytes[..end]).ok()?;
     (!name.contains('\\')).then_some((name, &bytes[end + 1..]))
 }
 
-/// Checks the fields behind the payload (`,"metadata":{…}}`).
+/// Checks the fields after the payload (`,"metadata":{…}}`).
 fn check_tail(tail: &[u8]) -> Result<(), serde_json::Error> {
     let mut object = Vec::with_capacity(tail.len());
     object.extend_from_slice(tail);

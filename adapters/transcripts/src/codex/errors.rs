@@ -8,13 +8,13 @@ use super::{
     writer::EventWriter,
 };
 
-/// `task_complete.error`: the error that ended a turn. Retries before it leave no line.
+/// `task_complete.error`: the error that ended a turn. Earlier retries are not recorded.
 pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", turn, true, false, w);
 }
 
-/// `error` (read): told before the end of the turn, which then need not tell it again.
-/// That the user interrupted the turn is not one, though older versions said so here too.
+/// `error` (read): recorded before the end of the turn, which may then omit it. An interrupt by the user is not an
+/// error, although older versions recorded it here too.
 pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if failure.message.text().is_some_and(|message| message.starts_with("Conversation interrupted")) {
         w.turn_ended(None, TurnOutcome::Interrupted, Confidence::Medium, "error: Conversation interrupted".into());
@@ -26,7 +26,7 @@ pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut 
     put(failure, "error", None, true, false, w);
 }
 
-/// `stream_error` (read): Codex tries again.
+/// `stream_error` (read): Codex retries.
 pub(super) fn retrying(failure: &Failure<'_>, w: &mut EventWriter<'_, '_>) {
     put(failure, "error", None, false, true, w);
 }
@@ -47,9 +47,9 @@ fn put(
     w.push(event);
 }
 
-/// `codex_error_info` is a name, or a name with what HTTP said:
-/// `{"http_connection_failed":{"http_status_code":401}}` (0.169.0, S08-auth-401). The status is
-/// the better code; without any, the message's (`unexpected status 503 …`) has to do.
+/// `codex_error_info` is a name, or a name with HTTP details: `{"http_connection_failed":{"http_status_code":401}}`
+/// (0.169.0, S08-auth-401). The status is the preferred code; without one, the code in the message (`unexpected status
+/// 503 …`) is used.
 fn classify(info: Option<RawField<'_>>, message: &str) -> (ErrorClass, Option<String>) {
     let (name, status) = match info {
         Some(info) => match info.name() {

@@ -12,7 +12,7 @@ use super::{
     writer::EventWriter,
 };
 
-/// How context that Codex injects in the user's name begins.
+/// Beginnings of context that Codex injects in the user's name.
 const INJECTED: &[&str] = &[
     "<turn_aborted>",
     "<environment_context>",
@@ -56,7 +56,7 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     put_prompt(None, prompt, text, memory, w);
 }
 
-/// `message` of the bare form: prompts, answers, and what Codex injects, which names the working directory.
+/// `message` of the bare form: prompts, answers, and Codex's injected context, which names the working directory.
 pub(super) fn bare(message: &BareMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(message.content, "\n");
     match message.role.name().as_deref() {
@@ -127,22 +127,21 @@ pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     }
 }
 
-/// `response_item/message` of a file without ends of turns: it is written with the calls of the same response, so an
-/// answer with nothing behind it is likely the last.
+/// `response_item/message` in a file without ends of turns: it is written together with the calls of the same response,
+/// so an answer without a following call is likely the last.
 pub(super) fn likely_last(message: &Role<'_>, w: &mut EventWriter<'_, '_>) {
     if message.role.name().is_some_and(|role| role == "assistant") {
         w.turn_ended(None, TurnOutcome::Completed, Confidence::Low, "an answer, and no call with it".into());
     }
 }
 
-/// `item_completed` Plan: what the model proposes in plan mode. Codex cuts it out of the answer
-/// beside it (0.169.0, S18-plan), so it is an answer of its own: the reader must get it.
+/// `item_completed` Plan: the model's proposal in plan mode. Codex removes it from the accompanying answer (0.169.0,
+/// S18-plan), so it is emitted as a separate answer for the reader.
 pub(super) fn plan(item: &Item<'_>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     put_answer(item.id, None, item.text.text().unwrap_or_default(), memory, w);
 }
 
-/// The phase is only there when the model sent it, so an answer without one says nothing about
-/// the turn's end.
+/// The phase is only present if the model sent it, so an answer without a phase is not evidence about the turn's end.
 fn put_answer(
     id: Option<RawField<'_>>,
     phase: Option<RawField<'_>>,
@@ -164,8 +163,8 @@ fn put_answer(
     w.push(event);
 }
 
-/// `response_item/reasoning`: once for each piece of thinking in both forms of rollouts, while
-/// the events beside it are one for each paragraph (older) or a copy (paginated).
+/// `response_item/reasoning`: written once per piece of thinking in both forms of rollouts. The accompanying events are
+/// written per paragraph (older) or are copies (paginated).
 pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut EventWriter<'_, '_>) {
     let text = join_parts(reasoning.summary, "\n\n");
     if text.is_empty() {
@@ -182,14 +181,14 @@ pub(super) fn reasoning(reasoning: &Reasoning<'_>, w: &mut EventWriter<'_, '_>) 
     w.push(event);
 }
 
-/// `inter_agent_communication_metadata`: says whether the mail in the next line starts a turn.
+/// `inter_agent_communication_metadata`: whether the mail in the next line starts a turn.
 pub(super) fn mail_ahead(ahead: &MailAhead<'_>, memory: &mut CodexMemory) {
     memory.mail_triggers = ahead.trigger_turn.is_true();
 }
 
-/// `response_item/agent_message`: mail from another agent. Mail that starts a turn is its prompt:
-/// the task of a sub-agent (0.169.0, S12-subagent), or what wakes a main agent. Other mail is a
-/// sub-agent's answer, which is in the sub-agent's own file.
+/// `response_item/agent_message`: mail from another agent. Mail that starts a turn is its prompt: the task of a
+/// sub-agent (0.169.0, S12-subagent), or a wakeup of a main agent. Other mail is a sub-agent's answer, which is
+/// recorded in the sub-agent's own file.
 pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if !std::mem::take(&mut memory.mail_triggers) {
         return;
@@ -202,8 +201,8 @@ pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut EventWrite
     put_prompt(mail.id, prompt, letter(mail), memory, w);
 }
 
-/// What mail says below its header (`Message Type: …` to `Payload:`). OpenAI's models write it
-/// encrypted: then only the header is readable, and it is better than nothing.
+/// The body of a mail, below its header (`Message Type: …` to `Payload:`). OpenAI's models encrypt it: then only the
+/// header is readable and is used instead.
 fn letter(mail: &Mail<'_>) -> String {
     let mut text = String::new();
     for part in parts(mail.content) {

@@ -1,5 +1,5 @@
-//! Decides how a call ended, from the text of its output. Codex has no field for it: what it writes itself stands in
-//! the first lines, before the output of the command, and only those are read.
+//! Determines the outcome of a call from the text of its output. Codex has no field for it: its own text is in the
+//! first lines, before the output of the command, and only those are examined.
 
 use events::ToolOutcome;
 
@@ -8,7 +8,7 @@ use super::{
     records::{Field, OutputMetadata, OutputObject, OutputText},
 };
 
-/// What an output says.
+/// The parsed output of a call.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Returned {
     pub(super) outcome: ToolOutcome,
@@ -17,10 +17,10 @@ pub(super) struct Returned {
     pub(super) text: String,
 }
 
-/// Length of the beginning of an output that holds Codex's own words, bytes.
+/// Length of the beginning of an output that may contain Codex's own text, bytes.
 const HEAD: usize = 2048;
 
-/// How outputs begin that tell of a failure of the call itself.
+/// Beginnings of outputs that report a failure of the call itself.
 const FAILURES: &[&str] = &[
     "Script failed",
     "apply_patch verification failed",
@@ -36,7 +36,7 @@ const FAILURES: &[&str] = &[
     "collab spawn failed",
 ];
 
-/// Reads an output. `call` is the call it answers, if it is still known.
+/// Parses an output. `call` is the call it belongs to, if still known.
 pub(super) fn read(output: OutputText, call: Option<&OpenCall>) -> Returned {
     let mut returned = plain(output);
     let head = &returned.text[..returned.text.floor_char_boundary(HEAD)];
@@ -44,7 +44,7 @@ pub(super) fn read(output: OutputText, call: Option<&OpenCall>) -> Returned {
     returned.exit_code = returned.exit_code.or(header.exit_code);
     returned.duration_ms = returned.duration_ms.or(header.duration_ms);
     let said = verdict(head, call);
-    // A script is "completed" whatever its commands did; their ends have told.
+    // A script is reported as "completed" regardless of its commands; their ends have reported their exit codes.
     if said.is_none() && returned.exit_code.is_none() {
         returned.exit_code = call.and_then(|call| call.exit_code);
     }
@@ -56,7 +56,7 @@ pub(super) fn read(output: OutputText, call: Option<&OpenCall>) -> Returned {
     returned
 }
 
-/// Older shells and patches put JSON in a string: `{"output":"…","metadata":{"exit_code":0}}`.
+/// Older shells and patches write JSON in a string: `{"output":"…","metadata":{"exit_code":0}}`.
 fn plain(output: OutputText) -> Returned {
     if output.plain
         && output.text.starts_with("{\"output\":")
@@ -79,12 +79,12 @@ fn plain(output: OutputText) -> Returned {
 
 fn milliseconds(seconds: f64) -> Option<u64> {
     let ms = (seconds * 1000.0).round();
-    // Within what an f64 holds exactly, so the cast loses nothing.
+    // An f64 represents integers in this range exactly, so the cast is lossless.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "range checked")]
     (0.0..9e15).contains(&ms).then_some(ms as u64)
 }
 
-/// What Codex writes above a command's output.
+/// The header Codex writes above a command's output.
 #[derive(Default)]
 struct OutputHeader {
     exit_code: Option<i32>,
@@ -115,13 +115,12 @@ impl OutputHeader {
     }
 }
 
-/// What the first words say, when they say more than that there is an output.
+/// The outcome according to the first words, if they are more than a header.
 ///
-/// An interrupted call and one whose dialog was refused end in the same words, "aborted by user
-/// after 5.7s". Refused is likely when the call asked for more rights and nothing of it was ever
-/// seen to run.
+/// An interrupted call and one whose dialog was refused end with the same words, "aborted by user after 5.7s". A
+/// refusal is likely if the call requested more rights and no action of the call was recorded.
 fn verdict(head: &str, call: Option<&OpenCall>) -> Option<ToolOutcome> {
-    // 0.150.0 writes the time above it.
+    // 0.150.0 writes the wall time above it.
     let first = head.lines().find(|line| !line.starts_with("Wall time:")).unwrap_or_default();
     if first.starts_with("aborted by user") || head.starts_with("aborted") && head.len() < 16 {
         let refused = call.is_some_and(|call| call.escalated && !call.executed);
@@ -138,8 +137,8 @@ fn verdict(head: &str, call: Option<&OpenCall>) -> Option<ToolOutcome> {
     if !failed && !patch {
         return None;
     }
-    // `exec_command failed: CreateProcess { message: "Rejected(\"lab policy says no\")" …`
-    // (0.169.0, H02-hook-denies); a person's refusal is `rejected by user`.
+    // `exec_command failed: CreateProcess { message: "Rejected(\"lab policy says no\")" …` (0.169.0, H02-hook-denies);
+    // a refusal by the user is `rejected by user`.
     let rejected = head.split_once("Rejected(").map(|(_, reason)| reason);
     Some(match rejected {
         Some(reason) if reason.trim_start_matches(['\\', '"']).starts_with("rejected by user") => ToolOutcome::Denied,

@@ -1,15 +1,15 @@
-//! The one-line title of a call: the files of a patch, the beginning of anything else; and the files of a patch.
+//! The one-line title of a call: the files of a patch, or the beginning of other input; and the files of a patch.
 
-/// Longest title, bytes.
+/// Maximum length of a title, bytes.
 const TITLE: usize = 240;
 /// Maximum number of files of a patch that its title names.
 const TITLE_FILES: usize = 4;
 /// Maximum number of files of a patch.
 const FILES: usize = 64;
-/// Longest path of a file, bytes.
+/// Maximum length of a file's path, bytes.
 const FILE_BYTES: usize = 1024;
 
-/// The text on one line, cut.
+/// The text as one line, shortened.
 pub(super) fn title(text: &str) -> Option<String> {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -30,17 +30,17 @@ pub(super) fn title(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// What can be seen of a patch (`*** Begin Patch`).
+/// The parts of a patch (`*** Begin Patch`) that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Patch {
-    /// The first files, in one line.
+    /// The first files, as one line.
     pub(super) title: Option<String>,
-    /// The files it touches, if there are several.
+    /// The files it changes, if there are several.
     pub(super) files: Vec<String>,
 }
 
 impl Patch {
-    /// Looks at a patch.
+    /// Parses a patch.
     pub(super) fn of(patch: &str) -> Self {
         let mut named: Vec<&str> = Vec::new();
         let mut files: Vec<String> = Vec::new();

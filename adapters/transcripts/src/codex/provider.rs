@@ -1,4 +1,4 @@
-//! Which agent writes these files.
+//! The agent that writes these files.
 
 use events::Provider;
 

@@ -1,6 +1,6 @@
-//! The shapes of rollout records, borrowed from the line. Only what is used is named. Fields are
-//! [`RawField`]: a value of another type than expected is as good as absent, since Codex has changed
-//! the types of its fields before, and one odd field must not cost the record.
+//! The types of rollout records, borrowed from the line. Only used fields are named. Fields are [`RawField`]: a value
+//! of an unexpected type counts as absent, because Codex has changed the types of fields before, and one unexpected
+//! field must not invalidate the record.
 
 use std::{borrow::Cow, fmt};
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::text;
 
-/// A JSON value, not read yet.
+/// A JSON value that was not parsed yet.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
 pub(super) struct RawField<'a>(#[serde(borrow)] &'a RawValue);
@@ -27,12 +27,12 @@ impl<'a> RawField<'a> {
         self.json().strip_prefix('"')?.strip_suffix('"')
     }
 
-    /// The text, if it is one.
+    /// The text, if the value is a string.
     pub(super) fn text(self) -> Option<String> {
         self.quoted().map(text::unescape)
     }
 
-    /// The text, if it is one, borrowed when it has no escapes: for ids and names.
+    /// Like `text`, but borrowed if it has no escapes: for ids and names.
     pub(super) fn name(self) -> Option<Cow<'a, str>> {
         let inner = self.quoted()?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
@@ -41,7 +41,7 @@ impl<'a> RawField<'a> {
         self.text().map(Cow::Owned)
     }
 
-    /// The value as a `T`, if it is one.
+    /// The value as a `T`, if it has that type.
     pub(super) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
         serde_json::from_str(self.json()).ok()
     }
@@ -52,15 +52,15 @@ impl<'a> RawField<'a> {
     }
 }
 
-/// Reads of optional fields.
+/// Accessors for optional fields.
 pub(super) trait Field<'a> {
-    /// The text, if there is one.
+    /// The text, if the field is a string.
     fn text(&self) -> Option<String>;
-    /// The text, borrowed when it can be, if there is one and it is not empty.
+    /// The text, borrowed if possible, if the field is a non-empty string.
     fn name(&self) -> Option<Cow<'a, str>>;
-    /// The value, if there is one of that type.
+    /// The value, if the field has that type.
     fn parse<T: Deserialize<'a>>(&self) -> Option<T>;
-    /// Whether it is there and `true`.
+    /// Whether the field is present and `true`.
     fn is_true(&self) -> bool;
 }
 
@@ -90,7 +90,7 @@ macro_rules! record {
 }
 
 record! {
-    /// `session_meta`: who the file belongs to.
+    /// `session_meta`: the session the file belongs to.
     SessionMeta {
         id, session_id, cwd, cli_version, source, thread_source, parent_thread_id, agent_path,
         forked_from_id, forked_from_ordinal_exclusive, history_base, git,
@@ -137,7 +137,7 @@ record! {
     Failure { message, codex_error_info }
 }
 record! {
-    /// The inside of an error that came by HTTP.
+    /// The details of an HTTP error.
     HttpFailure { http_status_code }
 }
 record! {
@@ -184,7 +184,7 @@ record! {
     }
 }
 record! {
-    /// A question of `request_user_input`, and one of its answers offered.
+    /// A question of `request_user_input`, and one of the offered answers.
     Question { question, options, label }
 }
 /// The outputs of tools.
@@ -194,20 +194,20 @@ pub(super) struct CodexOutput<'a> {
     pub(super) call_id: Option<RawField<'a>>,
     #[serde(borrow, default)]
     pub(super) id: Option<RawField<'a>>,
-    /// What the tool said.
+    /// The tool's output.
     #[serde(default)]
     pub(super) output: OutputText,
 }
 
-/// The text of an output: a string, a list of parts, or an object (older). Most of a rollout's
-/// bytes are in here, so it is read in one go and not by way of [`RawField`].
+/// The text of an output: a string, a list of parts, or an object (older). Most of a rollout's bytes are outputs, so it
+/// is parsed in one pass and not through [`RawField`].
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct OutputText {
     /// The text.
     pub(super) text: String,
-    /// It came as a string and not as parts.
+    /// Whether it was a string and not a list of parts.
     pub(super) plain: bool,
-    /// An object said that the call failed.
+    /// Whether an object reported that the call failed.
     pub(super) failed: bool,
 }
 
@@ -283,7 +283,7 @@ record! {
     VerifiedAnswer { call_id, questions }
 }
 record! {
-    /// A question with the answer given.
+    /// A question with the given answer.
     Answered { answer }
 }
 record! {
@@ -295,7 +295,7 @@ record! {
     Duration { secs, nanos }
 }
 record! {
-    /// The result of an MCP call in the older form: one of both.
+    /// The result of an MCP call in the older form: one of the two fields is set.
     McpResult {
         #[serde(rename = "Ok")] ok,
         #[serde(rename = "Err")] err,
@@ -321,13 +321,13 @@ record! {
 /// `item_completed`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ItemCompleted<'a> {
-    /// The turn it belongs to, which may be over.
+    /// The turn it belongs to, which may have ended.
     #[serde(borrow, default)]
     pub(super) turn_id: Option<RawField<'a>>,
-    /// When what it tells of began, milliseconds since 1970.
+    /// When the item began, milliseconds since 1970.
     #[serde(borrow, default)]
     pub(super) started_at_ms: Option<RawField<'a>>,
-    /// What was completed.
+    /// The completed item.
     #[serde(borrow)]
     pub(super) item: Item<'a>,
 }
@@ -340,7 +340,7 @@ record! {
     }
 }
 
-/// Token counts of one response or of all so far. `input_tokens` holds the cached ones too.
+/// Token counts of one response or of all responses so far. `input_tokens` includes the cached ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct CodexTokens {
@@ -353,7 +353,7 @@ pub(super) struct CodexTokens {
     pub(super) total_tokens: u64,
 }
 
-/// A quota of `token_count.rate_limits`. Older versions tell in how many seconds it is reset.
+/// A quota of `token_count.rate_limits`. Older versions record the seconds until its reset.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RateLimit {
@@ -363,13 +363,13 @@ pub(super) struct RateLimit {
     pub(super) resets_in_seconds: Option<i64>,
 }
 
-/// The parts of a list; anything else in it is left out.
+/// The parts of a list; elements of other types are ignored.
 pub(super) fn parts(list: Option<RawField<'_>>) -> Vec<Part<'_>> {
     let list: Vec<RawField<'_>> = list.parse().unwrap_or_default();
     list.into_iter().filter_map(RawField::parse).collect()
 }
 
-/// The texts of a list of parts, those that have one, joined.
+/// The texts of a list of parts, joined; parts without a text are ignored.
 pub(super) fn join_parts(list: Option<RawField<'_>>, between: &str) -> String {
     let mut text = String::new();
     for part in parts(list) {

@@ -1,25 +1,25 @@
-//! Finds out what a code-mode script does. Current models call one tool, `exec`, with JavaScript in which the real
-//! tools are functions: `await tools.exec_command({"cmd":"ls"})`. Not an interpreter: it looks at the script's words
-//! and literals, and what it cannot see (a command put together from variables) it leaves out.
+//! Determines the actions of a code-mode script. Current models call one tool, `exec`, with JavaScript in which the
+//! real tools are functions: `await tools.exec_command({"cmd":"ls"})`. This is not an interpreter: it scans the
+//! script's words and literals, and omits anything it cannot see (a command assembled from variables).
 
 use events::ToolKind;
 
 use super::patch::{self, Patch};
 
-/// What can be seen of a script.
+/// The visible actions of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Script {
-    /// The weightiest thing it does.
+    /// The kind of its most significant action.
     pub(super) tool: ToolKind,
-    /// Its first command, or the one that asks for more rights; else its patch, or its tool.
+    /// Its first command, or the one that requests more rights; else its patch, or its tool.
     pub(super) title: Option<String>,
     /// The files of its patch, if it edits several.
     pub(super) files: Vec<String>,
-    /// It asks for more rights.
+    /// Whether it requests more rights.
     pub(super) escalated: bool,
 }
 
-/// Looks at a script.
+/// Scans a script.
 pub(super) fn scan(source: &str) -> Script {
     let mut seen = ScriptScan::default();
     let mut before = [ScriptToken::Mark(b';'), ScriptToken::Mark(b';')];
@@ -103,7 +103,7 @@ impl<'s> ScriptScan<'s> {
     }
 }
 
-/// What a tool with this name does.
+/// The kind of a tool with this name.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" | "write_stdin"
@@ -126,7 +126,7 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// `mcp__server__tool` as `server.tool`; other names as they are.
+/// `mcp__server__tool` as `server.tool`; other names unchanged.
 pub(super) fn full_name(name: &str) -> String {
     match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
         Some((server, tool)) => format!("{server}.{tool}"),
@@ -137,12 +137,12 @@ pub(super) fn full_name(name: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 enum ScriptToken<'s> {
     Word(&'s str),
-    /// The inside of a string literal, as written.
+    /// The content of a string literal, as written.
     Text(&'s str),
     Mark(u8),
 }
 
-/// Words, string literals and marks of a script; white space and comments are passed over.
+/// The words, string literals and punctuation of a script; white space and comments are skipped.
 struct CodexTokens<'s> {
     source: &'s str,
     at: usize,
@@ -180,7 +180,7 @@ impl<'s> CodexTokens<'s> {
         self.at += memchr::memmem::find(rest, end).map_or(rest.len(), |found| found + end.len());
     }
 
-    /// The inside of the literal that begins here; to the end when nothing closes it.
+    /// The content of the literal that begins here; up to the end of the script if it is unterminated.
     fn literal(&mut self, quote: u8) -> &'s str {
         let from = self.at;
         let bytes = self.source.as_bytes();
@@ -201,7 +201,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
 
-/// What the inside of a JavaScript literal stands for.
+/// Decodes the content of a JavaScript string literal.
 fn unquote(literal: &str) -> String {
     let mut text = String::with_capacity(literal.len());
     let mut chars = literal.chars();
@@ -222,7 +222,7 @@ fn unquote(literal: &str) -> String {
     text
 }
 
-/// The character of `\u….`; a surrogate, half a character, is not put together.
+/// The character of `\u….`; surrogate pairs are not combined.
 fn unit(chars: &mut std::str::Chars<'_>) -> char {
     let hex = match chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}')) {
         Some((hex, rest)) => {

@@ -8,12 +8,11 @@ use super::{
     writer::EventWriter,
 };
 
-/// `session_meta`. The first one names the file's thread. Older forks copy their parent's records,
-/// its `session_meta` among them: later ones say only whose records these are.
+/// `session_meta`. The first one names the file's thread. Older forks copy their parent's records, including its
+/// `session_meta`: later ones only name the thread these records come from.
 ///
-/// A fork names its parent in `forked_from_id` (0.169.0, S14-resume-fork). A file written after a
-/// rewind goes on with the same thread; its `history_base` leads into the thread's own earlier
-/// file.
+/// A fork names its parent in `forked_from_id` (0.169.0, S14-resume-fork). A file written after a rewind continues the
+/// same thread; its `history_base` refers to the thread's own earlier file.
 pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if memory.thread.is_some() {
         let of_another = meta.id.name().filter(|id| memory.thread.as_deref() != Some(id));
@@ -45,11 +44,11 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Even
         cli_version: meta.cli_version.text(),
         parent_provider_session_id: parent,
         agent_type: helper.and_then(|helper| helper.kind),
-        // `codex exec`; others say `cli` or `vscode`.
+        // `codex exec`; other values are `cli` and `vscode`.
         headless: (meta.source.name().as_deref() == Some("exec")).then_some(true),
         ..SessionStarted::default()
     };
-    // The same event whichever of the thread's files is read first.
+    // The event is the same whichever of the thread's files is read first.
     let event = w.event("session", Some(&thread), started);
     w.push(event);
 
@@ -63,7 +62,7 @@ pub(super) fn meta(meta: SessionMeta<'_>, memory: &mut CodexMemory, w: &mut Even
     }
 }
 
-/// A line's own id is its ordinal, which counts on through forks and rewinds.
+/// A line's id is its ordinal, which continues through forks and rewinds.
 fn forked(from: &str, end_ordinal: Option<u64>, w: &mut EventWriter<'_, '_>) {
     let at = end_ordinal.and_then(|end| end.checked_sub(1)).map(|last| last.to_string());
     let id = format!("{from}@{}", at.as_deref().unwrap_or_default());
@@ -71,15 +70,15 @@ fn forked(from: &str, end_ordinal: Option<u64>, w: &mut EventWriter<'_, '_>) {
     w.push(event);
 }
 
-/// What `session_meta` says of the agent a sub-agent helps.
+/// A sub-agent's parent and kind according to `session_meta`.
 struct Helped {
     parent: Option<String>,
     kind: Option<String>,
 }
 
 impl Helped {
-    /// `source` is `"cli"` and the like, or `{"subagent": …}` with the name of a built-in helper,
-    /// or with `thread_spawn` (0.169.0, S12-subagent). `session_id` is that of the root thread.
+    /// `source` is a string such as `"cli"`, or `{"subagent": …}` with the name of a built-in sub-agent or with
+    /// `thread_spawn` (0.169.0, S12-subagent). `session_id` is that of the root thread.
     fn read(meta: &SessionMeta<'_>) -> Option<Self> {
         let source = meta.source.parse::<Helper<'_>>().and_then(|source| source.subagent);
         let said = meta.thread_source.name().is_some_and(|source| source == "subagent");
@@ -102,27 +101,27 @@ impl Helped {
     }
 }
 
-/// `turn_context`: the settings of the turn that begins.
+/// `turn_context`: the settings of the turn that is starting.
 pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     put_if_changed(Topic::Model, settings.model.text(), &mut memory.model, w);
     put_if_changed(Topic::Cwd, settings.cwd.text(), &mut memory.cwd, w);
     put_if_changed(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
 }
 
-/// The context that Codex injects: of the bare form the only record that names the working directory.
+/// The context that Codex injects: in the bare form, the only record that names the working directory.
 pub(super) fn environment(text: &str, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let cwd = text.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>")).map(|(cwd, _)| cwd.to_owned());
     put_if_changed(Topic::Cwd, cwd, &mut memory.cwd, w);
 }
 
-/// `thread_settings_applied`: the settings were changed, or said again.
+/// `thread_settings_applied`: the settings were changed or repeated.
 pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if let Some(settings) = applied.thread_settings.parse::<Settings<'_>>() {
         turn_context(&settings, memory, w);
     }
 }
 
-/// `plan` in plan mode, else the approval policy. A policy that is an object is told by its JSON.
+/// `plan` in plan mode, otherwise the approval policy. A policy that is an object is reported as JSON.
 fn permission_mode(settings: &Settings<'_>) -> Option<String> {
     let mode = settings.collaboration_mode.parse::<Mode<'_>>().and_then(|mode| mode.mode.name());
     if mode.as_deref() == Some("plan") {
@@ -132,7 +131,7 @@ fn permission_mode(settings: &Settings<'_>) -> Option<String> {
     policy.text().or_else(|| Some(policy.json().to_owned()))
 }
 
-/// Puts a value out when it is not the one that was said last.
+/// Emits a value if it differs from the last one.
 fn put_if_changed(topic: Topic, value: Option<String>, last: &mut Option<String>, w: &mut EventWriter<'_, '_>) {
     if value.is_none() || value == *last {
         return;

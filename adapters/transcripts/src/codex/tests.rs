@@ -31,8 +31,8 @@ fn output(path: &str) -> Decoded {
     Decoded::new(Provider::Codex, Arc::from(path), 1)
 }
 
-/// Decodes the records in `bytes`, which begin at `offset` of the file, with a decoder made from
-/// a state; gives the state after them.
+/// Decodes the records in `bytes`, which begin at `offset` of the file, with a decoder created from `state`; returns
+/// the state after them.
 fn resume(path: &str, bytes: &[u8], mut offset: u64, state: Option<&str>, out: &mut Decoded) -> Option<String> {
     let mut decoder = CodexDecoder::new(path, state);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -44,7 +44,7 @@ fn resume(path: &str, bytes: &[u8], mut offset: u64, state: Option<&str>, out: &
     decoder.state()
 }
 
-/// What a recording's timeline says of files.
+/// A step of a recording's timeline about files.
 #[derive(Deserialize)]
 struct Step {
     op: String,
@@ -58,7 +58,7 @@ struct Step {
 type Rollouts = Vec<(String, Vec<u8>)>;
 
 /// The rollouts of every scenario by its name: those that the recordings' timelines append
-/// (`fixtures/recordings/codex`), and whole files of what is not a recording (`fixtures/codex`).
+/// (`fixtures/recordings/codex`), and whole files that are not recordings (`fixtures/codex`).
 fn all_rollouts() -> &'static BTreeMap<String, Rollouts> {
     static ALL: OnceLock<BTreeMap<String, Rollouts>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -102,7 +102,7 @@ fn rollouts(scenario: &str) -> &'static Rollouts {
     &all_rollouts()[scenario]
 }
 
-/// An event on one line: kind, data that is not the default, text.
+/// An event on one line: kind, non-default data, text.
 fn show(event: &NewEvent) -> String {
     let data = match &event.payload {
         Payload::UserPrompt(prompt) => format!("{} {}", prompt.origin, "📎".repeat(prompt.attachments as usize)),
@@ -174,8 +174,8 @@ fn show(event: &NewEvent) -> String {
     line
 }
 
-/// Decodes lines of a rollout; `@` stands for the envelope up to the payload's `type`, so
-/// `@event_msg {…}` is a whole line.
+/// Decodes lines of a rollout; `@` abbreviates the envelope up to the payload's `type`, so `@event_msg {…}` is a whole
+/// line.
 fn seen(lines: &str) -> Vec<String> {
     events_of(lines).iter().map(show).collect()
 }

@@ -1,7 +1,7 @@
-//! Decodes JSON strings in one pass: most bytes of a rollout are the texts of tools' outputs.
+//! Decodes JSON strings in one pass: most bytes of a rollout are tool outputs.
 
-/// The text that the inside of a JSON string stands for. The string was checked when it was cut
-/// out of its line; half a surrogate pair becomes U+FFFD.
+/// Decodes the content of a JSON string. The string was validated when it was extracted from its line; an unpaired
+/// surrogate becomes U+FFFD.
 pub(super) fn unescape(inner: &str) -> String {
     let mut text = Vec::with_capacity(inner.len() + WORD);
     let mut rest = inner.as_bytes();
@@ -19,8 +19,8 @@ pub(super) fn unescape(inner: &str) -> String {
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Reads a JSON string from behind its opening quote: the text, and how many bytes it took with
-/// its closing quote. `None` when the string is not a whole and valid one.
+/// Reads a JSON string after its opening quote. Returns the text and the number of bytes up to and including the
+/// closing quote, or `None` if the string is incomplete or invalid.
 pub(super) fn read(bytes: &[u8]) -> Option<(String, usize)> {
     let mut text = Vec::with_capacity(bytes.len() + WORD);
     let mut at = 0;
@@ -34,16 +34,16 @@ pub(super) fn read(bytes: &[u8]) -> Option<(String, usize)> {
     Some((String::from_utf8(text).ok()?, at + 1))
 }
 
-/// Bytes looked at together.
+/// Number of bytes examined at once.
 const WORD: usize = 8;
 
-/// Appends what comes before the next quote or backslash and gives its length. Outputs have one
-/// about every 20 bytes, too close for a call to a searching function to pay.
+/// Appends the bytes before the next quote or backslash and returns their number. Outputs contain one about every 20
+/// bytes, too frequent for a call to a search function to be worthwhile.
 #[inline]
 fn plain(bytes: &[u8], text: &mut Vec<u8>) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;
-    // The top bit of each byte that is zero, exact up to the first.
+    // The top bit of each zero byte; exact up to the first one.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
     let mut at = 0;
     while let Some(word) = bytes[at..].first_chunk::<WORD>() {
@@ -63,7 +63,7 @@ fn plain(bytes: &[u8], text: &mut Vec<u8>) -> usize {
     at + before
 }
 
-/// What the one-letter escapes stand for; zero for what is none.
+/// The characters of the one-letter escapes; zero for invalid ones.
 const ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     table[b'n' as usize] = b'\n';
@@ -77,7 +77,7 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
-/// Appends what the escape behind a backslash stands for and gives its length.
+/// Appends the character of the escape after a backslash and returns the escape's length.
 #[inline]
 fn escape(bytes: &[u8], text: &mut Vec<u8>) -> Option<usize> {
     let letter = *bytes.first()?;
@@ -95,7 +95,7 @@ fn escape(bytes: &[u8], text: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// The character of `uXXXX`, or of a pair `uXXXX\uXXXX`, and its length.
+/// The character of `uXXXX`, or of a surrogate pair `uXXXX\uXXXX`, and its length.
 fn unit(bytes: &[u8]) -> Option<(char, usize)> {
     let hex = |bytes: &[u8]| -> Option<u32> {
         let digits = bytes.get(1..5)?.iter().map(|digit| char::from(*digit).to_digit(16));

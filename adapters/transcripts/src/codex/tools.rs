@@ -1,7 +1,7 @@
 //! Decodes tool calls and their results.
 //!
-//! A call and its output are `response_item`s with the same `call_id`. That its command, patch or
-//! MCP call ended is told once more by an item, see `ends`.
+//! A call and its output are `response_item`s with the same `call_id`. The end of its command, patch or MCP call is
+//! also recorded by an item, see `ends`.
 
 use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 
@@ -64,7 +64,8 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut
     }
 }
 
-/// One event for all the questions of a call: they are one dialog. The options are the first's.
+/// Emits one event for all questions of a call, because they are one dialog. The options are those of the first
+/// question.
 fn put_questions(call: &str, questions: &[CodexQuestion], w: &mut EventWriter<'_, '_>) {
     let data = QuestionAsked {
         call_id: Some(call.to_owned()),
@@ -85,7 +86,7 @@ fn join(questions: &[CodexQuestion]) -> String {
     questions.iter().map(|asked| asked.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// What the name and arguments of a function call say.
+/// The relevant parts of the name and arguments of a function call.
 struct CallSummary {
     tool: ToolKind,
     title: Option<String>,
@@ -127,7 +128,7 @@ impl CallSummary {
     }
 }
 
-/// A command is a text, or words of which the last is the command when a shell runs it.
+/// A command is a string, or a list of words; if the words run a shell, the last word is the command.
 pub(super) fn command(raw: RawField<'_>) -> Option<String> {
     if let Some(text) = raw.text() {
         return Some(text);
@@ -156,8 +157,8 @@ fn questions_in(questions: Option<RawField<'_>>) -> Vec<CodexQuestion> {
         .collect()
 }
 
-/// `web_search_call`, `image_generation_call` (read): run by the model's provider and written when
-/// done, so call and result in one. One without an id has that of the event that ended it just before, or is named after
+/// `web_search_call`, `image_generation_call` (read): run by the model's provider and recorded when done, so call and
+/// result are one record. A call without an id gets the id of the event that ended it just before, or is named after
 /// its line.
 pub(super) fn served(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = call.action.map(|action| action.json().to_owned());
@@ -187,7 +188,7 @@ pub(super) fn served(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &m
     w.push(event);
 }
 
-/// What was searched for, or which page was opened, and what was looked for in it.
+/// The search query, or the opened page and the pattern searched in it.
 fn served_title(arguments: &Arguments<'_>) -> Option<String> {
     let what = arguments.query.or(arguments.url).text();
     match (what, arguments.pattern.text()) {
@@ -229,7 +230,7 @@ pub(super) fn output(output: CodexOutput<'_>, memory: &mut CodexMemory, w: &mut 
     w.push(event);
 }
 
-/// `retained_context/verified_answer`: written at the key press, before the output.
+/// `retained_context/verified_answer`: written when the user presses the key, before the output.
 pub(super) fn verified_answer(answer: &VerifiedAnswer<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = answer.call_id.name() else {
         return;

@@ -10,8 +10,8 @@ use super::{
     writer::EventWriter,
 };
 
-/// `task_started`. `turn_attribution` says who started the turn; in a file whose turns have one, a
-/// turn without belongs to a command of Codex's own (0.169.0, S13-compact: `/compact`).
+/// `task_started`. `turn_attribution` names the starter of the turn; in a file whose turns have one, a turn without it
+/// belongs to a command of Codex itself (0.169.0, S13-compact: `/compact`).
 pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let attribution = turn.turn_attribution.parse::<Attribution<'_>>();
     let trigger = attribution.and_then(|said| said.turn_trigger.name());
@@ -39,12 +39,12 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWr
     }
 }
 
-/// Whether this is the id of a trace: 16 bytes in hexadecimal digits, not all of them 0.
+/// Whether this is a trace id: 16 bytes in hexadecimal digits, not all of them 0.
 fn is_trace(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()) && id.bytes().any(|digit| digit != b'0')
 }
 
-/// `task_complete`, with `error` when the turn failed.
+/// `task_complete`, with `error` if the turn failed.
 pub(super) fn complete(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let id = turn.turn_id.name();
     let told = close(id.as_deref(), memory);
@@ -63,8 +63,8 @@ pub(super) fn complete(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventW
     w.turn_ended(id.as_deref(), outcome, Confidence::High, words.to_owned());
 }
 
-/// `turn_aborted`. A refused dialog ends the turn in the same words as an interrupt; the refused
-/// call (see `outcome`) tells them apart, and only likely.
+/// `turn_aborted`. A refused dialog and an interrupt are recorded with the same words; only the refused call (see
+/// `outcome`) distinguishes them, and not with certainty.
 pub(super) fn aborted(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let id = turn.turn_id.name();
     let mut told = close(id.as_deref(), memory);
@@ -79,7 +79,7 @@ pub(super) fn aborted(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWr
     w.turn_ended(id.as_deref(), outcome, strength, format!("turn_aborted: {reason}"));
 }
 
-/// Takes the open turn, if it is the one that ends.
+/// Removes and returns the open turn if it is the one that ends.
 fn close(id: Option<&str>, memory: &mut CodexMemory) -> OpenTurn {
     let same = memory.turn.as_ref().is_some_and(|open| id.is_none() || open.id.is_none() || open.id.as_deref() == id);
     if !same {
@@ -89,7 +89,7 @@ fn close(id: Option<&str>, memory: &mut CodexMemory) -> OpenTurn {
     memory.turn.take().unwrap_or_default()
 }
 
-/// `compacted`: in a turn of its own when the user asked for it, else within the agent's.
+/// `compacted`: in a separate turn if the user requested it, otherwise within the agent's turn.
 pub(super) fn compacted(record: &Compacted<'_>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {
     let trigger = memory.turn.as_ref().and_then(|turn| match turn.starter {
         Starter::Command => Some(CompactTrigger::Manual),

@@ -1,4 +1,4 @@
-//! Decodes token usage, once for each response.
+//! Decodes token usage, once per response.
 
 use events::{QuotaReported, Timestamp, UsageReported};
 
@@ -8,7 +8,7 @@ use super::{
     writer::EventWriter,
 };
 
-/// `token_usage_record`: one for each response, with its id.
+/// `token_usage_record`: one per response, with its id.
 pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     memory.usage_records = true;
     if let Some(tokens) = record.usage.parse::<CodexTokens>() {
@@ -17,8 +17,8 @@ pub(super) fn record(record: &UsageRecord<'_>, memory: &mut CodexMemory, w: &mut
     }
 }
 
-/// `token_count`: after each response, and again without a new one, with the same total. Where there are
-/// `token_usage_record`s, only the quotas are news.
+/// `token_count`: written after each response, and again without a new one, with the same total. If there are
+/// `token_usage_record`s, only the quotas are new.
 pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let quotas = new_quotas(count, memory, w.now());
     let response = if memory.usage_records { None } else { new_response(count, memory) };
@@ -31,23 +31,23 @@ pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &
         w.push(event);
     }
     if works_on {
-        // Version 0.60.1 writes the usage of a response before its calls are done, and the calls after that.
+        // Version 0.60.1 records the usage of a response before its calls are done, and the calls after that.
         w.likely_works("a response; calls are written once they are done".into());
     }
 }
 
-/// A call of a model.
+/// A call to the model.
 struct ResponseUsage {
     tokens: CodexTokens,
-    /// The tokens of the thread up to and with this call.
+    /// The tokens of the thread up to and including this call.
     total: Option<CodexTokens>,
     /// The id of its response.
     response: Option<String>,
 }
 
 impl ResponseUsage {
-    /// What is the same in each copy of its record, as nothing else is: forks and sub-agents begin with copies of their
-    /// parent's records, with new times (up to 0.16x). Within a thread the total grows with each call.
+    /// A name that is the same in each copy of the call's record and unique otherwise: forks and sub-agents begin with
+    /// copies of their parent's records, with new times (up to 0.16x). Within a thread the total grows with each call.
     fn name(&self) -> Option<String> {
         let numbers = |t: &CodexTokens| {
             [t.input_tokens, t.cached_input_tokens, t.cache_write_input_tokens, t.output_tokens, t.total_tokens]
@@ -59,7 +59,7 @@ impl ResponseUsage {
     }
 }
 
-/// The last call, when it was not told before.
+/// The last call, if it was not reported before.
 fn new_response(count: &TokenCount<'_>, memory: &mut CodexMemory) -> Option<ResponseUsage> {
     let info = count.info.parse::<TokenInfo<'_>>()?;
     let total = info.total_token_usage.parse::<CodexTokens>();
@@ -97,10 +97,11 @@ fn report(call: ResponseUsage, quotas: Vec<QuotaReported>, memory: &CodexMemory,
     w.push(event);
 }
 
-/// Differences between two times of a reset that are none: older versions tell it in seconds from the line on.
+/// Maximum difference between two reset times that count as equal: older versions record the seconds from the line's
+/// time to the reset.
 const SAME_RESET_MS: i64 = 60_000;
 
-/// The quotas that the provider told the agent of, when they are not those told before.
+/// The quotas that the provider reported to the agent, if they differ from the last ones.
 fn new_quotas(count: &TokenCount<'_>, memory: &mut CodexMemory, at: Timestamp) -> Vec<QuotaReported> {
     let Some(limits) = count.rate_limits.parse::<RateLimits<'_>>() else { return Vec::new() };
     let told: Vec<QuotaReported> = [("primary", limits.primary), ("secondary", limits.secondary)]

@@ -1,4 +1,4 @@
-//! Makes the events of one line: their identities, times and parents.
+//! Creates the events of one line: their identities, times and parents.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Sig
 use crate::codex::provider::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
-/// Puts out the events of one line.
+/// Emits the events of one line.
 pub(super) struct EventWriter<'r, 'o> {
     record: Record<'r>,
     at: Option<Timestamp>,
     session: Arc<str>,
     out: &'o mut Decoded,
-    /// Events without an id so far.
+    /// Number of events without an id so far.
     nameless: u32,
 }
 
@@ -22,35 +22,35 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         Self { record, at, session, out, nameless: 0 }
     }
 
-    /// The session turned out to be this one.
+    /// Changes the session to this one.
     pub(super) fn set_session(&mut self, thread: &str) {
         if &*self.session != thread {
             self.session = Arc::from(thread);
         }
     }
 
-    /// The session events are put out for.
+    /// The session that events are emitted for.
     pub(super) fn session(&self) -> &str {
         &self.session
     }
 
-    /// When the line was written, or else read.
+    /// The time the line was written, or else read.
     pub(super) fn now(&self) -> Timestamp {
         self.at.unwrap_or(self.record.observed_at)
     }
 
-    /// The identity of what carries an id. Ids of calls are unique in their thread only.
+    /// The identity of an event with an id. Ids of calls are unique only in their thread.
     pub(super) fn identity(&self, kind: &str, id: &str) -> Identity {
         Identity::record(PROVIDER, &format!("{}/{kind}/{id}", self.session), 0)
     }
 
-    /// The identity of a tool's call, which its results name as their parent.
+    /// The identity of a tool call, which its results name as their parent.
     pub(super) fn call_identity(&self, call_id: &str) -> Identity {
         self.identity("call", call_id)
     }
 
-    /// The identity of the next event without an id: the line's beginning, which has its time to
-    /// the millisecond, and its length tell it apart. Megabytes need not be hashed for that.
+    /// The identity of the next event without an id: the beginning of the line, which contains its time in
+    /// milliseconds, and its length distinguish it, so megabytes need not be hashed.
     fn line_identity(&self) -> Identity {
         const HEAD: usize = 184;
         let bytes = self.record.bytes;
@@ -61,13 +61,13 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         line_identity(PROVIDER, &self.session, &mark, self.nameless)
     }
 
-    /// A name for what has no id, told apart by its line.
+    /// A name for a record without an id, derived from its line's position.
     pub(super) fn line_name(&self, kind: &str) -> String {
         format!("{kind}@{}", self.record.offset)
     }
 
-    /// Begins an event of a record that forks of a thread copy: it has one identity in all of them. `root` is the thread
-    /// whose history this one begins with, if it begins with another's.
+    /// Creates an event of a record that forks of a thread copy; it has the same identity in all of them. `root` is the
+    /// thread whose history this thread begins with, if that is another one.
     pub(super) fn event_of_family(
         &mut self,
         kind: &str,
@@ -82,7 +82,7 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         event
     }
 
-    /// Begins an event of a record with an id, or of one without.
+    /// Creates an event of a record with or without an id.
     pub(super) fn event(&mut self, kind: &str, id: Option<&str>, payload: impl Into<Payload>) -> NewEvent {
         let identity = match id {
             Some(id) => self.identity(kind, id),
@@ -100,12 +100,12 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         event
     }
 
-    /// Puts an event out.
+    /// Emits an event.
     pub(super) fn push(&mut self, event: NewEvent) {
         self.out.push(event);
     }
 
-    /// Puts out that the session is running.
+    /// Emits that the session is running.
     pub(super) fn running(&mut self, turn: Option<&str>, reason: Reason, words: String) {
         let signal =
             Signal::new(Claim::State { state: State::Running, reason: Some(reason) }, Confidence::Medium, Some(words));
@@ -114,7 +114,7 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         self.push(event);
     }
 
-    /// Puts out that the turn is over.
+    /// Emits that the turn has ended.
     pub(super) fn turn_ended(&mut self, turn: Option<&str>, outcome: TurnOutcome, strength: Confidence, words: String) {
         let signal = Signal::new(Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, Some(words));
         let mut event = self.event("turn_ended", turn, signal);
@@ -122,7 +122,7 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         self.push(event);
     }
 
-    /// Work likely goes on, but nothing would say that a dialog is open.
+    /// Emits that work likely continues; an open dialog would not be recorded.
     pub(super) fn likely_works(&mut self, words: String) {
         let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
         let signal = Signal::new(claim, Confidence::Low, Some(words));
@@ -131,7 +131,7 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         self.push(event);
     }
 
-    /// Puts out a record of a kind not known here.
+    /// Emits a record of an unknown kind.
     pub(super) fn unrecognized(&mut self, raw_kind: &str) {
         let identity = self.line_identity();
         self.nameless += 1;

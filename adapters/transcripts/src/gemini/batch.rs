@@ -1,4 +1,4 @@
-//! Makes the events of the tool calls of one message, and their combined outcome.
+//! Creates the events of the tool calls of one message, and their combined outcome.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::{
     tools,
 };
 
-/// The outcome of the calls of a message that were not known before.
+/// The outcome of the new calls of a message.
 #[derive(Debug, Default)]
 pub(super) struct MessageCalls {
     /// Calls with a result.
     pub(super) finished: u32,
-    /// Those of them that a person stopped.
+    /// Number of finished calls that the user stopped.
     pub(super) stopped: u32,
-    /// A person refused one.
+    /// Whether the user refused a call.
     pub(super) denied: bool,
-    /// A sub-agent handed in its result.
+    /// Whether a sub-agent delivered its result.
     pub(super) completed_task: bool,
-    /// When the last of them ended.
+    /// When the last call ended.
     pub(super) at: Option<Timestamp>,
 }
 
 impl MessageCalls {
-    /// Puts out a call, and its result if it has one; says whether it has.
+    /// Emits a call, and its result if it has one; returns whether it has.
     pub(super) fn put_call(
         &mut self,
         mut call: ToolCall<'_>,
@@ -56,7 +56,7 @@ impl MessageCalls {
         };
         writer.out.push(called);
         if let Some(agent) = &agent {
-            // The helper's own file does not say what kind of helper it is.
+            // The sub-agent's own file does not name its kind.
             let known = SessionStarted {
                 how: StartKind::Subagent,
                 parent_provider_session_id: Some(session.to_string()),
@@ -82,7 +82,7 @@ impl MessageCalls {
             ToolOutcome::Error | ToolOutcome::Blocked => {}
         }
         if let Some(agent) = &agent {
-            // A helper that was stopped writes no end of its own.
+            // A sub-agent that was stopped records no end.
             let outcome = match ending.outcome {
                 ToolOutcome::Ok => TurnOutcome::Completed,
                 ToolOutcome::Error | ToolOutcome::Blocked => TurnOutcome::Failed,

@@ -1,4 +1,4 @@
-//! Interprets a message's content: its text, who wrote a `user` record, what kind of error an `error` record reports.
+//! Interprets a message's content: its text, the author of a `user` record, the kind of error in an `error` record.
 //! Pure functions over raw values.
 
 use std::borrow::Cow;
@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use super::record::{ContentPart, Thought};
 use agents::borrowed::escapes::unescaped;
 
-/// The readable part of a message's content.
+/// The readable content of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageText<'a> {
-    /// The texts of all parts that are not thoughts.
+    /// The texts of all parts except thoughts.
     pub(crate) text: Cow<'a, str>,
-    /// Images and files among the parts.
+    /// Number of images and files among the parts.
     pub(crate) attachments: u32,
     /// Whether tool results are among the parts.
     pub(crate) responses: bool,
@@ -51,37 +51,37 @@ pub(crate) fn read(raw: Option<&RawValue>) -> MessageText<'_> {
     content
 }
 
-/// Whether a message's content starts with a tool result, seen without reading it.
+/// Whether a message's content starts with a tool result, checked without parsing it.
 pub(super) fn starts_with_response(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|r| r.get().starts_with(r#"[{"functionResponse""#))
 }
 
-/// Whether a record begins with the surroundings that the CLI tells the model first. It stands only at the beginning of a
-/// history, before the first prompt and often in one record with it.
+/// Whether a record begins with the session context that the CLI gives the model. The context only occurs at the
+/// beginning of a history, before the first prompt and often in one record with it.
 pub(super) fn begins_history(raw: Option<&RawValue>) -> bool {
     read(raw).text.trim_start().starts_with("<session_context>")
 }
 
-/// What a `user` record is.
+/// The kind of a `user` record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserRecord<'a> {
     /// A prompt.
     Prompt { text: Cow<'a, str>, attachments: u32 },
-    /// Tool results going back to the model.
+    /// Tool results returned to the model.
     Responses,
-    /// Surroundings the CLI tells the model; nobody said it.
+    /// Session context from the CLI; not a prompt.
     Context,
     /// The summary that replaces a compacted history.
     Snapshot { text: Cow<'a, str> },
-    /// Something the CLI tells the model in the user's name, with what it shows for it.
+    /// Text the CLI gives the model in the user's name, with the text it displays for it.
     Injected { shown: Cow<'a, str> },
-    /// A command of the CLI's own.
+    /// A command of the CLI itself.
     Command { text: Cow<'a, str> },
 }
 
-/// Tells what a `user` record is. The CLI's own filter (0.61.0) skips texts that start with `/`,
-/// `?`, `<session_context>` or `<hook_context>`; but a prompt may start with a path or a comment,
-/// so only what reads as a command is taken for one.
+/// Determines the kind of a `user` record. The CLI's own filter (0.61.0) skips texts that start with `/`, `?`,
+/// `<session_context>` or `<hook_context>`; but a prompt may start with a path or a comment, so only texts in the form
+/// of a command count as one.
 pub(super) fn user_record<'a>(content: Option<&'a RawValue>, shown: Option<&'a RawValue>) -> UserRecord<'a> {
     if starts_with_response(content) {
         return UserRecord::Responses;
@@ -99,7 +99,7 @@ pub(super) fn user_record<'a>(content: Option<&'a RawValue>, shown: Option<&'a R
     }
     let shown = shown.map(|s| read(Some(s)).text).filter(|s| !s.is_empty());
     if let Some(shown) = shown {
-        // `@file` puts the files' contents into the prompt and shows what was typed.
+        // `@file` inserts the files' contents into the prompt and displays the typed text.
         return if start.starts_with("System:") {
             UserRecord::Injected { shown }
         } else {
@@ -125,7 +125,7 @@ fn is_command(text: &str) -> bool {
     !name.is_empty() && name.chars().all(known) && !rest.trim_end().contains('\n')
 }
 
-/// The model's thoughts as one text: a line `**subject** description` for each.
+/// The model's thoughts as one text: one line `**subject** description` per thought.
 pub(super) fn thinking(raw: &RawValue) -> Option<String> {
     let json = raw.get();
     if json == "[]" {
@@ -149,7 +149,7 @@ pub(super) fn thinking(raw: &RawValue) -> Option<String> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The first line of a text, at most 200 characters of it.
+/// The first line of a text, at most 200 characters.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {
@@ -158,14 +158,14 @@ pub(crate) fn one_line(text: &str) -> String {
     }
 }
 
-/// Takes away the wrapping the CLI puts around outputs it does not trust (0.61.0).
+/// Removes the wrapping the CLI adds to untrusted outputs (0.61.0).
 pub(super) fn unwrap_untrusted(text: &str) -> &str {
     text.strip_prefix("<untrusted_context>\n")
         .and_then(|t| t.trim_end().strip_suffix("</untrusted_context>"))
         .map_or(text, |t| t.strip_suffix('\n').unwrap_or(t))
 }
 
-/// The sort of an error by its message, and the HTTP status in it.
+/// The class of an error according to its message, and the HTTP status in it.
 pub(crate) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     let code = http_status(message);
     let text = message.to_ascii_lowercase();
@@ -201,8 +201,8 @@ fn http_status(message: &str) -> Option<u16> {
     })
 }
 
-/// Whether a text that ends a record without a tool call announces one: its last sentence is a
-/// promise (`I will run the tests.`) that names nobody to wait for, or it ends in a colon.
+/// Whether a text that ends a record without a tool call announces one: its last sentence is a promise (`I will run the
+/// tests.`) that does not wait for the user, or it ends in a colon.
 pub(super) fn announces(text: &str) -> bool {
     let text = text.trim_end();
     if text.ends_with(':') {

@@ -1,8 +1,8 @@
 //! Chat files that are one JSON document, rewritten as a whole (up to 0.38.2).
 //!
-//! The file is one record. At each rewrite everything in it is put out again with the identities
-//! it had, so that the caller keeps what is new: a tool call added to an old message, say. Only
-//! text added to an old message needs a memory: its message is known, the addition is not.
+//! The file is one record. After each rewrite all its events are emitted again with the same identities, so that the
+//! caller stores only the new ones, for example a tool call added to an old message. Only text added to an old message
+//! requires state: its message is known, the added text is not.
 
 use std::{collections::VecDeque, path::Path, sync::Arc};
 
@@ -17,16 +17,15 @@ use super::{
 use crate::gemini::record_writer::GeminiRecordWriter;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
-/// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each
-/// time it changed.
+/// Decodes a chat file that is rewritten as a whole. Pass it the whole file as one record after each change.
 #[derive(Debug)]
 pub struct GeminiLegacyDecoder {
     session_decoder: SessionDecoder,
 }
 
 impl GeminiLegacyDecoder {
-    /// A decoder for the file at `path`. `state` is what [`Decoder::state`] returned last; one
-    /// that cannot be read is ignored.
+    /// A decoder for the file at `path`. `state` is the last result of [`Decoder::state`]; an unreadable state is
+    /// ignored.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
@@ -38,7 +37,7 @@ impl GeminiLegacyDecoder {
         Self { session_decoder }
     }
 
-    /// The decoder, told the working directory of the project the file belongs to.
+    /// Sets the working directory of the project the file belongs to.
     #[must_use]
     pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
         self.session_decoder.cwd = cwd;

@@ -13,21 +13,21 @@ use super::{
 use crate::gemini::record_writer::GeminiRecordWriter;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
-/// How the most frequent line starts: `$set` with the time of the last write, and nothing else.
+/// The beginning of the most frequent line: `$set` with only the time of the last write.
 const TOUCHED: &[u8] = br#"{"$set":{"lastUpdated":""#;
-/// The longest line of that kind.
+/// Maximum length of such a line.
 const TOUCHED_LENGTH: usize = TOUCHED.len() + 40;
 
-/// Decodes a chat file of one record per line, main session or sub-agent.
+/// Decodes a chat file with one record per line, of a main session or a sub-agent.
 #[derive(Debug)]
 pub struct GeminiDecoder {
     session_decoder: SessionDecoder,
 }
 
 impl GeminiDecoder {
-    /// A decoder for the file at `path`, whose two last folders tell a sub-agent's file from a
-    /// session's. `state` is what [`Decoder::state`] returned where the last decoder stopped; one
-    /// that cannot be read is ignored, which leads to events told again, never to lost ones.
+    /// A decoder for the file at `path`, whose last two directories distinguish a sub-agent's file from a session's.
+    /// `state` is the result of [`Decoder::state`] where the last decoder stopped; an unreadable state is ignored,
+    /// which can repeat events but never loses any.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let path = Path::new(path);
@@ -41,7 +41,7 @@ impl GeminiDecoder {
         Self { session_decoder: SessionDecoder::new(memory, Arc::from(nameless), parent) }
     }
 
-    /// The decoder, told the working directory of the project the file belongs to.
+    /// Sets the working directory of the project the file belongs to.
     #[must_use]
     pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
         self.session_decoder.cwd = cwd;
@@ -64,7 +64,7 @@ impl Decoder for GeminiDecoder {
         match serde_json::from_str::<ChatLine<'_>>(text) {
             Ok(line) => apply_line(session_decoder, line, &mut writer),
             Err(error) => {
-                // A record, but not of a form known here?
+                // It may be a record of an unknown form.
                 let odd: UnknownChatLine<'_> = serde_json::from_str(text).map_err(|_| error)?;
                 let kind = odd.kind.map_or("record", |k| k.get().trim_matches('"'));
                 session_decoder.unknown(&format!("{kind} of another form"), None, None, &mut writer);

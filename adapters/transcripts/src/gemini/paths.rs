@@ -1,40 +1,40 @@
-//! Recognizes which files below the Gemini home are chat files, and where their working directory is recorded.
+//! Recognizes chat files below the Gemini home, and the files that record their working directory.
 //!
-//! Paths are relative to the directory that holds `tmp/` (`~/.gemini`, or
-//! `$GEMINI_CLI_HOME/.gemini`). Pure: nothing here looks on the disk.
+//! Paths are relative to the directory that contains `tmp/` (`~/.gemini`, or `$GEMINI_CLI_HOME/.gemini`). Pure: this
+//! module does not access the disk.
 
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// A chat file, by its path alone.
+/// A chat file, identified by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatFile {
     /// `tmp/<slug>/chats/session-<minute>-<8 of the id>.jsonl`
     Session {
-        /// The project's folder below `tmp/`.
+        /// The project's directory below `tmp/`.
         slug: String,
     },
     /// `tmp/<slug>/chats/<session id of the parent>/<session id>.jsonl`
     Subagent {
-        /// The project's folder below `tmp/`.
+        /// The project's directory below `tmp/`.
         slug: String,
-        /// The provider's id of the session whose helper this is.
+        /// The provider's id of the sub-agent's parent session.
         parent: String,
         /// The provider's id of this session.
         session: String,
     },
-    /// `tmp/<slug>/chats/session-<minute>-<8 of the id>.json`, rewritten as a whole (up to
-    /// 0.38.2). Stale once the file named by [`supersedes`] exists.
+    /// `tmp/<slug>/chats/session-<minute>-<8 of the id>.json`, rewritten as a whole (up to 0.38.2). Outdated once the
+    /// file named by [`supersedes`] exists.
     Legacy {
-        /// The project's folder below `tmp/`: a name, or the SHA-256 of its path (0.24.5).
+        /// The project's directory below `tmp/`: a name, or the SHA-256 of its path (0.24.5).
         slug: String,
     },
 }
 
-/// Says what chat file a path names, relative to the Gemini home; `None` for everything else
-/// (`logs.json`, `checkpoint-*.json`, `*.unreadable-<ms>`, `*.tmp-<pid>`).
+/// The chat file that a path relative to the Gemini home names; `None` for all other files (`logs.json`,
+/// `checkpoint-*.json`, `*.unreadable-<ms>`, `*.tmp-<pid>`).
 #[must_use]
 pub fn recognize(relative: &Path) -> Option<ChatFile> {
     let mut parts = Vec::with_capacity(5);
@@ -64,16 +64,16 @@ pub fn recognize(relative: &Path) -> Option<ChatFile> {
     }
 }
 
-/// The file that, once it exists, makes a legacy chat file stale: the same name with `.jsonl`.
-/// `None` when `path` is not a legacy chat file's name (S92: 0.61.0 resumes `X.json` by writing
-/// all of it again into `X.jsonl` and leaves `X.json` behind).
+/// The file whose existence makes a legacy chat file outdated: the same name with `.jsonl`. `None` if `path` is not the
+/// name of a legacy chat file (S92: 0.61.0 resumes `X.json` by copying its content into `X.jsonl` and does not delete
+/// `X.json`).
 #[must_use]
 pub fn supersedes(path: &Path) -> Option<PathBuf> {
     (path.extension()? == "json").then(|| path.with_extension("jsonl"))
 }
 
-/// Where the working directory of a chat file is written, best first, relative to the Gemini
-/// home: the project's own note, and the list of all projects.
+/// The files that record the working directory of a chat file, best first, relative to the Gemini home: the project's
+/// own file, and the list of all projects.
 #[must_use]
 pub fn cwd_files(relative: &Path) -> Option<[PathBuf; 2]> {
     let (ChatFile::Session { slug } | ChatFile::Subagent { slug, .. } | ChatFile::Legacy { slug }) =
@@ -81,14 +81,14 @@ pub fn cwd_files(relative: &Path) -> Option<[PathBuf; 2]> {
     Some([PathBuf::from("tmp").join(slug).join(".project_root"), PathBuf::from("projects.json")])
 }
 
-/// The working directory as `.project_root` says it.
+/// The working directory recorded in `.project_root`.
 #[must_use]
 pub fn cwd_from_project_root(content: &str) -> Option<String> {
     let line = content.lines().next()?.trim();
     line.starts_with('/').then(|| line.to_owned())
 }
 
-/// The working directory of a project's folder, as `projects.json` says it.
+/// The working directory of a project's directory according to `projects.json`.
 #[must_use]
 pub fn cwd_from_projects(content: &str, slug: &str) -> Option<String> {
     #[derive(Deserialize)]
@@ -99,8 +99,8 @@ pub fn cwd_from_projects(content: &str, slug: &str) -> Option<String> {
     known.projects.into_iter().filter(|(_, s)| s == slug).map(|(root, _)| root).min()
 }
 
-/// Whether a chat file is of the project in a directory, where only its path tells: versions up to 0.2x name the
-/// project's folder after the SHA-256 of that directory (0.10.0, 0.24.5).
+/// Whether a chat file belongs to the project in a directory, for files where only the path shows this: versions up to
+/// 0.2x name the project's directory after the SHA-256 of the working directory (0.10.0, 0.24.5).
 #[must_use]
 pub fn is_of_directory(path: &Path, directory: &Path) -> bool {
     let folder =

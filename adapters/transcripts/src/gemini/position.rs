@@ -1,9 +1,9 @@
-//! Where and when a record was read.
+//! The position of a record and the time it was read.
 
 use events::{Origin, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Where and when a record was read, kept for an event that is put out later.
+/// The position of a record and the time it was read, stored for an event that is emitted later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordPosition {
     pub(super) origin: Origin,

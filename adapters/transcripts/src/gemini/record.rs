@@ -1,8 +1,7 @@
-//! The records of Gemini's chat files as they are written, borrowed from the file's bytes.
+//! The records of Gemini's chat files, borrowed from the file's bytes.
 //!
-//! Only what is used is named. Values whose form varies (`content`, `thoughts`, `args`) stay raw
-//! until somebody needs them; so does `resultDisplay`, because the cell grids of shell commands
-//! repeat the output at ten times its size.
+//! Only used fields are named. Values with a variable form (`content`, `thoughts`, `args`) stay raw until they are
+//! needed; so does `resultDisplay`, because the cell grids of shell commands repeat the output at ten times its size.
 
 use std::{borrow::Cow, fmt};
 
@@ -53,7 +52,7 @@ pub(super) struct ChatLine<'a> {
     pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
-/// The changed fields of a `$set` record.
+/// The fields changed by a `$set` record.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Set<'a> {
@@ -67,7 +66,7 @@ pub(super) struct Set<'a> {
     pub(super) messages: Option<Vec<ChatMessage<'a>>>,
 }
 
-/// One message, as in a line of its own, in `$set.messages` and in a legacy file.
+/// One message, as in a separate line, in `$set.messages` and in a legacy file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChatMessage<'a> {
@@ -105,13 +104,13 @@ pub(super) struct ChatDocument<'a> {
     pub(super) messages: Option<Vec<ChatMessage<'a>>>,
 }
 
-/// The elements of a list that can be read: a damaged one costs itself only.
+/// The elements of a list that can be parsed; a damaged one does not affect the others.
 fn each<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Option<Vec<T>>, D::Error> {
     let list = Option::<Vec<&'de RawValue>>::deserialize(list)?;
     Ok(list.map(|list| list.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()))
 }
 
-/// What is known of a line that does not fit [`ChatLine`]: enough to keep it.
+/// The readable part of a line that does not fit [`ChatLine`], so that the line is preserved.
 #[derive(Debug, Deserialize)]
 pub(super) struct UnknownChatLine<'a> {
     #[serde(borrow, rename = "type")]
@@ -122,7 +121,7 @@ pub(super) struct UnknownChatLine<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolCall<'a> {
-    /// Empty when it has none.
+    /// Empty if the call has no id.
     #[serde(borrow, default)]
     pub(crate) id: Text<'a>,
     #[serde(borrow, default)]
@@ -145,11 +144,11 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) display_name: Option<Text<'a>>,
 }
 
-/// What a tool gave back to the model: the texts of its `functionResponse` parts.
+/// The tool's output to the model: the texts of its `functionResponse` parts.
 #[derive(Debug, Default)]
 pub(crate) struct Output<'a>(pub(crate) Vec<Cow<'a, str>>);
 
-/// Tokens of one response. `input` includes `cached`, and not `tool`, the prompt of a tool that the API itself ran.
+/// Tokens of one response. `input` includes `cached` but not `tool`, the prompt of a tool run by the API itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GeminiTokens {
@@ -182,7 +181,7 @@ pub(super) struct ContentPart<'a> {
     pub(super) file_data: Option<IgnoredAny>,
 }
 
-/// Whether a value is the literal `true`; any other value is not.
+/// Whether a value is the literal `true`.
 #[derive(Debug, Default)]
 pub(crate) struct Truth(pub(crate) bool);
 
@@ -257,7 +256,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
     }
 }
 
-/// The texts in an output that is not a text itself (content of an MCP tool).
+/// The texts in an output that is not a string (content of an MCP tool).
 fn within(raw: &RawValue) -> Vec<Cow<'_, str>> {
     serde_json::from_str::<Output<'_>>(raw.get()).map_or_else(|_| Vec::new(), |o| o.0)
 }

@@ -1,4 +1,4 @@
-//! Makes the events of one record.
+//! Creates the events of one record.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use events::{Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, S
 use crate::gemini::position::RecordPosition;
 use tailer::decode::{Decoded, Record, line_identity};
 
-/// The record being read and where its events go.
+/// The record being read and the receiver of its events.
 pub(super) struct GeminiRecordWriter<'a, 'r> {
     pub(super) record: &'a Record<'r>,
     pub(super) out: &'a mut Decoded,
 }
 
 impl GeminiRecordWriter<'_, '_> {
-    /// Begins an event about something that has an id. The identity names the session too: ids of
-    /// messages that the CLI derives from their content are the same in all sessions.
+    /// Creates an event about an item with an id. The identity also includes the session: ids of messages that the CLI
+    /// derives from their content are the same in all sessions.
     pub(super) fn event(
         &self,
         session: &Arc<str>,
@@ -29,13 +29,13 @@ impl GeminiRecordWriter<'_, '_> {
         NewEvent { created_at: at, ..self.out.event(self.record, session, identity, payload) }
     }
 
-    /// Begins an event made from a record without an id.
+    /// Creates an event from a record without an id.
     pub(super) fn nameless(&self, session: &Arc<str>, index: u32, payload: impl Into<Payload>) -> NewEvent {
         let identity = line_identity(Provider::Gemini, session, self.record.bytes, index);
         NewEvent { repeat: Repeat::Next, ..self.out.event(self.record, session, identity, payload) }
     }
 
-    /// Puts out that the turn is over.
+    /// Emits that the turn has ended.
     pub(super) fn end(
         &mut self,
         session: &Arc<str>,
@@ -50,13 +50,13 @@ impl GeminiRecordWriter<'_, '_> {
         self.out.push(signal);
     }
 
-    /// Where the record is, for an event that is put out later.
+    /// The position of the record, for an event that is emitted later.
     pub(super) fn place(&self) -> RecordPosition {
         RecordPosition { origin: self.out.origin(self.record), observed_at: self.record.observed_at }
     }
 }
 
-/// The identity of an event about something that has an id.
+/// The identity of an event about an item with an id.
 pub(super) fn identity(session: &str, kind: &str, id: &str, block: u32) -> Identity {
     let mut name = String::with_capacity(session.len() + kind.len() + id.len() + 2);
     for (i, part) in [session, kind, id].into_iter().enumerate() {
@@ -68,12 +68,12 @@ pub(super) fn identity(session: &str, kind: &str, id: &str, block: u32) -> Ident
     Identity::record(Provider::Gemini, &name, block)
 }
 
-/// A claim without an end of its own.
+/// A claim that does not expire.
 pub(super) fn signal(claim: Claim, strength: Confidence, words: &str) -> Signal {
     Signal::new(claim, strength, Some(words.to_owned()))
 }
 
-/// Begins an event about a record read before.
+/// Creates an event about an earlier record.
 pub(super) fn later(
     out: &Decoded,
     session: &Arc<str>,

@@ -1,8 +1,8 @@
 //! Decodes a session message by message, for both file formats.
 //!
-//! Every message is told once; a message with a known id adds only what is new in it. What the
-//! last record means for the state is kept in [`GeminiMemory::standing`] and said at a pause; a turn is
-//! known to have been completed when the next prompt comes.
+//! Every message is emitted once; a message with a known id adds only its new parts. The meaning of the last record for
+//! the state is stored in [`GeminiMemory::standing`] and emitted at a pause; a turn is known to be complete when the
+//! next prompt is recorded.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -30,22 +30,22 @@ pub(super) mod session;
 pub(super) struct SessionDecoder {
     pub(super) memory: GeminiMemory,
     pub(super) cwd: Option<String>,
-    /// The file is told again as a whole at each change.
+    /// Whether the whole file is decoded again after each change.
     pub(super) whole: bool,
-    /// What was put out of the file as it was before.
+    /// The messages emitted from the file's previous content.
     before: VecDeque<EmittedMessage>,
-    /// The session's name while no header has named it.
+    /// The session's name until a header names it.
     nameless: Arc<str>,
-    /// The session whose helper this is, by the file's folder.
+    /// The parent session, according to the file's directory, if this is a sub-agent.
     parent: Option<String>,
 }
 
-/// How much of a message is news.
+/// Whether a message is new.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freshness {
-    /// It happens now, or happened when the file says.
+    /// A new message, or one that happened at the time in the file.
     Live,
-    /// It is part of a history that is written again.
+    /// Part of a history that is repeated.
     History,
 }
 
@@ -63,7 +63,7 @@ impl SessionDecoder {
         Self { memory, cwd: None, whole: false, before: VecDeque::new(), nameless, parent }
     }
 
-    /// Begins to tell the whole file again.
+    /// Starts decoding the whole file again.
     pub(super) fn again(&mut self) {
         self.before = std::mem::take(&mut self.memory.told);
         self.memory = GeminiMemory::default();
@@ -73,7 +73,7 @@ impl SessionDecoder {
         Arc::clone(self.memory.session.as_ref().unwrap_or(&self.nameless))
     }
 
-    /// A message with a record of its own.
+    /// Decodes a message that has a separate record.
     pub(super) fn message(&mut self, message: ChatMessage<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, Some(&message), writer.out);
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
@@ -94,8 +94,8 @@ impl SessionDecoder {
         self.one(message, news, writer);
     }
 
-    /// Whether a message was told before: from 0.57 on a cancelled call makes the CLI set its history back, and write all of
-    /// it again as records, beginning with the context. The list of them follows (`$set.messages`).
+    /// Whether a message is a repetition: from 0.57 on a cancelled call makes the CLI reset its history and write all
+    /// of it again as records, beginning with the context. The list of the records follows (`$set.messages`).
     fn is_copy(&mut self, message: &ChatMessage<'_>, at: Option<Timestamp>) -> bool {
         let begins = || message.kind.as_deref() == Some("user") && content::begins_history(message.content);
         if !self.memory.told.is_empty() && begins() {
@@ -149,7 +149,7 @@ impl SessionDecoder {
                     text: text.into_owned(),
                     attachments,
                 };
-                // Only a main session's own record can be the first of a restored history.
+                // Only a record of a main session can be the first of a restored history.
                 let certain = news == Freshness::History || self.whole || self.parent.is_some();
                 self.hold_back(held, certain, news, writer.out);
             }
@@ -168,8 +168,8 @@ impl SessionDecoder {
         }
     }
 
-    /// Keeps a record back until the next one shows what it is, unless it is too long for that or
-    /// nothing can come of it.
+    /// Holds a record back until the next one shows its meaning, unless it is too long or its meaning is already
+    /// certain.
     fn hold_back(&mut self, held: HeldRecord, certain: bool, news: Freshness, out: &mut Decoded) {
         let (HeldRecord::Prompt { text, .. } | HeldRecord::Compaction { summary: text, .. }) = &held;
         let certain = certain || text.len() > LONGEST_HELD;
@@ -179,7 +179,7 @@ impl SessionDecoder {
         }
     }
 
-    /// Puts out what is held, now that `next` (or nothing more) follows.
+    /// Emits the held record, given that `next` (or nothing more) follows.
     fn release(&mut self, news: Freshness, next: Option<&ChatMessage<'_>>, out: &mut Decoded) {
         let Some(held) = self.memory.held.take() else {
             return;
@@ -223,7 +223,7 @@ impl SessionDecoder {
         }
     }
 
-    /// The next prompt is there (or the session was left): the answer before it was the last.
+    /// Handles the next prompt (or the end of the session): the answer before it was the last of its turn.
     fn settle(&mut self, out: &mut Decoded) {
         let Some(last) = self.memory.standing.take() else {
             return;
@@ -251,7 +251,7 @@ impl SessionDecoder {
         }
     }
 
-    /// A message of the model, or an update of one.
+    /// Decodes a message of the model, or an update of one.
     fn answer(
         &mut self,
         id: &str,
@@ -265,19 +265,19 @@ impl SessionDecoder {
         let known = self.memory.emitted(key).map(|t| *t);
         let new = known.is_none();
         let mut told = known.unwrap_or(EmittedMessage { id: key, ..EmittedMessage::default() });
-        // An update repeats the whole message; what did not change is not read again.
+        // An update repeats the whole message; unchanged content is not parsed again.
         let raw = message.content.map_or(0, |c| length(c.get()));
         let content = if new || raw != told.raw { content::read(message.content) } else { MessageText::default() };
         let calls = message.tool_calls.unwrap_or_default();
         let thinking = message.thoughts.filter(|_| new).and_then(content::thinking);
         let tokens = message.tokens.filter(|_| !told.usage);
         let tokens = tokens.and_then(|t| serde_json::from_str::<GeminiTokens>(t.get()).ok());
-        // A history written again has only the texts; whoever answers says how and for how much.
+        // A repeated history contains only the texts; an original message has a model, thoughts or tokens.
         let bare =
             message.thoughts.is_none() && message.tokens.is_none() && message.model.is_none() && calls.is_empty();
         let news = if bare && !self.whole { Freshness::History } else { news };
 
-        // The carrier of a cancelled call: the CLI could not add it to the message before it.
+        // The carrier of a cancelled call: the CLI could not add the call to the message before it.
         let carrier = content.text.is_empty() && thinking.is_none() && tokens.is_none() && !calls.is_empty();
         if new && !carrier {
             let payload = AssistantMessage {
@@ -328,7 +328,7 @@ impl SessionDecoder {
         self.stand(id, at, stance, &batch, told.calls, writer);
     }
 
-    /// Text that a known message has gained at its end.
+    /// Emits text that was appended to a known message.
     fn added(
         &mut self,
         id: &str,
@@ -346,8 +346,8 @@ impl SessionDecoder {
         writer.out.push(event);
     }
 
-    /// Puts out the tool calls that were not yet, and reports their outcome. One without an id is named after its place
-    /// in the message.
+    /// Emits the tool calls that were not emitted yet, and returns their outcome. A call without an id is named after
+    /// its position in the message.
     fn calls(
         &mut self,
         message: &str,
@@ -371,7 +371,7 @@ impl SessionDecoder {
         batch
     }
 
-    /// What a model message says about the state; `stance` is that of a new one.
+    /// Derives the state from a model message; `stance` is that of a new one.
     fn stand(
         &mut self,
         id: &str,
@@ -391,8 +391,8 @@ impl SessionDecoder {
                 self.memory.open = false;
                 writer.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
-                // The turn ends with a record that says so (`Request cancelled.`), or has: nothing that was called is at
-                // work. Version 0.10.0 writes no such record.
+                // A record that ends the turn (`Request cancelled.`) follows or was already read: none of the calls is
+                // running. Version 0.10.0 writes no such record.
                 let stopped = if batch.denied { Stance::Refused } else { Stance::Stopped };
                 self.memory.standing = if self.whole && self.memory.open { standing(stopped) } else { None };
                 if !self.memory.open && self.parent.is_none() {
@@ -410,7 +410,7 @@ impl SessionDecoder {
                 self.memory.standing = standing(Stance::Thinking);
             }
         } else if let Some(stance) = stance {
-            // A sub-agent that answers without `complete_task` is asked again.
+            // A sub-agent that answers without `complete_task` is prompted again.
             let asked_again = self.parent.is_some() && stance.may_end();
             self.memory.standing = match self.memory.open {
                 true if asked_again => standing(Stance::Thinking),
@@ -420,7 +420,7 @@ impl SessionDecoder {
         }
     }
 
-    /// Nothing more is in the file for now: what stands last counts.
+    /// Handles the current end of the file: the claim of the last record is emitted.
     pub(super) fn pause(&mut self, out: &mut Decoded) {
         self.release(Freshness::Live, None, out);
         let session = self.session();
@@ -429,10 +429,10 @@ impl SessionDecoder {
         };
         standing.told = true;
         let (claim, strength, words) = standing.stance.claim();
-        // In a file that gets a call only once it is done, a dialog may be open at any time of a turn.
+        // In a file that records a call only once it is done, a dialog may be open at any time during a turn.
         let strength = if self.whole { Confidence::Low } else { strength };
         let (kind, block) = match standing.stance {
-            // The message may have announced its calls before.
+            // The message may already have emitted a claim for its calls.
             Stance::Refused | Stance::Stopped => ("turn", 2),
             stance if stance.may_end() => ("turn", 0),
             Stance::Answer

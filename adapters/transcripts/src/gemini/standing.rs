@@ -1,13 +1,13 @@
-//! What the last record of a chat file says about the state, until another record follows.
+//! The claim of a chat file's last record about the state, until another record follows.
 //!
-//! A history is full of these and none matters once the next record is there, so a standing is
-//! only put out at a pause, when the file has nothing more to say for now. What is certain (a
-//! cancelled request, an API error, a sub-agent's finished task) is put out where it stands.
+//! A history contains many of these records, and each becomes irrelevant with the next one, so the claim is only
+//! emitted at a pause, when the file has no further records for now. Certain facts (a cancelled request, an API error,
+//! a sub-agent's finished task) are emitted immediately.
 //!
-//! Measured on the published recordings of 0.61.0: of 38 texts without a tool call 32 were the end
-//! of their turn, 6 a remark before a tool, 5 of those before a dialog. Tokens, thoughts, timing
-//! and the `$set` after it are the same in both cases; only a promise in the last sentence told
-//! (4 of the 6, and none of the 32). 8 messages without a text were all followed by tools.
+//! Measured on the published recordings of 0.61.0: of 38 texts without a tool call, 32 were the end of their turn and 6
+//! a remark before a tool, 5 of these before a dialog. Tokens, thoughts, timing and the following `$set` are the same
+//! in both cases; the only indicator was a promise in the last sentence (4 of the 6, and none of the 32). 8 messages
+//! without a text were all followed by tools.
 
 use events::{Claim, Confidence, Reason, State, Timestamp, TurnOutcome};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::content;
 use crate::gemini::position::RecordPosition;
 
-/// What a record that stands last says.
+/// The meaning of a record as long as it is the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stance {
     /// A text without a tool call: most likely the end of the turn.
@@ -24,40 +24,40 @@ pub(super) enum Stance {
     Announced,
     /// A text with more output tokens than it can account for: the rest is a tool call.
     Unaccounted,
-    /// No text and no tool call yet: a tool is on its way, or a dialog asks about it.
+    /// No text and no tool call yet: a tool call is about to be recorded, or a dialog asks about it.
     Tool,
-    /// Tool results went back to the model.
+    /// Tool results were returned to the model.
     Thinking,
-    /// A prompt, in a file that gets a call only once it is done.
+    /// A prompt, in a file that records a call only once it is done.
     Prompted,
-    /// Every call was refused, and the file may not say that this ended the turn.
+    /// Every call was refused, and the file may not record that this ended the turn.
     Refused,
-    /// Every call was stopped, and the file may not say that this ended the turn.
+    /// Every call was stopped, and the file may not record that this ended the turn.
     Stopped,
 }
 
-/// A stance, and the record that takes it.
+/// A stance and its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StandingRecord {
     pub(super) stance: Stance,
     /// The id of the message.
     pub(super) id: String,
-    /// Its finished tool calls.
+    /// Number of its finished tool calls.
     pub(super) calls: u32,
     pub(super) at: Option<Timestamp>,
     pub(super) place: RecordPosition,
-    /// It was put out.
+    /// Whether the claim was emitted.
     pub(super) told: bool,
 }
 
 impl Stance {
-    /// The stance of a model message without finished tool calls. `output` is its count of output
-    /// tokens, thoughts not included.
+    /// The stance of a model message without finished tool calls. `output` is its number of output tokens, excluding
+    /// thoughts.
     pub(super) fn of(text: &str, output: Option<u64>) -> Self {
         if text.trim().is_empty() {
             return Self::Tool;
         }
-        // No text has more tokens than characters, but for a few rare scripts and emoji.
+        // No text has more tokens than characters, except in a few rare scripts and emoji.
         let most = text.chars().count() as u64 + 60;
         if output.is_some_and(|o| o > most) {
             return Self::Unaccounted;
@@ -65,7 +65,7 @@ impl Stance {
         if content::announces(text) { Self::Announced } else { Self::Answer }
     }
 
-    /// Whether the turn may be over.
+    /// Whether the turn may have ended.
     pub(super) fn may_end(self) -> bool {
         match self {
             Self::Answer | Self::Announced | Self::Unaccounted | Self::Refused | Self::Stopped => true,
@@ -73,7 +73,7 @@ impl Stance {
         }
     }
 
-    /// The claim made while the record stands last, how strong it is, and the words for it.
+    /// The claim while the record is the last one, its strength, and its words.
     pub(super) fn claim(self) -> (Claim, Confidence, &'static str) {
         let running = |reason| Claim::State { state: State::Running, reason: Some(reason) };
         let ended = |outcome| Claim::TurnEnded { outcome, pending_subagents: 0 };

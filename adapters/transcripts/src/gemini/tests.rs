@@ -1,5 +1,5 @@
-//! What each kind of record means, on short lines taken from recordings of 0.61.0 (ids and
-//! texts shortened); whole recordings are in `tests/recordings.rs`.
+//! The meaning of each kind of record, tested on short lines from recordings of 0.61.0 (ids and texts shortened); whole
+//! recordings are in `tests/recordings.rs`.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -30,7 +30,7 @@ fn call(name: &str, args: &str, status: &str, response: &str) -> String {
     )
 }
 
-/// Events in short: kind, what matters of the data, text; `!` marks low confidence.
+/// Events in short form: kind, relevant data, text; `!` marks low confidence.
 fn short(event: &NewEvent) -> String {
     let mut line = String::new();
     if event.confidence == Confidence::Low {
@@ -109,7 +109,7 @@ fn output(path: &str) -> Decoded {
     Decoded::new(Provider::Gemini, Arc::from(path), 1)
 }
 
-/// Decodes a header and `lines`, then a pause; leaves out what the header means.
+/// Decodes a header and `lines`, then a pause; leaves out the events of the header.
 #[track_caller]
 fn check_in(path: &str, lines: &[&str], expected: &[&str]) {
     let mut decoder = GeminiDecoder::new(path, None);
@@ -450,7 +450,7 @@ fn a_refused_call_and_a_cancelled_request_are_a_denial() {
     );
 }
 
-/// Esc in a tool (0.61.0, built from a description): the call that was cut off follows in a message of its own.
+/// Esc in a tool (0.61.0, built from a description): the interrupted call follows in a separate message.
 #[test]
 fn what_follows_an_interrupted_tool_opens_no_turn() {
     let carrier = format!(

@@ -12,8 +12,8 @@ use super::{
 };
 use agents::borrowed::escapes::unescaped;
 
-/// What a tool does. Names of 0.24 to 0.61; tools of MCP servers are `mcp_<server>_<tool>`, before
-/// 0.3x `<server>__<tool>`, and are shown as `<tool> (<server> MCP Server)`.
+/// The kind of a tool. Names of 0.24 to 0.61; tools of MCP servers are `mcp_<server>_<tool>`, before 0.3x
+/// `<server>__<tool>`, and are displayed as `<tool> (<server> MCP Server)`.
 pub(crate) fn kind(call: &ToolCall<'_>) -> ToolKind {
     match &*call.name {
         "run_shell_command" | "shell" => ToolKind::Execute,
@@ -33,7 +33,7 @@ pub(crate) fn kind(call: &ToolCall<'_>) -> ToolKind {
     }
 }
 
-/// The arguments that name what a call is about.
+/// The arguments that can serve as a title of the call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Args<'a> {
@@ -71,18 +71,18 @@ struct Args<'a> {
     is_background: Option<&'a RawValue>,
 }
 
-/// What the arguments of a call say about it.
+/// The description of a call from its arguments.
 #[derive(Debug, Default)]
 pub(crate) struct About {
-    /// One line for people.
+    /// A one-line title for the user.
     pub(crate) title: Option<String>,
-    /// What kind of helper is asked for.
+    /// The kind of the requested sub-agent.
     pub(crate) agent_type: Option<String>,
-    /// The command goes on after the call.
+    /// Whether the command continues after the call.
     pub(crate) background: bool,
 }
 
-/// Reads what a call is about from its arguments, else from the CLI's description of it.
+/// Describes a call from its arguments, or from the CLI's description of it.
 pub(crate) fn about(call: &ToolCall<'_>, kind: ToolKind) -> About {
     let args: Args<'_> = call.args.and_then(|a| serde_json::from_str(a.get()).ok()).unwrap_or_default();
     let first = |of: &[Option<&RawValue>]| of.iter().find_map(|raw| text(*raw));
@@ -124,7 +124,7 @@ fn first_question(raw: Option<&RawValue>) -> Option<String> {
     asked.into_iter().find_map(|q| q.question).map(|q| q.0.into_owned())
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ending {
     pub(super) outcome: ToolOutcome,
@@ -133,10 +133,10 @@ pub(super) struct Ending {
     pub(super) text: String,
 }
 
-/// What the result of a call says that the user refused: 0.61.0, 0.10.0.
+/// Texts in the result of a call that the user refused: 0.61.0, 0.10.0.
 const DENIALS: [&str; 2] = ["User denied execution", "User did not allow tool call"];
 
-/// Says how a call ended; `None` while it has not.
+/// Determines how a call ended; `None` while it has not.
 pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> {
     let status = call.status.as_deref()?;
     if !matches!(status, "success" | "error" | "cancelled") {
@@ -162,8 +162,8 @@ pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> 
     Some(Ending { outcome, exit_code, text })
 }
 
-/// The number in the line `Exit Code: N` that follows the output of a failed command, a few lines
-/// from the end (0.61.0; a command that failed still has the status `success`).
+/// The number in the line `Exit Code: N` that follows the output of a failed command, a few lines before the end
+/// (0.61.0; a failed command still has the status `success`).
 fn exit_code(output: &str) -> Option<i32> {
     const LABEL: &[u8] = b"Exit Code: ";
     let end = &output.as_bytes()[output.len().saturating_sub(1024)..];

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cost::nano_usd;
 
-/// Blocks of identities, so that several events about one thing differ.
+/// Block numbers of identities, so that several events about one item differ.
 const SAID: u32 = 0;
 const FINISH: u32 = 1;
 const END: u32 = 2;
@@ -32,7 +32,7 @@ impl OpencodeRecordWriter<'_, '_> {
                 Some(Ok(part)) => self.part(&part, carried),
                 Some(Err(_)) | None => self.unrecognized(&row.kind),
             },
-            // What was undone or deleted stays recorded.
+            // Undone or deleted content stays recorded.
             "session.deleted" | "message.removed" | "message.part.removed" => {}
             _ => self.unrecognized(&row.kind),
         }
@@ -56,7 +56,7 @@ impl OpencodeRecordWriter<'_, '_> {
         self.title(info);
     }
 
-    /// The title, told in each change of a session: known by what it says.
+    /// Emits the title, which is part of each change of a session; its identity is derived from its text.
     fn title(&mut self, info: &SessionInfo<'_>) {
         let Some(value) = words(info.title.as_ref()).filter(|title| !title.starts_with("New session - ")) else {
             return;
@@ -90,14 +90,14 @@ impl OpencodeRecordWriter<'_, '_> {
             if info.summary.is_some_and(|summary| summary.get() == "true") {
                 self.emit(id, END, ContextCompacted::default(), None);
             }
-            // The parts of a copy come behind it.
+            // The parts of a copied message follow it.
             if !copied {
                 carried.close(id);
             }
         }
     }
 
-    /// The model's response is over. Told twice, before and after the message is completed.
+    /// Handles the end of the model's response. Recorded twice, before and after the message is completed.
     fn finish(&mut self, id: &str, info: &MessageInfo<'_>) {
         let finish = info.finish.as_deref().unwrap_or_default();
         let answer = AssistantMessage {
@@ -156,7 +156,7 @@ impl OpencodeRecordWriter<'_, '_> {
             }
             "tool" => self.tool(id, message, part, carried),
             "step-finish" => {
-                // What a fork took over was counted where it was used.
+                // Usage that a fork copied was already counted in the original session.
                 let tokens = part.tokens.as_ref().filter(|_| !carried.message(message).copied);
                 let tokens = tokens.map(|tokens| usage(tokens, part.cost, message, carried));
                 if let Some(tokens) = tokens {
@@ -175,7 +175,7 @@ impl OpencodeRecordWriter<'_, '_> {
                 let value = if part.auto { "compaction, automatic" } else { "compaction" }.to_owned();
                 self.emit(id, SAID, Annotation { topic: Topic::Notice, value }, None);
             }
-            // Beginnings, and what other parts tell as well.
+            // Beginnings, and content that other parts also contain.
             "reasoning" | "step-start" | "snapshot" | "patch" | "file" | "agent" | "subtask" => {}
             other => self.unrecognized(&format!("part/{other}")),
         }
@@ -191,7 +191,7 @@ impl OpencodeRecordWriter<'_, '_> {
             }
             return;
         }
-        // Its beginning is empty.
+        // A text part is empty when it begins.
         let Some(end) = part.time.end.filter(|_| text.is_some()) else { return };
         self.at = Some(Timestamp::from_millisecond(end));
         let answer = AssistantMessage {

@@ -1,4 +1,4 @@
-//! The rows of the event log as they are written, borrowed from the record's bytes. Only what is used is named.
+//! The rows of the event log, borrowed from the record's bytes. Only used fields are named.
 
 pub(super) use agents::borrowed::Text;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(super) struct LogRecord<'a> {
     pub(super) id: Text<'a>,
     #[serde(borrow, rename = "aggregate_id")]
     pub(super) session: Text<'a>,
-    /// What happened and the version of its form: `message.updated.1`.
+    /// The kind of the change and the version of its format: `message.updated.1`.
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
     /// JSON in a string.
@@ -19,7 +19,7 @@ pub(super) struct LogRecord<'a> {
     pub(super) data: Text<'a>,
 }
 
-/// What happened.
+/// The data of a change.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Change<'a> {
@@ -71,13 +71,13 @@ pub(super) struct MessageInfo<'a> {
     pub(super) finish: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<MessageError<'a>>,
-    /// `true` in a message that sums up what was before it; an object in a user's.
+    /// `true` in a message that summarizes the previous ones; an object in a user's message.
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
     pub(super) time: Times,
 }
 
-/// Why a message has no end of its own.
+/// Why a message did not end normally.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MessageError<'a> {
@@ -87,7 +87,7 @@ pub(super) struct MessageError<'a> {
     pub(super) data: ErrorData<'a>,
 }
 
-/// What is known of an error.
+/// The details of an error.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ErrorData<'a> {
@@ -96,7 +96,7 @@ pub(super) struct ErrorData<'a> {
     pub(super) status_code: Option<u16>,
 }
 
-/// Moments, milliseconds since 1970.
+/// Times, milliseconds since 1970.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(super) struct Times {
@@ -118,9 +118,9 @@ pub(super) struct Part<'a> {
     pub(super) kind: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) text: Option<Text<'a>>,
-    /// Put in by the agent itself.
+    /// Inserted by the agent itself.
     pub(super) synthetic: bool,
-    /// Not given to the model.
+    /// Not sent to the model.
     pub(super) ignored: bool,
     pub(super) time: Times,
     #[serde(borrow, rename = "callID")]
@@ -137,7 +137,7 @@ pub(super) struct Part<'a> {
     pub(super) error: Option<MessageError<'a>>,
 }
 
-/// How a call of a tool stands.
+/// The state of a tool call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolState<'a> {
@@ -154,7 +154,7 @@ pub(super) struct ToolState<'a> {
     pub(super) time: Times,
 }
 
-/// What a tool says of a call beside its output.
+/// A tool's data about a call besides its output.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Metadata {
@@ -171,7 +171,7 @@ pub(super) struct Tokens {
     pub(super) cache: CachedTokens,
 }
 
-/// Tokens that came from the cache and went there.
+/// Tokens read from and written to the cache.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CachedTokens {
@@ -179,12 +179,12 @@ pub(super) struct CachedTokens {
     pub(super) write: u64,
 }
 
-/// Reads a shape out of a field; all of it is absent when the field is something else.
+/// Parses a field as a `T`; returns the default if the field has another form.
 pub(super) fn shape<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-/// The text of a field, when it says anything.
+/// The text of a field, if it is not blank.
 pub(super) fn words(text: Option<&Text<'_>>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty()).map(|text| text.to_string())
 }

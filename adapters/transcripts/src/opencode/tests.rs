@@ -8,7 +8,7 @@ use super::*;
 
 const PATH: &str = "/home/dev/.local/share/opencode/opencode.db";
 
-/// The rows of a recording, one a line.
+/// The rows of a recording, one per line.
 fn recorded(name: &str) -> String {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/opencode");
     let timeline = std::fs::read_to_string(fixtures.join(name).join("timeline.jsonl")).unwrap();
@@ -30,7 +30,7 @@ fn decode(lines: &str) -> Decoded {
     out
 }
 
-/// A session's events as a store keeps them: each identity once.
+/// A session's events as they are stored: each identity once.
 fn stored(name: &str) -> Vec<String> {
     let out = decode(&recorded(name));
     assert_eq!(out.issues, 0);
@@ -124,7 +124,7 @@ fn what_a_fork_takes_over_is_not_counted_again() {
     let fork: String = lines
         .lines()
         .map(|line| {
-            // Everything gets an id of its own, and keeps its time.
+            // Everything gets a new id and keeps its time.
             let line = line.replace("ses_", "ses_f").replace("msg_", "msg_f").replace("prt_", "prt_f");
             let mut row: serde_json::Value = serde_json::from_str(&line.replace("evt_", "evt_f")).unwrap();
             if row["type"].as_str().unwrap().starts_with("session.created") {
@@ -236,14 +236,14 @@ fn what_a_step_cost_is_reported_unless_its_price_is_unknown() {
         usage.cost_nano_usd
     };
     assert_eq!(cost("0.0123"), Some(12_300_000));
-    // It writes 0 for models whose price it does not know; that is not what they cost.
+    // It writes 0 for models with an unknown price; that is not their cost.
     for unknown in ["0", "-1", "1e300"] {
         assert_eq!(cost(unknown), None, "{unknown}");
     }
 }
 
 proptest! {
-    /// Reads and restarts may end behind any row: the events are the same.
+    /// Reads and restarts may end after any row: the events are the same.
     #[test]
     fn a_log_may_be_read_in_any_pieces(cut in 0_usize..60) {
         for name in ["S03-shell-approve", "S12-subagent"] {
@@ -258,7 +258,7 @@ proptest! {
         }
     }
 
-    /// Any change of one byte is taken.
+    /// No change of one byte causes a panic.
     #[test]
     fn damaged_rows_never_panic(at in 0_usize..20_000, byte in 0_u8..128) {
         let mut bytes = recorded("S09-interrupt-and-error").into_bytes();

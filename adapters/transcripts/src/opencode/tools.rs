@@ -1,4 +1,4 @@
-//! Calls of tools: what they do, a line for people, how they ended.
+//! Tool calls: their kind, one-line title and outcome.
 
 use events::{QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 use serde::Deserialize;
@@ -9,23 +9,24 @@ use super::{
     transcript::{OpencodeRecordWriter, OpencodeState},
 };
 
-/// Blocks of identities of a call.
+/// Block numbers of the identities of a call's events.
 const CALL: u32 = 0;
 const QUESTION: u32 = 1;
 const RESULT: u32 = 2;
 const ANSWER: u32 = 3;
 
-/// What a person's refusal says; with words for the model, more follows and the turn goes on (1.18.33).
+/// The beginning of the error after the user's refusal; if the user wrote feedback for the model, more text follows and
+/// the turn continues (1.18.33).
 const REJECTED: &str = "The user rejected permission to use this specific tool call";
 const FEEDBACK: &str = " with the following feedback";
-/// A question that was closed without an answer.
+/// The error of a question that was closed without an answer.
 const DISMISSED: &str = "The user dismissed this question";
-/// A rule of the configuration.
+/// The error of a call forbidden by a rule of the configuration.
 const FORBIDDEN: &str = "The user has specified a rule which prevents you";
-/// What was cut off.
+/// The error of a call that was aborted.
 const ABORTED: &str = "Tool execution aborted";
 
-/// The arguments that name what a call is about.
+/// The arguments that can serve as a title of the call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Input<'a> {
@@ -72,9 +73,9 @@ impl OpencodeRecordWriter<'_, '_> {
         };
         let name = part.tool.as_deref().unwrap_or_default();
         match state.status.as_deref().unwrap_or_default() {
-            // Its input is to come.
+            // The input follows.
             "pending" => {}
-            // Told again with each piece of output: the first counts.
+            // Repeated with each piece of output; only the first record counts.
             "running" => self.call(id, call, name, state.input),
             "completed" => self.returned(id, call, name, state, ToolOutcome::Ok),
             "error" => {
@@ -111,7 +112,7 @@ impl OpencodeRecordWriter<'_, '_> {
     }
 
     fn returned(&mut self, id: &str, call_id: &str, name: &str, state: &ToolState<'_>, outcome: ToolOutcome) {
-        // A call that ended at once was never told to run.
+        // A call that ended immediately was never recorded as running.
         self.call(id, call_id, name, state.input);
         let exit_code = shape::<Metadata>(state.metadata).exit.filter(|_| kind(name) == ToolKind::Execute);
         let failed = outcome == ToolOutcome::Ok && exit_code.is_some_and(|code| code != 0);
@@ -132,8 +133,8 @@ impl OpencodeRecordWriter<'_, '_> {
     }
 }
 
-/// What a tool does. The tools of 1.18; those of MCP servers have the server's name before an underscore, and are not
-/// told from others.
+/// The kind of a tool. Covers the tools of 1.18; those of MCP servers are prefixed with the server's name and an
+/// underscore, and cannot be distinguished from others.
 fn kind(name: &str) -> ToolKind {
     match name {
         "bash" => ToolKind::Execute,

@@ -1,4 +1,4 @@
-//! The decoder of the event log: the state carried from record to record, and where events go.
+//! The decoder of the event log, its state between records, and the writer of its events.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -9,41 +9,41 @@ use super::record::LogRecord;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 const PROVIDER: Provider = Provider::Opencode;
-/// Messages of all sessions whose parts may still come.
+/// Maximum number of messages, of all sessions, whose parts may still follow.
 const OPEN_MESSAGES: usize = 64;
-/// Sessions whose beginning is remembered: a fork copies its messages when it begins.
+/// Maximum number of sessions whose start time is remembered: a fork copies its messages when it starts.
 const BEGUN_SESSIONS: usize = 64;
 
-/// Decodes the log. It has records of all sessions.
+/// Decodes the log, which contains records of all sessions.
 #[derive(Debug, Default)]
 pub struct OpencodeDecoder {
     carried: OpencodeState,
 }
 
-/// What is needed to go on after a restart.
+/// The state needed to continue after a restart.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct OpencodeState {
     messages: VecDeque<OpenMessage>,
-    /// When the last sessions began, ms since 1970, by their ids.
+    /// The start times of the last sessions, ms since 1970, by their ids.
     begun: VecDeque<(String, i64)>,
 }
 
-/// A message of which more may be told.
+/// A message that may receive further records.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct OpenMessage {
     id: String,
-    /// The user's, not the model's.
+    /// Whether it is the user's message and not the model's.
     pub(super) user: bool,
     pub(super) model: Option<String>,
-    /// A tool of it was refused, with nothing said to the model: the turn ends with the message.
+    /// Whether one of its tools was refused without feedback for the model: the turn ends with the message.
     pub(super) denied: bool,
-    /// A fork took it over: it is older than its session.
+    /// Whether a fork copied it: it is older than its session.
     pub(super) copied: bool,
 }
 
-/// One record, and where what it says goes.
+/// One record and the receiver of its events.
 pub(super) struct OpencodeRecordWriter<'a, 'r> {
     pub(super) session: &'a Arc<str>,
     /// The record's own id.
@@ -54,7 +54,7 @@ pub(super) struct OpencodeRecordWriter<'a, 'r> {
 }
 
 impl OpencodeDecoder {
-    /// A decoder that goes on from `state`.
+    /// A decoder that continues from `state`.
     #[must_use]
     pub fn new(state: Option<&str>) -> Self {
         Self { carried: state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default() }
@@ -62,7 +62,7 @@ impl OpencodeDecoder {
 }
 
 impl OpencodeState {
-    /// What is known of a message.
+    /// The state of a message.
     pub(super) fn message(&mut self, id: &str) -> &mut OpenMessage {
         let at = self.messages.iter().position(|message| message.id == id).unwrap_or_else(|| {
             if self.messages.len() == OPEN_MESSAGES {
@@ -74,7 +74,7 @@ impl OpencodeState {
         &mut self.messages[at]
     }
 
-    /// Notes when a session began.
+    /// Records when a session started.
     pub(super) fn began(&mut self, session: &str, at: i64) {
         if self.begun.len() == BEGUN_SESSIONS {
             self.begun.pop_front();
@@ -82,21 +82,21 @@ impl OpencodeState {
         self.begun.push_back((session.to_owned(), at));
     }
 
-    /// Whether something is older than its session, as far as the last sessions tell.
+    /// Whether an item is older than its session, if the session is among the remembered ones.
     pub(super) fn is_copied(&self, session: &str, at: Option<i64>) -> bool {
         let begun = self.begun.iter().rev().find(|(id, _)| id == session);
         begun.zip(at).is_some_and(|((_, begun), at)| at < *begun)
     }
 
-    /// Forgets a message that is over.
+    /// Drops a message that is complete.
     pub(super) fn close(&mut self, id: &str) {
         self.messages.retain(|message| message.id != id);
     }
 }
 
 impl OpencodeRecordWriter<'_, '_> {
-    /// Puts out an event of the thing with this id; `block` tells it from others of the same thing. When the
-    /// log repeats it, the identity is the same, and it is not stored again.
+    /// Emits an event of the item with this id; `block` distinguishes it from other events of the same item. If the log
+    /// repeats the item, the identity is the same, so the event is not stored again.
     pub(super) fn emit(&mut self, id: &str, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let identity = Identity::record(PROVIDER, id, block);
         let event = self.out.event(self.record, self.session, identity, payload);
@@ -122,7 +122,7 @@ impl Decoder for OpencodeDecoder {
         serde_json::to_string(&self.carried).ok()
     }
 
-    /// The log belongs to no one session.
+    /// The log contains many sessions.
     fn session(&self) -> Option<&Arc<str>> {
         None
     }

@@ -16,22 +16,22 @@ use super::{
 use crate::{cost::nano_usd, pi::state::PiState};
 use tailer::decode::{Decoded, Record};
 
-/// Blocks of identities, so that several events of one entry differ.
+/// Block numbers of identities, so that several events of one entry differ.
 const USAGE: u32 = 1;
 const END: u32 = 2;
 const ERROR: u32 = 3;
 const MODEL: u32 = 4;
 const CALL: u32 = 1_000;
 
-/// How often pi retries by itself after an error that may pass.
+/// Number of automatic retries by pi after a transient error.
 const RETRIES: u32 = 3;
 
-/// One entry, and where what it says goes.
+/// One entry and the receiver of its events.
 pub(super) struct EntryWriter<'a, 'r> {
     pub(super) provider: Provider,
     /// The session it belongs to.
     pub(super) owner: Arc<str>,
-    /// Its id and moment; nothing when it has no id.
+    /// Its id and time; `None` if it has no id.
     pub(super) name: Option<String>,
     pub(super) at: Option<Timestamp>,
     pub(super) record: &'a Record<'r>,
@@ -79,13 +79,13 @@ impl EntryWriter<'_, '_> {
             "ttsr_injection" => self.notice("rules were shown to the model", None),
             "service_tier_change" => self.notice("service tier", text(line.service_tier).as_deref()),
             "reset_boundary" => self.notice("the context begins again", None),
-            // What is in it is nobody's but oh-my-pi's.
+            // Its content is internal to oh-my-pi.
             "credential_pin" => self.notice("credential pinned", None),
             other => self.unknown(other),
         }
     }
 
-    /// Where our own note of the leaf says that it is.
+    /// The position of the leaf according to our own record.
     pub(super) fn leaf(&self, line: &Line<'_>) -> Option<String> {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
@@ -129,7 +129,7 @@ impl EntryWriter<'_, '_> {
         match &*role {
             "user" => {
                 let (text, attachments) = readable(message.content);
-                // Between a result and the next answer only what was typed meanwhile is put in.
+                // Between a result and the next answer, only prompts typed in the meantime are inserted.
                 let origin = if worked { PromptOrigin::Steering } else { PromptOrigin::Human };
                 carried.failures = 0;
                 if let Some(name) = &self.name {
@@ -162,7 +162,7 @@ impl EntryWriter<'_, '_> {
         }
     }
 
-    /// A message of an extension, which the model reads as the user's.
+    /// Handles a message of an extension, which the model reads as the user's.
     fn injected(&mut self, custom_type: PiField<'_>, content: PiField<'_>) {
         let value = text(custom_type).unwrap_or_default().into_owned();
         let (text, _) = readable(content);
@@ -207,13 +207,13 @@ impl EntryWriter<'_, '_> {
         match reason.as_deref() {
             Some("aborted") => self.end(TurnOutcome::Interrupted, Confidence::High, "stopReason aborted"),
             Some("error") => self.failure(message, carried.failures),
-            // pi goes on by itself only when the context was too long.
+            // pi only continues automatically if the context was too long.
             Some("length") if calls == 0 => self.end(TurnOutcome::Completed, Confidence::Medium, "stopReason length"),
             Some(_) | None => {}
         }
     }
 
-    /// An answer that is an error. pi asks again after those that may pass, and says so nowhere.
+    /// Handles an answer that is an error. pi retries after transient ones without recording it.
     fn failure(&mut self, message: &Message<'_>, failures: u32) {
         let words = words(message.error_message);
         let (class, code) = error_class(words.as_deref().unwrap_or_default());
@@ -235,7 +235,7 @@ impl EntryWriter<'_, '_> {
         if input + output + read + write == 0 {
             return;
         }
-        // Ours says that it does not know a price; pi writes 0 then.
+        // Our own agent marks an unknown price; pi writes 0 then.
         let cost = amount(shape::<Cost<'_>>(tokens.cost).total).filter(|_| !is_true(tokens.cost_unknown));
         let usage = UsageReported {
             message_id: self.name.clone(),
@@ -251,7 +251,7 @@ impl EntryWriter<'_, '_> {
     }
 
     fn model(&mut self, line: &Line<'_>) {
-        // oh-my-pi: `provider/id`, and which of its models it is.
+        // oh-my-pi: `provider/id`, and the role of the model.
         let both = words(line.model);
         let id = words(line.model_id).or_else(|| Some(both?.split_once('/')?.1.to_owned()));
         let Some(id) = id else { return };
@@ -272,7 +272,7 @@ impl EntryWriter<'_, '_> {
         self.usage(line.usage, None);
     }
 
-    /// State of extensions, and two of oh-my-pi's own that say how the session stands.
+    /// Handles the state of extensions, and two entries of oh-my-pi itself about the state of the session.
     fn custom(&mut self, line: &Line<'_>) {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
@@ -282,7 +282,7 @@ impl EntryWriter<'_, '_> {
         }
         let custom_type = text(line.custom_type).unwrap_or_default();
         match &*custom_type {
-            // The message that makes the call comes later, and tells of it.
+            // The message with the call follows later and describes it.
             "tool_execution_start" => {
                 let name = words(shape::<Data<'_>>(line.data).tool_name).unwrap_or_default();
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
@@ -299,7 +299,8 @@ impl EntryWriter<'_, '_> {
         }
     }
 
-    /// Our own agent's note of the end of a turn. The last answer says it too, but not every turn has one.
+    /// Handles our own agent's record of the end of a turn. The last answer also has it, but not every turn has an
+    /// answer.
     fn own_turn_ended(&mut self, line: &Line<'_>) {
         #[derive(Default, Deserialize)]
         #[serde(default)]

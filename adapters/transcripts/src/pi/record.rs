@@ -1,5 +1,5 @@
-//! The shapes of lines, as far as they are read. pi does not check what it reads, so nothing here does: every field is
-//! raw at first, and one of a wrong type counts as absent.
+//! The types of the lines, limited to the fields that are used. pi does not validate its input, so this module does not
+//! either: every field is raw at first, and one of a wrong type counts as absent.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use agents::borrowed::escapes::unescaped;
 use tailer::decode::Malformed;
 
-/// A field as it is written.
+/// A field as written.
 pub(super) type PiField<'a> = Option<&'a RawValue>;
 
 macro_rules! shape {
@@ -59,7 +59,7 @@ shape! {
     Cost { total, }
 }
 
-/// Reads an object; anything else is none of these lines.
+/// Parses an object; anything else is not a valid line.
 pub(super) fn line(bytes: &[u8]) -> Result<Line<'_>, Malformed> {
     let text = std::str::from_utf8(bytes).map_err(|e| Malformed(serde::de::Error::custom(e)))?;
     if !text.trim_start().starts_with('{') {
@@ -68,7 +68,7 @@ pub(super) fn line(bytes: &[u8]) -> Result<Line<'_>, Malformed> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Reads a shape out of a field; all of it is absent when the field is something else.
+/// Parses a field as a `T`; returns the default if the field has another form.
 pub(super) fn shape<'a, T: Deserialize<'a> + Default>(raw: PiField<'a>) -> T {
     raw.filter(|raw| raw.get().starts_with('{'))
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
@@ -80,7 +80,7 @@ pub(super) fn text(raw: PiField<'_>) -> Option<Cow<'_, str>> {
     unescaped(raw?)
 }
 
-/// The text of a field, when it says anything.
+/// The text of a field, if it is not blank.
 pub(super) fn words(raw: PiField<'_>) -> Option<String> {
     text(raw).filter(|t| !t.trim().is_empty()).map(Cow::into_owned)
 }
@@ -102,7 +102,7 @@ pub(super) fn is_true(raw: PiField<'_>) -> bool {
     raw.is_some_and(|raw| raw.get() == "true")
 }
 
-/// The parts of a content; a string is one text.
+/// The parts of a content; a string is one text part.
 pub(super) fn parts(raw: PiField<'_>) -> Vec<Part<'_>> {
     let Some(raw) = raw else { return Vec::new() };
     match raw.get().as_bytes().first() {
@@ -115,7 +115,7 @@ pub(super) fn parts(raw: PiField<'_>) -> Vec<Part<'_>> {
     }
 }
 
-/// The readable part of a content, and how many images and files are beside it.
+/// The readable text of a content, and the number of images and files in it.
 pub(super) fn readable(raw: PiField<'_>) -> (Option<String>, u32) {
     let (mut all, mut others) = (None::<String>, 0);
     for part in parts(raw) {

@@ -1,4 +1,4 @@
-//! What each kind of line means, on short lines; whole files are in [`recordings`].
+//! The meaning of each kind of line, tested on short lines; whole files are in [`recordings`].
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -12,7 +12,7 @@ mod recordings;
 const PATH: &str = "/h/.pi/agent/sessions/--w--/2026-11-20T04-39-18-871Z_s1.jsonl";
 const HEADER: &str = r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-11-20T04:39:18.871Z","cwd":"/w"}"#;
 
-/// Events in short: kind, what matters of the data, text; whose it is when it is not `s1`'s.
+/// Events in short form: the session if it is not `s1`, kind, relevant data, text.
 fn short(event: &NewEvent) -> String {
     let mut line = String::new();
     if &*event.provider_session_id != "s1" {
@@ -58,7 +58,7 @@ fn short(event: &NewEvent) -> String {
     line
 }
 
-/// Gives the lines of `bytes`, which begin at `offset` of the file, to a decoder.
+/// Passes the lines of `bytes`, which begin at `offset` of the file, to a decoder.
 fn give(decoder: &mut dyn Decoder, bytes: &[u8], mut offset: u64, out: &mut Decoded) {
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let record = Record { bytes: line.trim_ascii_end(), offset, observed_at: Timestamp::from_millisecond(1) };
@@ -74,8 +74,8 @@ fn decode(path: &str, text: &str) -> Decoded {
     out
 }
 
-/// Makes lines: `id parent type {fields}` is an entry whose moment is 10 s after the header's, and a second more for each
-/// line; `-` stands for no parent. Anything else is a line as it is.
+/// Builds lines: `id parent type {fields}` is an entry 10 s after the header, plus one second per line; `-` means no
+/// parent. Any other text is a line as it is.
 fn whole_lines(script: &[&str]) -> String {
     let mut text = String::new();
     for (number, line) in script.iter().enumerate() {
@@ -140,7 +140,7 @@ fn a_header_starts_a_session_once() {
     let other = HEADER.replace("\"s1\"", "\"s9\"");
     let seen = of(&format!("{HEADER}\n{other}\n"));
     assert_eq!((seen.len(), seen[1].starts_with("unrecognized session |")), (2, true));
-    // One without a header is named by its file.
+    // A session without a header is named after its file.
     let bare = decode(PATH, "{\"type\":\"session_info\",\"id\":\"a\",\"name\":\"n\"}\n");
     assert_eq!(bare.events.iter().map(short).collect::<Vec<_>>(), ["annotation title n"]);
 }
@@ -274,7 +274,7 @@ fn our_own_note_of_the_leaf_is_a_step_back_and_no_entry() {
             &format!("e d custom {kept}"),
             &prompt("f d", "4"),
             &format!("g f custom {}", kept.replace("\"d\"", "\"f\"")),
-            // pi goes on behind the note itself.
+            // pi continues after the note itself.
             &prompt("h g", "5"),
         ],
         &[
@@ -395,7 +395,7 @@ fn copies_in_a_fork_belong_to_the_session_they_come_from() {
         r#"{{"type":"session","version":3,"id":"s2","timestamp":"2026-11-20T05:00:00.000Z","cwd":"/w","parentSession":"{PATH}"}}"#
     );
     let old = whole_lines(&[&format!("a - message {}", user("1")), r#"z a label {"targetId":"a","label":"L"}"#]);
-    // Written before the parent began: of an ancestor that is told by its own file.
+    // Written before the parent began: an ancestor's entry, which the ancestor's own file contains.
     let older = r#"{"type":"message","id":"0","parentId":null,"timestamp":"2026-11-19T00:00:00.000Z","message":{"role":"user","content":"0"}}"#;
     let own = r#"{"type":"message","id":"n","parentId":"a","timestamp":"2026-11-20T05:00:09.000Z","message":{"role":"user","content":"2"}}"#;
     let fork = decode(path, &format!("{header}\n{older}\n{old}{own}\n"));

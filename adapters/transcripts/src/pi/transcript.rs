@@ -1,17 +1,17 @@
-//! Sessions: `sessions/<folder>/<time>_<session id>.jsonl`, one entry a line, appended.
+//! Sessions: `sessions/<folder>/<time>_<session id>.jsonl`, one entry per line, appended.
 //!
-//! What the format asks of a reader:
-//! - Entries make a tree. An entry that does not follow the last one shows that the user went back
-//!   (`session.forked` from the session itself, like a rewind); nothing that was told is taken back. That the leaf
-//!   moved is seen when something is appended there, not before: pi keeps no note of it. Our own sessions do
-//!   ([`LEAF_TYPE`]).
-//! - Where a line before could not be read, an entry follows one that is not known. That is not a step back.
-//! - Ids of entries are 8 hex digits, and differ within one file only. With its moment an entry is itself everywhere:
-//!   a fork's file begins with copies that keep both. What is older than the header is such a copy and is handed to
-//!   the session it was first written in, so that it does not matter which file is read first. What is older
-//!   than that session too was copied before, and is left to the file it comes from.
-//! - Version 1 has no ids. When pi opens such a file it rewrites it with ids, and its entries are put out again.
-//! - oh-my-pi's file begins with its title, in a line that is overwritten in place, before the header.
+//! Properties of the format that a reader must handle:
+//! - Entries form a tree. An entry that does not follow the last one shows that the user went back (`session.forked`
+//!   from the session itself, like a rewind); emitted events are not retracted. A move of the leaf becomes visible only
+//!   when an entry is appended there: pi does not record it. Our own sessions do ([`LEAF_TYPE`]).
+//! - After an unreadable line, an entry follows an unknown one. That is not a step back.
+//! - Ids of entries are 8 hex digits and unique within one file only. Combined with its time, an entry is the same
+//!   everywhere: a fork's file begins with copies that keep both. Entries older than the header are such copies and are
+//!   attributed to the session they were first written in, so that the order in which the files are read does not
+//!   matter. Entries that are also older than that session were already copies there and are ignored, because the file
+//!   they come from has them.
+//! - Version 1 has no ids. When pi opens such a file it rewrites it with ids, and its entries are emitted again.
+//! - oh-my-pi's file begins with its title, in a line before the header that is overwritten in place.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use super::{
 use crate::pi::state::PiState;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
-/// The block of the identity of a step back, so that it differs from what the entry itself says.
+/// The block number of a step back's identity, so that it differs from the other events of the entry.
 const STEP_BACK: u32 = 9_000;
 
 /// Decodes one session's file.
@@ -40,8 +40,8 @@ pub struct PiDecoder {
 }
 
 impl PiDecoder {
-    /// A decoder for the file at `path`, going on from `state`. Sessions of ours have the same format as pi's
-    /// (`provider` says whose it is). A state that cannot be read is ignored.
+    /// A decoder for the file at `path` that continues from `state`. Our own sessions have the same format as pi's
+    /// (`provider` says whose the file is). An unreadable state is ignored.
     #[must_use]
     pub fn new(provider: Provider, path: &str, state: Option<&str>) -> Self {
         let carried: PiState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
@@ -66,7 +66,7 @@ impl PiDecoder {
     fn header(&mut self, line: &Line<'_>, record: &Record<'_>, out: &mut Decoded) {
         let id = text(line.id);
         if self.carried.session.is_some() {
-            // pi takes the first and ignores any other.
+            // pi uses the first header and ignores any other.
             if id.as_deref() != Some(&*self.session) {
                 let identity = line_identity(self.provider, &self.session, record.bytes, 0);
                 out.unrecognized(record, &self.session, identity, "session", None);
@@ -120,7 +120,7 @@ impl PiDecoder {
         if !is_copy {
             self.step_back(line, &mut said);
         }
-        // A label is made again in a fork, with the time of the one it stands for.
+        // A fork creates a new label, with the time of the label it copies.
         let is_told_elsewhere = is_copy && (older(self.carried.parent_began) || kind == "label");
         let leaf = (text(line.custom_type).as_deref() == Some(LEAF_TYPE) && kind == "custom").then(|| said.leaf(line));
         if !is_told_elsewhere && leaf.is_none() {
@@ -134,12 +134,12 @@ impl PiDecoder {
         };
     }
 
-    /// Tells that an entry does not follow the last one.
+    /// Emits a step back if an entry does not follow the last one.
     fn step_back(&mut self, line: &Line<'_>, said: &mut EntryWriter<'_, '_>) {
         let carried = &mut self.carried;
         let parent = text(line.parent_id).filter(|id| !id.is_empty());
         let follows = [&carried.leaf, &carried.last].into_iter().any(|id| id.as_deref() == parent.as_deref());
-        // Lines end with one or two bytes. More between them were a line that nobody could read.
+        // Lines end with one or two bytes. A larger gap was an unreadable line.
         let unread = said.record.offset > carried.end + 2;
         if !carried.begun || line.id.is_none() || follows || unread {
             return;
@@ -175,7 +175,7 @@ impl Decoder for PiDecoder {
 }
 
 impl EntryWriter<'_, '_> {
-    /// Puts out an event about the entry; `block` tells it from others of the same entry.
+    /// Emits an event about the entry; `block` distinguishes it from others of the same entry.
     pub(super) fn put(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let (identity, repeat) = match &self.name {
             Some(name) => (Identity::record(self.provider, name, block), Repeat::Unique),
@@ -186,8 +186,8 @@ impl EntryWriter<'_, '_> {
     }
 }
 
-/// When a session began and what its id is, by its file's name: `2026-11-20T04-39-18-871Z_<id>.jsonl`. Where
-/// a path is expected there may be an id alone.
+/// The start time and id of a session according to its file's name: `2026-11-20T04-39-18-871Z_<id>.jsonl`. The argument
+/// may also be only an id.
 fn named(path: &str) -> (Option<Timestamp>, &str) {
     let stem = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);

@@ -1,11 +1,11 @@
-//! Classifies names and texts: tools, errors, and how a command ended.
+//! Classifies names and texts: tools, errors, and the outcome of a command.
 
 use events::{ErrorClass, Stop, ToolKind, ToolOutcome};
 
 use super::record::{PiField, shape, words};
 use serde::Deserialize;
 
-/// What a tool does: pi's own, those oh-my-pi adds, and MCP servers'.
+/// The kind of a tool: pi's own tools, those oh-my-pi adds, and those of MCP servers.
 pub(super) fn tool_kind(name: &str) -> ToolKind {
     match name {
         "bash" | "python" | "ssh" | "eval" => ToolKind::Execute,
@@ -45,7 +45,7 @@ struct Arguments<'a> {
     items: PiField<'a>,
 }
 
-/// A thing to do, as capture's own agent lists it (`runtime/tools/schemas.json`, `todo`).
+/// An item of the to-do list of capture's own agent (`runtime/tools/schemas.json`, `todo`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TodoItem<'a> {
@@ -55,7 +55,7 @@ struct TodoItem<'a> {
     state: PiField<'a>,
 }
 
-/// How far a list of things to do is, and what is being done.
+/// The progress of a to-do list, and its current item.
 fn todo_progress(items: PiField<'_>) -> Option<String> {
     let items: Vec<TodoItem<'_>> = serde_json::from_str(items?.get()).ok()?;
     let is_in = |item: &TodoItem<'_>, state: &str| words(item.state).is_some_and(|found| found == state);
@@ -68,7 +68,7 @@ fn todo_progress(items: PiField<'_>) -> Option<String> {
     })
 }
 
-/// One line about a call: the command, the file, the URL.
+/// The title of a call: the command, the file, the URL.
 pub(super) fn title(name: &str, tool: ToolKind, arguments: PiField<'_>) -> Option<String> {
     let of: Arguments<'_> = shape(arguments);
     if name == "todo" {
@@ -90,7 +90,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(500).collect()
 }
 
-/// Why a message ended. A message with calls is followed by its tools whatever it says, but not when it failed.
+/// Why a message ended. A message with calls is followed by its tools whatever its reason is, unless it failed.
 pub(super) fn stop(reason: Option<&str>, calls: u32) -> Option<Stop> {
     Some(match reason? {
         "aborted" => Stop::Aborted,
@@ -102,7 +102,7 @@ pub(super) fn stop(reason: Option<&str>, calls: u32) -> Option<Stop> {
     })
 }
 
-/// How a call ended, and with which code.
+/// The outcome of a call, and its exit code.
 pub(super) fn outcome(failed: bool, text: &str) -> (ToolOutcome, Option<i32>) {
     let code = exit_code(text);
     let outcome = match failed {
@@ -118,7 +118,7 @@ fn exit_code(text: &str) -> Option<i32> {
     text.trim_end().lines().next_back()?.strip_prefix("Command exited with code ")?.parse().ok()
 }
 
-/// The sort of an error by its message, and the HTTP status at its beginning.
+/// The class of an error according to its message, and the HTTP status at its beginning.
 pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     let status = message.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| {
         word.len() == 3 && word.bytes().all(|b| b.is_ascii_digit()) && matches!(word.as_bytes()[0], b'4' | b'5')
@@ -145,7 +145,7 @@ pub(super) fn error_class(message: &str) -> (ErrorClass, Option<String>) {
     } else {
         ErrorClass::Other
     };
-    // As our own agent says it.
+    // The wording of our own agent.
     let is_refusal = message.starts_with("the model refused to answer");
     (class, if is_refusal { Some("refused".to_owned()) } else { status.map(str::to_owned) })
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::gemini::{content, tools};
 
-/// Blocks of identities, so that several events of one record differ; 1 is `SessionStarted`.
+/// Block numbers of identities, so that several events of one record differ; 1 is `SessionStarted`.
 const USAGE: u32 = 2;
 const END: u32 = 3;
 const CALL: u32 = 1_000;
@@ -56,7 +56,7 @@ impl QwenRecordWriter<'_, '_> {
         let thoughts = parts.iter().filter(|part| part.thought.0).filter_map(|part| part.text.and_then(unescaped));
         let thinking = thoughts.collect::<Vec<_>>().join("\n");
         let calls = parts.iter().filter(|part| part.function_call.is_some()).count();
-        // One that was cut off has no usage, and no record before it says that the response came to its end.
+        // An answer that was cut off has no usage, and no record before it reports the end of the response.
         let cut_off = calls == 0 && line.usage_metadata.is_none() && !carried.responded;
         let stop = match calls {
             0 if cut_off => Stop::Aborted,
@@ -149,14 +149,14 @@ impl QwenRecordWriter<'_, '_> {
                 let taken_back = at.as_deref().and_then(|at| carried.prompts.go_back(at));
                 self.emit(0, SessionForked { from: self.session.to_string(), at, taken_back, turns: None }, None);
             }
-            // Of sessions that are driven over a protocol.
+            // Written by sessions that are controlled over a protocol.
             "turn_result" => match payload.state.as_deref() {
                 Some("completed") => self.end(TurnOutcome::Completed, Confidence::High, "turn_result"),
                 Some("cancelled") => self.end(TurnOutcome::Interrupted, Confidence::High, "turn_result"),
                 Some("error") => self.end(TurnOutcome::Failed, Confidence::High, "turn_result"),
                 Some(_) | None => self.unrecognized("system/turn_result"),
             },
-            // The agent's own book-keeping, of which a reader of the conversation has no use.
+            // The agent's own bookkeeping, which is irrelevant to readers of the conversation.
             "attribution_snapshot"
             | "file_history_snapshot"
             | "session_artifact_event"
@@ -170,7 +170,7 @@ impl QwenRecordWriter<'_, '_> {
         }
     }
 
-    /// Events of the agent's own telemetry; what helpers do is not the conversation's.
+    /// Handles events of the agent's own telemetry; those of sub-agents are not part of the conversation.
     fn telemetry(&mut self, event: &UiEvent<'_>, carried: &mut QwenState) {
         if event.subagent_name.is_some() {
             return;
@@ -185,10 +185,10 @@ impl QwenRecordWriter<'_, '_> {
     fn failure(&mut self, event: &UiEvent<'_>) {
         let message = words(event.error_message.as_ref()).unwrap_or_default();
         let code = event.status_code.map(|code| code.to_string());
-        // The sort is read from the words; the number is beside them here.
+        // The class is derived from the text; here the status code is a separate field.
         let worded = code.as_ref().map_or_else(|| message.clone(), |code| format!("{message} status: {code}"));
         let (class, _) = content::error_class(&worded);
-        // It asks again after those that may pass, and writes nothing when it gives up.
+        // The agent retries after transient errors, and records nothing when it gives up.
         let retrying = match class {
             ErrorClass::RateLimit | ErrorClass::Provider | ErrorClass::Network => true,
             ErrorClass::Auth | ErrorClass::Quota | ErrorClass::Context | ErrorClass::Other => false,

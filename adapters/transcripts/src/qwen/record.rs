@@ -1,4 +1,4 @@
-//! The records of a chat file as they are written, borrowed from the file's bytes. Only what is used is named.
+//! The records of a chat file, borrowed from the file's bytes. Only used fields are named.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,7 +40,7 @@ pub(super) struct QwenLine<'a> {
     pub(super) system_payload: Option<&'a RawValue>,
 }
 
-/// A line of which only its kind can be read.
+/// A line of which only the kind can be parsed.
 #[derive(Debug, Deserialize)]
 pub(super) struct UnknownQwenLine<'a> {
     #[serde(borrow, rename = "type")]
@@ -54,7 +54,7 @@ pub(super) struct QwenMessage<'a> {
     pub(super) parts: Option<&'a RawValue>,
 }
 
-/// A part of a message, as far as `gemini::content` does not read it.
+/// A part of a message, limited to the fields that `gemini::content` does not parse.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct QwenPart<'a> {
@@ -68,7 +68,7 @@ pub(super) struct QwenPart<'a> {
     pub(super) function_response: Option<ToolResponse<'a>>,
 }
 
-/// What a tool gave back to the model.
+/// A tool's output to the model.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolResponse<'a> {
     #[serde(borrow)]
@@ -77,7 +77,7 @@ pub(super) struct ToolResponse<'a> {
     pub(super) response: Output<'a>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CallResult<'a> {
@@ -91,7 +91,7 @@ pub(super) struct CallResult<'a> {
     pub(super) result_display: Option<&'a RawValue>,
 }
 
-/// What is shown of a command that ran.
+/// The displayed result of a command.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ShellResult {
@@ -112,7 +112,7 @@ pub(super) struct QwenTokens {
     pub(super) thoughts: u64,
 }
 
-/// The payload of a `system` record, whatever its subtype.
+/// The payload of a `system` record of any subtype.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct SystemPayload<'a> {
@@ -145,7 +145,7 @@ pub(super) struct UiEvent<'a> {
     pub(super) status_code: Option<u16>,
 }
 
-/// What a compaction came to.
+/// The result of a compaction.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Compression {
@@ -153,7 +153,7 @@ pub(super) struct Compression {
     pub(super) new_token_count: Option<u64>,
 }
 
-/// Reads a shape out of a field; all of it is absent when the field is something else.
+/// Parses a field as a `T`; returns the default if the field has another form.
 pub(super) fn shape<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What each kind of record means, on short records, and the recordings read in any pieces.
+//! The meaning of each kind of record, tested on short records, and the recordings read in any pieces.
 
 use std::{fmt::Write as _, fs, path::Path, sync::Arc};
 
@@ -11,7 +11,7 @@ use tailer::decode::{Decoded, Decoder, Record, feed};
 
 const PATH: &str = "/home/a/.qwen/projects/-w/chats/s1.jsonl";
 
-/// Events in short: kind, what matters of the data, text.
+/// Events in short form: kind, relevant data, text.
 fn short(event: &NewEvent) -> String {
     let kind = event.payload.kind();
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
@@ -51,7 +51,7 @@ fn short(event: &NewEvent) -> String {
     line
 }
 
-/// Gives the records of `bytes`, which begin at `offset` of the file, to a decoder.
+/// Passes the records of `bytes`, which begin at `offset` of the file, to a decoder.
 fn give(decoder: &mut dyn Decoder, bytes: &[u8], mut offset: u64, out: &mut Decoded) {
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let record = Record { bytes: line.trim_ascii_end(), offset, observed_at: Timestamp::from_millisecond(1) };
@@ -67,14 +67,14 @@ fn decode(path: &str, text: &str) -> Decoded {
     out
 }
 
-/// A record; `more` is what it has beside the fields of all records.
+/// A record; `more` has its fields besides those of all records.
 fn record(uuid: &str, kind: &str, more: &str) -> String {
     format!(
         r#"{{"uuid":"{uuid}","parentUuid":null,"sessionId":"s1","timestamp":"2026-11-22T14:14:31.052Z","type":"{kind}","cwd":"/w","version":"0.24.4",{more}}}"#
     ) + "\n"
 }
 
-/// What records come to, without the first event, which says where the session began.
+/// Checks the events of the records, without the first one, the session's start.
 #[track_caller]
 fn check(records: &[String], expected: &[&str]) {
     let out = decode(PATH, &records.concat());
@@ -129,12 +129,12 @@ fn answers_and_how_they_stop() {
     let usage = r#","usageMetadata":{"promptTokenCount":1200,"candidatesTokenCount":21,"thoughtsTokenCount":4,"cachedContentTokenCount":200}"#;
     let answer = "assistant.message m stop=end_turn calls=0 thinking=Hm. | Fine.";
     check(&[record("a", "assistant", &format!("{parts}{usage}"))], &[answer, "usage.reported 1000+200>21"]);
-    // A server that counts no tokens; the record before tells that the response is whole.
+    // A server that counts no tokens; the record before reports that the response is complete.
     let responded = telemetry(r#"{"event.name":"qwen-code.api_response"}"#);
     check(&[responded, record("a", "assistant", parts)], &[answer]);
     let cut = "assistant.message m stop=aborted calls=0 thinking=Hm. | Fine.";
     check(&[record("a", "assistant", parts)], &[cut, "signal ended interrupted medium"]);
-    // A helper's response says nothing of the conversation's.
+    // The response of a sub-agent is not evidence about the conversation.
     let helper = telemetry(r#"{"event.name":"qwen-code.api_response","subagent_name":"x"}"#);
     check(&[helper, record("a", "assistant", parts)], &[cut, "signal ended interrupted medium"]);
 }
@@ -192,7 +192,7 @@ fn what_nobody_knows_is_kept() {
         out.events.iter().filter(|e| matches!(e.payload, Payload::Unrecognized(_))).map(short).collect();
     assert!(kinds[0].starts_with("unrecognized system/goal_state"), "{kinds:?}");
     assert_eq!(kinds.len(), 3, "{kinds:?}");
-    // A field of another type: the record is kept, and the next is read.
+    // A field of an unexpected type: the record is preserved, and the next one is read.
     let odd = decode(PATH, "{\"type\":\"user\",\"uuid\":7}\n");
     assert_eq!((odd.issues, short(&odd.events[0]).as_str()), (0, "unrecognized user | {\"type\":\"user\",\"uuid\":7}"));
 }
@@ -206,7 +206,7 @@ fn surroundings_are_told_when_they_change() {
     assert_eq!(all, ["session.started new /w 0.24.4", "session.started unknown /v 0.24.4"]);
 }
 
-/// The chat file of a recording, as it was in the end.
+/// The final chat file of a recording.
 fn recorded(name: &str) -> String {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/qwen").join(name);
     let timeline = fs::read_to_string(dir.join("timeline.jsonl")).unwrap();
@@ -263,7 +263,7 @@ fn what_the_recordings_come_to() {
     );
 }
 
-/// The process group of the command, as the recording has it.
+/// The process group of the command in the recording.
 fn group(name: &str) -> String {
     let text = recorded(name);
     let rest = text.split("Process Group PGID: ").nth(1).unwrap();
@@ -271,7 +271,7 @@ fn group(name: &str) -> String {
 }
 
 proptest! {
-    /// Reads and restarts may end behind any record: the events are the same.
+    /// Reads and restarts may end after any record: the events are the same.
     #[test]
     fn a_file_may_be_read_in_any_pieces(cuts in prop::collection::vec(0_usize..40, 0..4)) {
         for name in ["S03-shell-approve", "S09-interrupt-and-error"] {
@@ -292,7 +292,7 @@ proptest! {
         }
     }
 
-    /// Any change of one byte is taken.
+    /// No change of one byte causes a panic.
     #[test]
     fn damaged_records_never_panic(at in 0_usize..20_000, byte: u8) {
         let mut bytes = recorded("S09-interrupt-and-error").into_bytes();

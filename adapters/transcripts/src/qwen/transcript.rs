@@ -1,4 +1,4 @@
-//! The decoder of a chat file: which session a record belongs to, and the state carried from record to record.
+//! The decoder of a chat file: the session of a record, and the state carried from record to record.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const PROVIDER: Provider = Provider::Qwen;
 
-/// The block of [`SessionStarted`] among the events of a record.
+/// The block number of [`SessionStarted`] among the events of a record.
 const STARTED: u32 = 1;
 
 /// Decodes a chat file.
@@ -21,7 +21,7 @@ pub struct QwenDecoder {
     carried: QwenState,
 }
 
-/// What is needed to go on after a restart.
+/// The state needed to continue after a restart.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct QwenState {
@@ -29,14 +29,14 @@ pub(super) struct QwenState {
     cwd: Option<String>,
     branch: Option<String>,
     version: Option<String>,
-    /// The model's response came to its end, and its message is to follow.
+    /// Whether the model's response is complete and its message will follow.
     pub(super) responded: bool,
-    /// Where the last prompts stand.
+    /// The positions of the last prompts.
     #[serde(default, skip_serializing_if = "PromptPlaces::is_empty")]
     pub(super) prompts: PromptPlaces,
 }
 
-/// One record, and where what it says goes.
+/// One record and the receiver of its events.
 pub(super) struct QwenRecordWriter<'a, 'r> {
     pub(super) session: &'a Arc<str>,
     pub(super) uuid: Option<&'a str>,
@@ -46,7 +46,7 @@ pub(super) struct QwenRecordWriter<'a, 'r> {
 }
 
 impl QwenDecoder {
-    /// A decoder for the file at `path`, going on from `state`.
+    /// A decoder for the file at `path` that continues from `state`.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
         let carried: QwenState = state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default();
@@ -57,7 +57,7 @@ impl QwenDecoder {
 }
 
 impl QwenState {
-    /// Directory, branch and version: in each record, told when they change.
+    /// Emits directory, branch and version, which are in each record, when they change.
     fn surroundings(&mut self, line: &QwenLine<'_>, writer: &mut QwenRecordWriter<'_, '_>) {
         let first = self.session.is_none();
         let mut changed = first;
@@ -91,7 +91,7 @@ impl QwenRecordWriter<'_, '_> {
         }
     }
 
-    /// Puts out an event about the record; `block` tells it from others of the same record.
+    /// Emits an event about the record; `block` distinguishes it from others of the same record.
     pub(super) fn emit(&mut self, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let (identity, repeat) = self.identity(block);
         let event = self.out.event(self.record, self.session, identity, payload);
@@ -113,7 +113,7 @@ impl Decoder for QwenDecoder {
         let line: QwenLine<'_> = match serde_json::from_slice(record.bytes) {
             Ok(line) => line,
             Err(error) => {
-                // A field of another type than ever seen: kept as it is.
+                // A field of an unexpected type: the record is preserved unparsed.
                 let Ok(UnknownQwenLine { kind }) = serde_json::from_slice(record.bytes) else {
                     return Err(error.into());
                 };
@@ -142,7 +142,7 @@ impl Decoder for QwenDecoder {
     }
 }
 
-/// The text of a field, when it says anything.
+/// The text of a field, if it is not blank.
 pub(super) fn words(text: Option<&Text<'_>>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty()).map(|text| text.to_string())
 }

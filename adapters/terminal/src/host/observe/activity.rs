@@ -1,15 +1,16 @@
-//! What can be seen of a program whose screen no rule reads: whether it writes, and whether programs it started run.
+//! The visible activity of a program whose screen no rules read: whether it writes, and whether programs it started are
+//! running.
 
 use events::Timestamp;
 
-/// Time without output after which a program counts as silent, and between two looks at it then, ms.
+/// Time without output after which a program counts as silent, and the interval between checks of a silent program, ms.
 const SILENT_MS: i64 = 30_000;
 
-/// What such a program does.
+/// The activity of such a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     Writes,
-    /// Nothing was written for a while, and programs that it started run.
+    /// The program wrote nothing for a while, but programs that it started are running.
     RunsPrograms,
     Silent,
 }
@@ -24,28 +25,28 @@ impl Activity {
     }
 }
 
-/// What was reported of such a program last.
+/// The activity reported last.
 #[derive(Debug, Default)]
 pub(super) struct ProgramActivity {
-    /// With when it was looked at; nothing was reported while absent.
+    /// The activity and when it was checked; `None` while nothing is reported.
     reported: Option<(Activity, Timestamp)>,
 }
 
 impl ProgramActivity {
-    /// Ends the reports: the program is known, or a rule reads its screen. Whether there were any.
+    /// Stops reporting because the program is known or rules read its screen. Returns whether anything was reported.
     pub(super) fn end(&mut self) -> bool {
         self.reported.take().is_some()
     }
 
-    /// When to look again, if the program writes nothing until then.
+    /// When to check again if the program writes nothing until then.
     pub(super) fn due(&self, written_at: Timestamp) -> Option<Timestamp> {
         let (activity, looked_at) = self.reported?;
         let since = if activity == Activity::Writes { written_at } else { looked_at };
         Some(since.plus_ms(SILENT_MS))
     }
 
-    /// Looks at the program; gives what it does in words when that changed. `written_at` is when it wrote last, if it
-    /// did.
+    /// Checks the program; returns its activity in words if it changed. `written_at` is the time of its last output, if
+    /// any.
     pub(super) fn look(
         &mut self,
         written_at: Option<Timestamp>,
@@ -54,7 +55,7 @@ impl ProgramActivity {
     ) -> Option<&'static str> {
         let writes = written_at.is_some_and(|at| now.since_ms(at) < SILENT_MS);
         let before = self.reported;
-        // Processes are not looked at each time that something else happens.
+        // Do not inspect processes again before the interval is over.
         if !writes
             && let Some((Activity::RunsPrograms | Activity::Silent, looked_at)) = before
             && now.since_ms(looked_at) < SILENT_MS

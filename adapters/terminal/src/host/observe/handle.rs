@@ -1,4 +1,4 @@
-//! The relay's end of the thread that reads the screen: never waits for what the program wrote to be looked at.
+//! The relay's handle to the thread that reads the screen: it never waits for output to be parsed.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ pub struct ScreenHandle {
 }
 
 impl ScreenHandle {
-    /// The program wrote. When the thread cannot keep up these bytes are not looked at.
+    /// Passes on output of the program. If the thread cannot keep up, these bytes are skipped.
     pub fn output(&self, bytes: &[u8], at: Timestamp) {
         let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
         let sent = waiting <= BYTES && self.to.len() <= CHUNKS && {
@@ -40,7 +40,7 @@ impl ScreenHandle {
         }
     }
 
-    /// Tells it something else; whether it was taken.
+    /// Sends another message; returns whether it was queued.
     pub fn try_send(&self, thing: ToScreen) -> bool {
         self.to.try_send(thing).is_ok()
     }
@@ -51,7 +51,7 @@ impl ScreenHandle {
         matches!(self.ended.try_recv(), Err(crossbeam_channel::TryRecvError::Disconnected))
     }
 
-    /// What undoes the modes the program left on; nothing when that is not known soon.
+    /// The bytes that undo the modes the program left on; empty if the thread does not answer in time.
     #[must_use]
     pub fn restore(&self, within: Duration) -> Vec<u8> {
         let (reply, answer) = bounded(1);
@@ -61,7 +61,7 @@ impl ScreenHandle {
         }
     }
 
-    /// Ends the thread and waits until what was told is stored, but not longer than this.
+    /// Ends the thread and waits until the sent events are stored, at most this long.
     pub fn end(self, within: Duration) {
         let Self { to, ended, .. } = self;
         drop(to);

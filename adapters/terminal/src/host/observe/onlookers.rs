@@ -1,16 +1,16 @@
-//! Who waits for the screen to change. Each is answered once, with what changed since the revision it knows, and asks
-//! again: a slow one gets fewer and larger changes, and holds up nobody.
+//! Requests that wait for the screen to change. Each is answered once, with the changes since the revision it names,
+//! and the client asks again: a slow client gets fewer and larger changes and delays no other client.
 
 use events::Timestamp;
 
 use super::{RequestReply, as_json};
 use crate::screen::Observer;
 
-/// Most onlookers that wait at once; further ones are refused.
+/// Maximum number of waiting requests; further ones are refused.
 const ONLOOKERS: usize = 16;
-/// Longest wait of an onlooker, ms.
+/// Maximum wait of a request, ms.
 const WAIT_MS: u32 = 30_000;
-/// Longest wait for the end of a synchronized update, ms.
+/// Maximum wait for the end of a synchronized update, ms.
 const UPDATE_MS: i64 = 200;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Onlookers {
         self.0.is_empty()
     }
 
-    /// Has one wait for a change after a revision.
+    /// Adds a request that waits for a change after a revision.
     pub(super) fn add(&mut self, since: u64, wait_ms: u32, now: Timestamp, reply: RequestReply) {
         if self.0.len() >= ONLOOKERS {
             return reply(Err("too many views of this terminal are open".into()));
@@ -36,17 +36,18 @@ impl Onlookers {
         self.0.push(Onlooker { since, until, reply });
     }
 
-    /// When to look again though the program writes nothing.
+    /// When to check again even if the program writes nothing.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.0.iter().map(|onlooker| onlooker.until).min()
     }
 
-    /// Answers those for whom something changed, or who waited long enough.
+    /// Answers the requests for which something changed or whose wait is over.
     pub(super) fn show(&mut self, observer: &mut Observer, now: Timestamp) {
         if let Some(since) = observer.updating_since()
             && now.since_ms(since) < UPDATE_MS
         {
-            // What is half drawn is not shown; whoever has waited long enough looks once more when it is whole.
+            // A half-drawn screen is not sent; requests whose wait is over are extended until the update must be
+            // complete.
             let until = since.plus_ms(UPDATE_MS);
             self.0.iter_mut().for_each(|onlooker| onlooker.until = onlooker.until.max(until));
             return;
@@ -131,7 +132,7 @@ mod tests {
         observer.output(b" and half\x1b[?2026l", at(20));
         onlookers.show(&mut observer, at(20));
         assert_eq!(taken(&waiting).unwrap().lines[&0][0].0, "half and half");
-        // One that never ends is shown as far as it came.
+        // An update that never ends is sent in its current state.
         let waiting = add(&mut onlookers, observer.grid(0).rev, 1_000, at(30));
         observer.output(b"\x1b[?2026h more", at(31));
         onlookers.show(&mut observer, at(31 + UPDATE_MS - 1));

@@ -94,7 +94,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         .collect();
     let first = answers[0].recv_timeout(PATIENCE).unwrap().unwrap_err();
     assert_eq!(first, "no dialog is open (no key was pressed)");
-    // Both may be there before the first is looked at.
+    // The second request may arrive before the first is processed.
     let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
     assert!(
         second == "no dialog is open (no key was pressed)" || second == "another answer to the dialog is in progress",
@@ -115,7 +115,7 @@ fn the_screen_is_answered_with_its_picture() {
     screen.end(PATIENCE);
 }
 
-/// A handle to a thread that is not there.
+/// A handle without a thread.
 fn unread(to: Sender<ToScreen>) -> ScreenHandle {
     ScreenHandle {
         to,
@@ -128,7 +128,7 @@ fn unread(to: Sender<ToScreen>) -> ScreenHandle {
 
 #[test]
 fn a_reader_that_does_not_keep_up_is_never_waited_for() {
-    // Nobody takes anything here.
+    // Nothing is received here.
     let (to, incoming) = bounded(THINGS);
     let screen = unread(to);
     let chunk = vec![b'x'; 64 << 10];
@@ -185,7 +185,7 @@ fn in_a_flood_no_mode_is_missed_wherever_its_sequence_is_cut() {
         for chunk in [&scrolls, &[&scrolls, first].concat(), &[second, &scrolls].concat(), &scrolls, &scrolls] {
             screen.output(chunk, clock());
         }
-        // What was sent is taken before it is answered.
+        // The messages sent before are processed before this request is answered.
         let (reply, answer) = bounded(1);
         let asked = screen.restore(PATIENCE);
         assert!(!asked.is_empty(), "cut at {cut}");

@@ -1,9 +1,9 @@
-//! A simulated agent that puts another dialog in the place of the one that was decided, at any moment
-//! before, while and after it is answered: a key may only ever reach the one that was decided.
+//! A simulated agent that replaces the dialog that was answered with another one, at any moment before, during and
+//! after the answer: a key may only ever reach the dialog that was answered.
 //!
-//! The terminal, the relay and the screen are played with their delays and in every order, from a
-//! seed; what decides is the code of the host. The agent reads a key the moment it is typed: what it
-//! does between its own write and its own read is its own, and nobody's to see.
+//! The terminal, the relay and the screen are simulated with their delays and in every order, from a seed; the
+//! decisions are made by the host's own code. The agent reads a key the moment it is typed: the interval between its
+//! own write and its own read cannot be observed.
 
 use std::{collections::VecDeque, fmt::Write, sync::Arc};
 
@@ -21,7 +21,7 @@ const SCREEN: &str = include_str!("../../../../../fixtures/terminal/screens/clau
 const READY: &str = "\x1b]0;✳ Claude Code\x07\x1b[2J\x1b[H Claude Code v2.1.328\r\n\x1b[20;1H\
 ────────────────────────────────────────────────────────────────────────────────\r\n❯ \r\n\
 ────────────────────────────────────────────────────────────────────────────────\r\n  ? for shortcuts";
-/// A program whose options have no keys of their own.
+/// A program whose options have no dedicated keys.
 const ARROWS: &str = r#"
 provider = "unknown"
 tested = ["=1.0.0"]
@@ -78,7 +78,7 @@ enum Look {
     Arrows,
 }
 
-/// What the agent asks, and which of its requests that is.
+/// A request of the agent, and its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Request {
     number: u64,
@@ -86,12 +86,12 @@ struct Request {
     cursor: usize,
 }
 
-/// The agent: what it writes, and the request a key is an answer to.
+/// The agent: its output, and the request that a key would answer.
 struct Agent {
     look: Look,
     open: Option<Request>,
     requests: u64,
-    /// Writes that follow, each at its time.
+    /// Pending writes, each with its time.
     writes: VecDeque<(i64, String)>,
     keys: Vec<(Option<Request>, Vec<u8>)>,
     deaf: bool,
@@ -137,14 +137,14 @@ impl Agent {
         out
     }
 
-    /// Draws a request in one of the ways agents do.
+    /// Draws a request in one of the ways agents use.
     fn draw(&self, request: &Request, way: i64) -> String {
         let all = self.rows(request, |_, _| true);
         match way {
-            // The cells that differ.
+            // Only the cells that differ.
             0 if self.open.is_some() => self.rows(request, |_, line| line.contains(&request.command)),
             1 => format!("\x1b[?2026h\x1b[2J{all}\x1b[?2026l"),
-            // Line by line from the end, as those do that draw below each other.
+            // Line by line from the end, like agents that draw below their previous output.
             2 => {
                 let erase: String = (1..=24).rev().map(|row| format!("\x1b[{row};1H\x1b[2K")).collect();
                 erase + &all
@@ -154,7 +154,7 @@ impl Agent {
         }
     }
 
-    /// What is open from now on. Written in one or more writes; open it is from the first on.
+    /// Opens `next`, drawn in one or more writes; it counts as open from the first write.
     fn show(&mut self, next: Option<Request>, drawn: String, now: i64, random: &mut Random) {
         self.open = next;
         let mut at = now;
@@ -191,26 +191,26 @@ impl Agent {
     }
 }
 
-/// All of it.
+/// The simulation.
 struct World {
     random: Random,
     now: i64,
     agent: Agent,
-    /// Written by the agent and not read by the relay.
+    /// Bytes written by the agent and not read by the relay.
     terminal: VecDeque<u8>,
     passed: u64,
     stood: Option<(String, Option<i32>)>,
-    /// Passed on by the relay and not taken by the screen.
+    /// Bytes passed on by the relay and not parsed by the screen.
     copies: VecDeque<(Vec<u8>, i64)>,
     observer: Observer,
     parsed: u64,
     written_at: i64,
     marks: Vec<String>,
     answering: Option<Answering>,
-    /// What the screen told the relay.
+    /// Messages from the screen to the relay.
     told: VecDeque<Result<String, Press>>,
     pressed: Option<Pressed>,
-    /// Swaps as soon as a key was handed to the relay.
+    /// Replace the dialog as soon as a key was handed to the relay.
     on_press: Option<&'static str>,
     answered: Option<Result<Answered, String>>,
 }
@@ -250,7 +250,7 @@ impl World {
         Timestamp::from_millisecond(self.now)
     }
 
-    /// One of the things that may happen next, at this millisecond.
+    /// Performs one of the steps that may happen next, within this millisecond.
     fn act(&mut self) {
         match self.random.below(4) {
             0 => self.read(false),
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// The agent writes what is due.
+    /// The agent performs its due writes.
     fn write(&mut self) {
         while self.agent.writes.front().is_some_and(|(at, _)| *at <= self.now) {
             let (_, text) = self.agent.writes.pop_front().unwrap();
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    /// The relay reads, all or some.
+    /// The relay reads all or some of the output.
     fn read(&mut self, all: bool) {
         let most = if all || self.random.chance(50) { self.terminal.len() } else { self.terminal.len() / 2 };
         if most > 0 {
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    /// The screen takes in what was passed on.
+    /// The screen parses a chunk that was passed on.
     fn take(&mut self) {
         if let Some((bytes, at)) = self.copies.pop_front() {
             self.parsed += bytes.len() as u64;
@@ -293,9 +293,9 @@ impl World {
         }
     }
 
-    /// The screen is looked at, and the answer goes on.
+    /// The screen is checked, and the answer continues.
     fn look(&mut self) {
-        // What was passed on is taken in first, as in the host.
+        // Parse everything that was passed on first, as the host does.
         while !self.copies.is_empty() {
             self.take();
         }
@@ -329,7 +329,7 @@ impl World {
         self.answering = Some(answering);
     }
 
-    /// The relay takes what the screen told it: the order of `Relay::press`.
+    /// The relay handles a message from the screen, in the order of `Relay::press`.
     fn screen_events(&mut self) {
         match self.told.pop_front() {
             Some(Ok(mark)) => self.stood = Some((mark, Some(7))),
@@ -357,7 +357,7 @@ impl World {
         }
     }
 
-    /// Lets a millisecond pass, with whatever happens in it.
+    /// Advances time by a millisecond and performs what happens in it.
     fn pass(&mut self) {
         self.now += 1;
         self.write();
@@ -380,7 +380,7 @@ impl World {
         }
     }
 
-    /// Another dialog, or none, in the place of the one that stands.
+    /// Replaces the open dialog with another one or none.
     fn swap(&mut self, command: &str) {
         let now = self.now;
         let way = self.random.below(6);
@@ -393,7 +393,7 @@ impl World {
                 self.agent.request(&changed)
             }
             2 => self.agent.request("rm -rf build && make"),
-            // It goes and another with the same words comes: at once, in one write, or later.
+            // It closes and another with the same words opens: at once, in one write, or later.
             3 => {
                 let next = self.agent.request(command);
                 let drawn = self.agent.composer() + &self.agent.draw(&next, 4);
@@ -425,9 +425,9 @@ impl World {
 struct Count {
     applied: u64,
     refused: u64,
-    /// A key reached another dialog, or none.
+    /// A key reached another dialog, or no dialog.
     wrong: Vec<u64>,
-    /// It was not answered though nothing stood in the way.
+    /// The dialog was not answered although nothing prevented it.
     idle: Vec<(u64, String)>,
 }
 
@@ -445,7 +445,7 @@ fn play(seed: u64, count: &mut Count) {
     world.agent.show(Some(request.clone()), drawn, now, &mut world.random);
     let stood = 250 + world.random.below(600);
     world.settle(stood);
-    // The decision: for the dialog that was told last.
+    // The decision, for the dialog reported last.
     let mark = world.marks.last().cloned().unwrap_or_else(|| panic!("seed {seed}: no dialog was told"));
     let answer = if world.random.chance(70) { DialogAnswer::AllowOnce } else { DialogAnswer::Deny };
     let swaps = world.random.chance(80);
@@ -463,7 +463,7 @@ fn play(seed: u64, count: &mut Count) {
         }
         if swaps && !on_press && !swapped && world.now >= swap_at {
             swapped = true;
-            // Within the millisecond: before, between and after what the threads do.
+            // Within the millisecond: before, between and after the steps of the threads.
             for _ in 0..world.random.below(4) {
                 world.act();
             }
@@ -476,7 +476,7 @@ fn play(seed: u64, count: &mut Count) {
         count.wrong.push(seed);
     }
     if let Some((Some(open), last)) = world.agent.keys.last() {
-        // And the key must mean what was decided: never the option in the middle.
+        // The key must also mean the decided answer: never the option in the middle.
         let allowed = last == b"1" || last == b"\r" && open.cursor == 0;
         let means = if answer == DialogAnswer::AllowOnce { allowed } else { last == b"\x1b" };
         if !means && (answered.as_ref().is_ok_and(|a| a.applied) || !last.starts_with(b"\x1b[")) {

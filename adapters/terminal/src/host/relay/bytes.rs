@@ -1,4 +1,4 @@
-//! The bytes: from the program to the terminals, from the terminals to the program.
+//! Copies bytes from the program to the terminals, and from the terminals to the program.
 
 use std::{
     io::{self, Read, Write},
@@ -15,7 +15,7 @@ use crate::host::{
     type_prompt::{InputFacts, PromptKeys, PromptTyped, may_type},
 };
 
-/// What a terminal says of its focus (xterm, mode 1004), when it says nothing else.
+/// The focus reported by a terminal (xterm, mode 1004), if the bytes contain nothing else.
 fn focus(typed: &[u8]) -> Option<bool> {
     match typed {
         b"\x1b[I" => Some(true),
@@ -25,8 +25,9 @@ fn focus(typed: &[u8]) -> Option<bool> {
 }
 
 impl Relay {
-    /// Reads the program and writes to the terminals at once; then the others get a copy. While a terminal accepts less
-    /// than it is given this reads once: the rest waits in the terminal's queue, and whichever is ready first goes on.
+    /// Reads the program and writes to the terminals at once; then the screen thread and the recorder get a copy. While
+    /// a terminal accepts less than it was sent, this reads only once: the rest stays in the terminal's queue, and the
+    /// poll loop continues with whichever is ready first.
     pub(super) fn read_program(&mut self) {
         let mut buffer = std::mem::take(&mut self.state.buffer);
         let (mut filled, mut gone, mut asked) = (0, Vec::new(), 0);
@@ -49,7 +50,7 @@ impl Relay {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // EIO: nobody has the terminal open any more.
+                // EIO: no process has the terminal open any more.
                 Err(_) => {
                     self.state.drained = true;
                     break;
@@ -68,7 +69,7 @@ impl Relay {
         }
     }
 
-    /// Gives those who read the screen and record it a copy of what the terminals got.
+    /// Gives the screen thread and the recorder a copy of the bytes sent to the terminals.
     fn copy(&mut self, bytes: &[u8]) {
         let at = (self.clock)();
         self.state.passed += bytes.len() as u64;
@@ -83,7 +84,7 @@ impl Relay {
         }
     }
 
-    /// Reads what was typed at a terminal.
+    /// Reads typed bytes from a terminal.
     pub(super) fn read_terminal(&mut self, id: u64) {
         let room = self.state.keys.room().min(4096);
         let mut buffer = [0_u8; 4096];
@@ -106,7 +107,7 @@ impl Relay {
         }
     }
 
-    /// Records when somebody typed; a focus report of the terminal is not a key.
+    /// Records when the user last typed; a focus report of the terminal is not a key.
     fn update_presence(&mut self, typed: &[u8]) {
         if let Some(focused) = focus(typed) {
             self.state.focused = Some(focused);
@@ -115,14 +116,14 @@ impl Relay {
         }
     }
 
-    /// Whether somebody is at the terminal.
+    /// Whether the user is at the terminal.
     pub(super) fn presence(&self) -> Presence {
         let typed_ms = self.state.pressed.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
         let attached = self.guests.iter().any(|guest| guest.live && !guest.suspended && guest.role == Role::Writer);
         Presence { attached, focused: self.state.focused, typed_ms }
     }
 
-    /// Types into the program, and lets the reader of the screen know, unless it is a secret.
+    /// Types bytes into the program, and passes them to the screen thread unless they are a secret.
     pub(super) fn type_bytes(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -135,14 +136,14 @@ impl Relay {
         }
     }
 
-    /// Types what a terminal answers to a question of the program; nothing when the program does not read.
+    /// Types a terminal's reply to a query of the program; drops it if the program does not read.
     pub(super) fn reply(&mut self, bytes: &[u8]) {
         if bytes.len() <= self.state.keys.room() {
             self.type_bytes(bytes);
         }
     }
 
-    /// Types what the server asked for, and answers when it is typed.
+    /// Types bytes requested by the server, and replies once they are typed.
     pub(super) fn type_for(&mut self, bytes: &[u8], reply: RequestReply) {
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
@@ -159,7 +160,7 @@ impl Relay {
         self.state.keys.wrote(0);
     }
 
-    /// Types the text of a prompt, or the Enter after it, if nothing changed since the screen was read.
+    /// Types the text of a prompt, or the Enter after it, if nothing has changed since the screen was read.
     pub(super) fn type_prompt(&mut self, keys: &PromptKeys) {
         let readable = self.may_read_program();
         if readable {
@@ -183,12 +184,12 @@ impl Relay {
                 PromptTyped::Yes
             }
         };
-        // The screen waits for it; when it is gone nobody does.
+        // The screen thread waits for it, if it still exists.
         keys.typed.try_send(typed).ok();
     }
 
-    /// Presses a key of an answer, if nothing changed since the screen was read. Between the last look
-    /// at what the program wrote and the key there is nothing but these lines.
+    /// Presses a key of an answer if nothing has changed since the screen was read. Only these lines run between the
+    /// last read of the program's output and the key.
     pub(super) fn press(&mut self, press: &Press) {
         let readable = self.may_read_program();
         if readable {
@@ -210,7 +211,7 @@ impl Relay {
             Ok(()) => match self.pty.master.write(&press.bytes) {
                 Ok(0) | Err(_) => Pressed::No("the program accepts no input"),
                 Ok(written) => {
-                    // Of so few bytes none is left, or the rest follows at once.
+                    // So few bytes are written at once; any rest follows immediately.
                     self.state.keys.push(&press.bytes[written..]);
                     self.type_on();
                     self.screen.try_send(ToScreen::Input(press.bytes.clone(), (self.clock)()));
@@ -218,11 +219,11 @@ impl Relay {
                 }
             },
         };
-        // The screen waits for it; when it is gone nobody does.
+        // The screen thread waits for it, if it still exists.
         press.pressed.try_send(pressed).ok();
     }
 
-    /// Writes on what waits to be typed.
+    /// Writes the bytes waiting to be typed.
     pub(super) fn type_on(&mut self) {
         while !self.state.keys.waiting.is_empty() {
             let (first, _) = self.state.keys.waiting.as_slices();
@@ -230,7 +231,7 @@ impl Relay {
                 Ok(0) => return,
                 Ok(written) => self.state.keys.wrote(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It takes nothing now, or never again; the latter shows when it is read.
+                // The program accepts nothing now or never will; reading shows the latter.
                 Err(_) => return,
             }
         }

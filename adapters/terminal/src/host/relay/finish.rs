@@ -1,5 +1,5 @@
-//! The end of a run, in order: the terminals are put back, the recording and the server are told,
-//! then the launcher may end, and only then the rest is waited for.
+//! The end of a run, in order: the terminals are restored, the recording and the server are notified, the launcher may
+//! exit, and only then are the remaining threads awaited.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use host_protocol::{claim::HostEvent, runs};
 use super::{Relay, terminals::flush};
 use crate::host::{child::Exit, observe::ToScreen, wire::FromHost};
 
-/// How long queued output may take to reach the terminals.
+/// Maximum time for queued output to reach the terminals.
 const FLUSH: Duration = Duration::from_secs(2);
-/// How long the server has to store the end of the run.
+/// Maximum time for the server to store the end of the run.
 const DELIVER: Duration = Duration::from_secs(3);
 
 impl Relay {
     /// Ends the run.
     pub fn finish(mut self, exit: Exit) {
-        // A program that ended by itself leaves its terminal as it wants it, as it would alone.
+        // A program that exited without a signal leaves its terminal as it intends, as it would outside a run.
         let restore = if exit.signal.is_some() { self.restore_bytes() } else { Vec::new() };
         for guest in self.guests.iter_mut().filter(|g| g.live && g.saved.is_some()) {
             guest.queue(&restore);
@@ -34,7 +34,7 @@ impl Relay {
             guest.control.send(&FromHost::Exited(exit)).ok();
         }
         drop(guests);
-        // Whoever still has the program's terminal is told that it is gone.
+        // Closing it signals a hangup to processes that still have the program's terminal open.
         drop(pty);
         drop(screen_events);
         screen.end(DELIVER);

@@ -1,4 +1,4 @@
-//! The program: what happens to it, how it is ended, who it is and how large its terminal.
+//! The program: its process events, how it is ended, which agent it is, and the size of its terminal.
 
 use std::time::Instant;
 
@@ -35,11 +35,12 @@ impl Relay {
     pub(super) fn stopped(&mut self, signal: i32) {
         self.state.stopped = true;
         if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
-            // Somebody it started took the foreground and did not give it back; a shell would.
+            // A process it started took the foreground and did not return it; a shell would take it back.
             self.pty.put_in_foreground(self.program).ok();
             return self.continue_program();
         }
-        // With the one who would continue it we stop too; without, nobody would.
+        // If the launcher is attached and can continue the program, it stops too; otherwise nothing would continue the
+        // program.
         match self.guests.iter_mut().find(|g| g.launcher && g.live && g.role == Role::Writer) {
             Some(launcher) => {
                 launcher.flush().ok();
@@ -57,7 +58,7 @@ impl Relay {
         kill_process_group(self.program, Signal::CONT).ok();
     }
 
-    /// Asks the program to end, and sees to it that it does.
+    /// Asks the program to end, and kills it if it does not.
     pub(super) fn end_program(&mut self) {
         if self.has_exited() {
             return;
@@ -66,8 +67,8 @@ impl Relay {
         self.give_time_to_end();
     }
 
-    /// Hangs up, as when the terminal closes: the program and what it has in the foreground are told, and get time to end
-    /// in their own way.
+    /// Hangs up, as if the terminal was closed: the program and its foreground process group receive SIGHUP and get
+    /// time to end on their own.
     pub(super) fn hang_up_program(&mut self) {
         if self.has_exited() {
             return;
@@ -79,14 +80,14 @@ impl Relay {
         self.give_time_to_end();
     }
 
-    /// Whether the program has exited. What a terminal does not take is not waited for any longer then.
+    /// Whether the program has exited. If it has, the relay stops waiting for terminals that accept no output.
     fn has_exited(&mut self) -> bool {
         let has_exited = self.state.exited.is_some();
         self.state.abandoned |= has_exited;
         has_exited
     }
 
-    /// Lets a program that was told to end do so, for a while.
+    /// Gives a program that was asked to end some time to do so.
     fn give_time_to_end(&mut self) {
         if self.state.stopped {
             self.continue_program();
@@ -94,7 +95,7 @@ impl Relay {
         self.state.kill_at.get_or_insert(Instant::now() + KILL_AFTER);
     }
 
-    /// Ends the program by force, and what it has in the foreground, at once.
+    /// Kills the program and its foreground process group at once.
     pub(super) fn kill_program(&mut self) {
         if self.has_exited() {
             return;
@@ -102,8 +103,7 @@ impl Relay {
         self.state.kill_at = Some(Instant::now());
     }
 
-    /// Looks which program is in the foreground: an agent started from a shell is read by its own
-    /// rules.
+    /// Checks which program is in the foreground: an agent started from a shell is read with its own rules.
     pub(super) fn check_foreground(&mut self, now: Instant) {
         self.state.look_at = None;
         self.state.looked = now;
@@ -115,7 +115,7 @@ impl Relay {
         }
     }
 
-    /// The program's terminal gets this size, and whoever models it.
+    /// Sets the size of the program's terminal, the screen model and the recording.
     pub(super) fn resize(&mut self, size: Winsize) {
         let same = |a: Winsize, b: Winsize| {
             (a.ws_row, a.ws_col, a.ws_xpixel, a.ws_ypixel) == (b.ws_row, b.ws_col, b.ws_xpixel, b.ws_ypixel)
@@ -135,7 +135,7 @@ impl Relay {
         }
     }
 
-    /// Gives the program the size that somebody elsewhere wants, or that of the terminal that types.
+    /// Sets the size requested by the server, or the size of the terminal that types.
     pub(super) fn resize_for(&mut self, size: Option<Size>, reply: RequestReply) {
         let writer = self.guests.iter().find(|g| g.role == Role::Writer && g.live).map(|g| g.id);
         match (size, writer) {
@@ -146,7 +146,7 @@ impl Relay {
                 self.resize(Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 });
             }
             (None, Some(writer)) => self.adopt_size(writer),
-            // Nobody's terminal is there: it stays as it is.
+            // No terminal is attached: the size stays as it is.
             (None, None) => {}
         }
         reply(Ok(serde_json::Value::Null));

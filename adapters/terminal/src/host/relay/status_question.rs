@@ -1,23 +1,23 @@
-//! Answers for the terminals whether they know the Program Status Protocol (OSC 7501).
+//! Answers, on behalf of the terminals, whether they support the Program Status Protocol (OSC 7501).
 //!
-//! A program reports its state only if its terminal answers this question, and the host is its terminal, also while
-//! nobody is attached. The question is kept from attached terminals, so that none answers a second time.
+//! A program reports its state only if its terminal answers this query, and the host is its terminal even while no
+//! terminal is attached. The query is not passed on to attached terminals, so that none of them answers it again.
 
 use memchr::memmem;
 
-/// What a program asks, without its end (BEL or ST).
+/// The program's query, without its terminator (BEL or ST).
 const QUESTION: &[u8] = b"\x1b]7501;?";
-/// The answer of a terminal that knows the protocol.
+/// The answer of a terminal that supports the protocol.
 pub(super) const ANSWER: &[u8] = b"\x1b]7501;?\x1b\\";
-/// Breaks off a sequence of which a part was passed on.
+/// Cancels a sequence of which a part was passed on.
 const CANCEL: &[u8] = b"\x18";
 
-/// How far a question has come.
+/// How much of a query was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuestionProgress {
-    /// Number of its bytes at the end of what was passed on.
+    /// This many bytes of the query ended the bytes passed on so far.
     Begun(usize),
-    /// Its end is missing; whether the escape of that was there.
+    /// Only the terminator is missing; `escape` says whether its escape was received.
     Ending { escape: bool },
 }
 
@@ -34,7 +34,7 @@ impl Default for StatusQuestions {
 }
 
 impl StatusQuestions {
-    /// Hands on the output without questions, in pieces; how many questions ended in it.
+    /// Passes on the output without queries, in pieces. Returns how many queries ended in it.
     pub(super) fn take_out(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) -> usize {
         let (mut from, mut at, mut asked) = (0, 0, 0);
         while at < bytes.len() {
@@ -77,7 +77,7 @@ impl StatusQuestions {
                             self.progress = QuestionProgress::Begun(0);
                         }
                         _ => {
-                            // Another sequence that begins like it.
+                            // Another sequence with the same beginning.
                             on(QUESTION);
                             if escape {
                                 on(b"\x1b");
@@ -98,7 +98,7 @@ impl StatusQuestions {
     }
 }
 
-/// How many bytes of a question end these bytes.
+/// The number of bytes at the end that begin a query.
 fn begun(bytes: &[u8]) -> usize {
     (1..QUESTION.len()).rev().find(|length| bytes.ends_with(&QUESTION[..*length])).unwrap_or(0)
 }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_question_is_answered_and_no_terminal_sees_it() {
         assert_eq!(taken([b"a\x1b]7501;?\x1b\\b\x1b]7501;?\x07\x1b[c".as_slice()]), (b"ab\x1b[c".to_vec(), 2));
-        // Reports go on to whoever shows them.
+        // Reports are passed on to terminals that display them.
         for other in
             [b"\x1b]7501;state=idle\x1b\\".as_slice(), b"\x1b]7501;?x\x1b\\", b"\x1b]7501;?\x1bx", b"]7501;?\x07"]
         {
@@ -144,7 +144,7 @@ mod tests {
             }
             let (out, in_pieces) = taken(chunks);
             proptest::prop_assert_eq!(in_pieces, asked);
-            // What was passed on of a question before it was known to be one is broken off.
+            // A part of a query that was passed on before it was recognised is cancelled.
             let mut seen = Vec::new();
             for byte in out {
                 if byte == CANCEL[0] {

@@ -1,4 +1,4 @@
-//! The terminals: who attaches, who types, who leaves.
+//! The terminals: attaching, choosing the one that types, and detaching.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::host::{
     wire::{Attach, FromHost, LauncherSocket, OnHangup, ToHost},
 };
 
-/// How long to wait for the bytes that undo the program's modes.
+/// Maximum wait for the bytes that undo the program's modes.
 const RESTORE: Duration = Duration::from_millis(300);
-/// How long a terminal being left has to accept its last bytes.
+/// Maximum time for a detaching terminal to accept its last bytes.
 const LEAVE: Duration = Duration::from_millis(200);
 
 impl Relay {
-    /// Somebody connects to the run's socket.
+    /// Accepts a connection to the run's socket.
     pub(super) fn accept_visitor(&mut self) {
         let Some(Ok((socket, _))) = self.listener.as_ref().map(|l| l.accept()) else { return };
         if self.guests.len() >= GUESTS || socket.set_nonblocking(true).is_err() {
@@ -37,7 +37,7 @@ impl Relay {
         self.guests.push(Guest::visitor(id, control));
     }
 
-    /// Somebody says something.
+    /// Reads messages from a connection.
     pub(super) fn read_messages(&mut self, id: u64) {
         loop {
             let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
@@ -79,7 +79,7 @@ impl Relay {
                 guest.foreground = foreground;
                 let launcher = guest.launcher;
                 if !launcher {
-                    // The shell wrote over what was there.
+                    // The shell has overwritten the screen.
                     guest.want_paint();
                 }
                 if guest.flush().is_err() {
@@ -106,7 +106,7 @@ impl Relay {
         }
     }
 
-    /// Gives the run another name: in its description, for the next start of its host's connection, and on the server.
+    /// Renames the run: in its description, for the next start of its host's connection, and on the server.
     fn rename(&mut self, name: String) -> Result<(), String> {
         runs::rename(&self.spec.data, self.spec.run, &name, self.written)
             .map_err(|error| format!("cannot write the description of the run: {error}"))?;
@@ -149,7 +149,7 @@ impl Relay {
         }
     }
 
-    /// The run takes the size of the terminal that types.
+    /// Sets the run's size to that of the terminal that types.
     pub(super) fn adopt_size(&mut self, id: u64) {
         let writer = self.guests.iter().find(|g| g.id == id && g.role == Role::Writer);
         if let Some(size) = writer.and_then(Guest::size) {
@@ -157,7 +157,7 @@ impl Relay {
         }
     }
 
-    /// The process a terminal belongs to is gone. Killed at once, it could not put its terminal back.
+    /// The process that owns a terminal is gone. If it was killed, it could not restore its terminal.
     fn process_gone(&mut self, id: u64) {
         let Some(guest) = self.guests.iter().find(|g| g.id == id) else { return };
         let (live, launcher) = (guest.live, guest.launcher);
@@ -178,8 +178,8 @@ impl Relay {
         let Some(guest) = self.guests.iter().find(|g| g.id == id) else { return };
         let (launcher, terminal) = (guest.launcher, guest.saved.is_some());
         if !terminal {
-            // A pipe nobody reads any more: the program would have been told at its next write.
-            // Its end is still waited for.
+            // A pipe without a reader: the program would have received SIGPIPE at its next write. Its end is still
+            // awaited.
             if let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) {
                 guest.forget();
                 guest.input = None;
@@ -201,8 +201,8 @@ impl Relay {
         }
     }
 
-    /// Detaches a terminal; the program runs on. One that was stopped stays so while its launcher is there: whoever
-    /// stopped it continues it from their shell.
+    /// Detaches a terminal; the program keeps running. A program that was stopped stays stopped while its launcher is
+    /// attached: the user who stopped it continues it from their shell.
     pub(super) fn detach(&mut self, id: u64) {
         self.leave(id);
         if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
@@ -214,7 +214,7 @@ impl Relay {
         }
     }
 
-    /// Undoes the modes the program turned on, in this terminal.
+    /// Undoes, in this terminal, the modes the program turned on.
     fn leave(&mut self, id: u64) {
         let restore = self.screen.restore(RESTORE);
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id && g.saved.is_some()) else { return };
@@ -225,7 +225,7 @@ impl Relay {
         flush(std::slice::from_mut(guest), LEAVE);
     }
 
-    /// Takes a terminal away; when it was the one that typed, another one may.
+    /// Removes a terminal; if it was the one that typed, another one may type.
     fn drop_guest(&mut self, id: u64) {
         let Some(at) = self.guests.iter().position(|g| g.id == id) else { return };
         let was = self.guests.remove(at).role;
@@ -240,7 +240,7 @@ impl Relay {
         }
     }
 
-    /// A request to the screen that the relay's end still needs.
+    /// The bytes that restore a terminal, needed when the relay finishes.
     pub(super) fn restore_bytes(&self) -> Vec<u8> {
         self.screen.restore(RESTORE)
     }
@@ -252,9 +252,9 @@ impl Relay {
     }
 }
 
-/// Whether the process at the other end may attach: of our own user, and no agent's. An agent's
-/// own shell must not type its approvals. What runs in the run itself would show its output in its
-/// output, without end.
+/// Whether the process at the other end may attach: it must belong to our user and not be started by an agent, because
+/// an agent's shell must not type its approvals. A process inside the run itself is refused, because it would copy its
+/// output into its output forever.
 fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
     let peer = rustix::net::sockopt::socket_peercred(control.socket())
         .map_err(|_| "cannot identify the process that attaches")?;
@@ -273,7 +273,7 @@ fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str
     Ok(())
 }
 
-/// Writes what waits, as long as terminals take it and time lasts.
+/// Writes queued bytes until the terminals accept no more or the time is over.
 pub(super) fn flush(guests: &mut [Guest], within: Duration) {
     let until = Instant::now() + within;
     loop {

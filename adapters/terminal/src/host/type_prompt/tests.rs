@@ -7,7 +7,7 @@ use host_protocol::screen::Size;
 use super::*;
 use crate::screen::ScreenRules;
 
-/// Claude Code's input line with this text in it, below what was said.
+/// Claude Code's input line containing `text`, below the output `said`.
 fn prompt(said: &str, text: &str) -> String {
     let rule = "─".repeat(40);
     format!("\x1b[2J\x1b[H{said}\r\n{rule}\r\n❯ {text}\r\n{rule}\r\n  ? for shortcuts")
@@ -16,7 +16,7 @@ fn prompt(said: &str, text: &str) -> String {
 const MENU: &str =
     "\x1b[2J\x1b[H Select model\r\n\r\n❯ 1. Default\r\n  2. Small\r\n\r\n Enter to confirm · Esc to exit";
 
-/// A program and the text that is typed into it, with a clock that only the test moves.
+/// A program and the text being typed into it, with a clock controlled by the test.
 struct Typing {
     observer: Observer,
     prompting: Prompting,
@@ -63,7 +63,7 @@ impl Typing {
         self.observer.advance(self.at());
     }
 
-    /// What is to be typed, or the outcome, after at most this long.
+    /// The next bytes to type, or the outcome, within at most `ms`.
     fn next(&mut self, ms: i64) -> PromptStep {
         let until = self.now + ms;
         loop {
@@ -76,7 +76,7 @@ impl Typing {
         }
     }
 
-    /// The bytes that are to be typed next; they are typed.
+    /// Returns the next bytes to type and reports them as typed.
     fn typed(&mut self) -> String {
         let step = self.next(5_000);
         let PromptStep::Type { bytes, .. } = step else { panic!("{step:?}") };
@@ -130,7 +130,7 @@ fn a_long_text_is_found_by_its_end_or_by_what_stands_for_a_paste() {
 fn enter_is_not_pressed_in_what_opens_after_the_text() {
     let dialogs = [
         MENU.to_owned(),
-        // It is unknown what this is.
+        // No rule matches this screen.
         "\x1b[2J\x1b[H Install the update?\r\n\r\n [ Yes ]  [ No ]".to_owned(),
     ];
     for dialog in dialogs {
@@ -215,7 +215,7 @@ fn a_program_whose_screen_no_rule_reads_gets_text_once_it_is_still() {
     typing.pass(1_600);
     typing.begin("ls");
     assert_eq!(typing.typed(), "ls");
-    // It echoes nothing, as at a password.
+    // The program does not echo, as at a password prompt.
     assert_eq!(typing.typed(), "\r");
     assert_eq!(typing.outcome(), Ok(PromptTyping::Typed));
 }
@@ -233,7 +233,7 @@ fn the_terminal_types_only_what_the_screen_was_asked_about() {
         (InputFacts { runs: false, ..right }, [Err(PromptTyped::No("the program has ended, or is stopped")); 2]),
         (InputFacts { typed: Some(Duration::from_secs(1)), ..right }, [Err(PromptTyped::No("somebody is typing")); 2]),
         (InputFacts { typed: minute, text: text(1, true), ..right }, [Ok(()), Ok(())]),
-        // Somebody typed between the text and Enter.
+        // The user typed between the text and Enter.
         (
             InputFacts { typed: Some(Duration::from_secs(7)), text: text(8, true), ..right },
             [Ok(()), Err(PromptTyped::No("somebody is typing"))],

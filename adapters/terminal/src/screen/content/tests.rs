@@ -57,7 +57,7 @@ fn keys_may_come_in_pieces() {
     }
 }
 
-/// A terminal of an agent whose files are not read.
+/// A terminal of an agent whose files capture does not read.
 fn observer() -> Observer {
     let rules = Arc::new(ScreenRules::load(None).unwrap());
     Observer::new(Size { rows: 24, columns: 80 }, Provider::Goose, rules, Timestamp::from_millisecond(0))
@@ -134,7 +134,7 @@ fn what_is_told_is_bounded() {
     assert!(text.len() <= TEXT_BYTES && text.starts_with("line 119"), "{} bytes", text.len());
 }
 
-/// What the terminal of a real session comes to.
+/// The events derived from the terminal of a real session.
 #[test]
 fn a_recorded_session_of_aider() {
     let folder =

@@ -1,4 +1,4 @@
-//! The rules engine, on rules made for it.
+//! Tests of the rules engine with rules written for them.
 
 use events::{Confidence, Provider};
 use host_protocol::claim::TypingGate;
@@ -104,7 +104,7 @@ fn what_follows_a_dialog_that_is_gone() {
     assert_eq!(stage.claims(150), ["running"]);
 }
 
-/// The strength of each claim told within this much time.
+/// The strength of each claim made within `ms`.
 fn strengths(stage: &mut Stage, ms: i64) -> Vec<(String, Confidence)> {
     let claim = |told: HostEvent| match told {
         HostEvent::Claim(claim) => Some((named(&claim), claim.strength)),
@@ -131,7 +131,7 @@ all = [{ in = "foot", has = 'working' }]
     assert_eq!(strengths(&mut stage, 300), running(Confidence::Medium), "the title does not count yet");
     assert_eq!(strengths(&mut stage, 300), running(Confidence::High));
     assert_eq!(strengths(&mut stage, 5_000), [], "once");
-    // A title that shows work for a moment, at a ready prompt.
+    // A title that briefly shows work, at a ready prompt.
     stage.write("\x1b]0;\x07").draw("input:");
     assert_eq!(stage.claims(300), ["waiting"]);
     stage.write("\x1b]0;busy\x07");
@@ -249,7 +249,7 @@ fn a_synchronized_update_is_seen_whole() {
     assert_eq!(stage.claims(100), [""; 0]);
     stage.write("\x1b]0;\x07\x1b[?2026l");
     assert_eq!(stage.claims(300), [""; 0]);
-    // One that never ends is not waited for.
+    // An update that never ends is not waited for.
     stage.write("\x1b[?2026h\x1b]0;busy\x07");
     assert_eq!(stage.claims(300), ["running"]);
 }

@@ -1,4 +1,4 @@
-//! Files of rules that are wrong, and those of a user.
+//! Invalid rule files, and rule files of the user.
 
 use std::fs;
 
@@ -68,7 +68,7 @@ fn what_is_wrong_is_said_with_its_place() {
 fn all_rules_that_come_with_the_program_are_right() {
     let all = ScreenRules::load(None).unwrap();
     assert_eq!(format!("{all:?}").len(), format!("{:?}", ScreenRules::embedded()).len());
-    // They are compiled when they are first looked for; here all at once.
+    // They are compiled on first use; here all at once.
     let mut checked = ScreenRules::default();
     for name in ["claude.toml", "codex.toml", "gemini.toml", "opencode.toml", "aider.toml", "amp.toml", "any.toml"] {
         let text = fs::read_to_string(format!("{}/rules/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();

@@ -1,4 +1,4 @@
-//! The marks of dialogs: one for each that stands, in every recording of an agent.
+//! The marks of dialogs: one for each open dialog, in every recording of an agent.
 
 use std::{
     collections::BTreeSet,
@@ -24,8 +24,8 @@ fn recordings() -> Vec<(String, Provider, PathBuf)> {
     found
 }
 
-/// The events of approvals in a recording: `mark subject` for each dialog, and for each key that
-/// answers one `key meaning`, with why it could not have been answered by us, if so.
+/// The approval events of a recording: `mark subject` for each dialog, and `key meaning` for each key that answers one,
+/// with the reason if capture could not have answered it.
 fn told(provider: Provider, timeline: &Path) -> Vec<String> {
     let mut stage = Stage::sized(Size { rows: 40, columns: 120 }, provider, embedded());
     let mut seen = Vec::new();

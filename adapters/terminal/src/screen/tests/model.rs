@@ -1,4 +1,4 @@
-//! The terminal itself: what is drawn again, undone, answered and told.
+//! The terminal model: redraws, restored modes, replies and signals.
 
 use events::Provider;
 

@@ -1,4 +1,4 @@
-//! Whatever the bytes and however they come.
+//! Properties that must be true for any bytes in any chunks.
 
 use events::Provider;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn observer(provider: Provider) -> Stage {
     Stage::sized(SIZE, provider, embedded())
 }
 
-/// Pieces of what agents write, whole and broken.
+/// Pieces of agents' output, whole and broken.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let whole = [
         "\x1b]0;✳ Claude Code\x07",

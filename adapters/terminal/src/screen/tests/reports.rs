@@ -1,4 +1,4 @@
-//! Status reports of real agents (`fixtures/terminal/status-reports.jsonl`), held against what was true meanwhile.
+//! Status reports of real agents (`fixtures/terminal/status-reports.jsonl`), compared with their true state.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::*;
 
-/// What an agent reported in one session, and what was true: seconds from the start.
+/// The reports of an agent in one session and its true states; times in seconds from the start.
 #[derive(Deserialize)]
 struct Recording {
     agent: String,
     version: String,
     scenario: String,
-    /// The moment, the body of the OSC sequence, and what ends it.
+    /// The time, the body of the OSC sequence, and its terminator.
     reports: Vec<(f64, String, String)>,
     truth: Vec<(f64, State)>,
 }
@@ -23,9 +23,9 @@ fn recordings() -> Vec<Recording> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The state that the reports come to, from each moment on.
+/// The state derived from the reports, from each moment on.
 fn read(recording: &Recording) -> Vec<(f64, Option<State>)> {
-    // The rules for any program: the reports alone.
+    // The rules for any program, so that only the reports count.
     let mut stage = Stage::sized(SIZE, Provider::Unknown, embedded());
     let begin = stage.now;
     let mut seen = Vec::new();
@@ -49,7 +49,7 @@ fn what_agents_report_of_themselves_is_read_as_they_mean_it() {
     let mut worst: f64 = 1.0;
     for recording in recordings() {
         let seen = read(&recording);
-        // From the first report on, and with 0.4 s for the agent to notice a change.
+        // Counts from the first report on, and allows the agent 0.4 s to notice a change.
         let first = recording.reports[0].0;
         let state_at = |at: f64| recording.truth.iter().rev().find(|(from, _)| *from <= at).map(|(_, state)| *state);
         let changed = |at: f64| recording.truth.iter().any(|(from, _)| *from <= at + 0.1 && at < *from + 0.4);
@@ -61,7 +61,7 @@ fn what_agents_report_of_themselves_is_read_as_they_mean_it() {
         let share = judged.iter().filter(|right| **right).count() as f64 / judged.len() as f64;
         let _ =
             writeln!(table, "{:5.1} % {} {} {}", 100.0 * share, recording.agent, recording.version, recording.scenario);
-        // A shell in the background keeps Claude Code at `working`, though it takes a prompt.
+        // A background shell keeps Claude Code at `working`, although it accepts a prompt.
         if recording.scenario != "questions" {
             worst = worst.min(share);
         }

@@ -1,5 +1,5 @@
-//! Screens of real agents (`fixtures/terminal/screens`), each with what is to be read from it; the
-//! same without title and state; and the same dialogs printed into a conversation.
+//! Screens of real agents (`fixtures/terminal/screens`) with the expected reading; the same screens without title and
+//! state; and the same dialogs printed into a conversation.
 
 use std::{fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use events::{ChoiceAnswer, Provider};
 
 use super::*;
 
-/// A screen and what is to be read from it.
+/// A screen and its expected reading.
 pub(super) struct Screen {
     pub(super) name: String,
     provider: Provider,
@@ -57,7 +57,7 @@ pub(super) fn all() -> Vec<Screen> {
     screens
 }
 
-/// Draws the screen and gives the terminal after a while.
+/// Draws the screen and returns the terminal after a while.
 pub(super) fn shown(screen: &Screen) -> Stage {
     let mut stage = Stage::sized(screen.size, screen.provider, embedded());
     if !screen.title.is_empty() {
@@ -118,7 +118,7 @@ fn each_screen_is_read_as_it_should() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Title and state can be missing; what a dialog is must be seen without them, and never be made up.
+/// Title and state can be missing; dialogs must be recognised without them and never be invented.
 #[test]
 fn each_dialog_is_read_without_title_and_state() {
     let mut wrong = Vec::new();
@@ -134,7 +134,7 @@ fn each_dialog_is_read_without_title_and_state() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A dialog that a tool printed stands above the input line of a live screen, and is none.
+/// A dialog printed by a tool is above the input line of a live screen and is not a dialog.
 #[test]
 fn a_dialog_in_the_conversation_is_none() {
     let screens = all();
@@ -177,8 +177,8 @@ fn a_dialog_in_the_conversation_is_none() {
     assert!(wrong.is_empty(), "{} of them\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// The screens of other programs' tests: most are fragments. What their authors read and what is read here differ
-/// where `fixtures/terminal/PROVENANCE.md` says why.
+/// Screens from the tests of other programs; most are fragments. Our reading differs from their authors' where
+/// `fixtures/terminal/PROVENANCE.md` gives the reason.
 #[test]
 fn others_screens_are_read_as_they_were_judged() {
     let file = folder().with_file_name("others.jsonl");
@@ -200,7 +200,7 @@ fn others_screens_are_read_as_they_were_judged() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A dialog says at once that no key of ours will answer it, and why.
+/// A dialog reports at once that capture will not answer it by keys, and why.
 #[test]
 fn a_dialog_of_a_version_that_was_not_tested_says_so() {
     let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n\r\n \
@@ -228,7 +228,7 @@ fn a_dialog_of_a_version_that_was_not_tested_says_so() {
     }
 }
 
-/// Within the tested versions, a dialog is answered only if its layout is known as a whole.
+/// Within the tested versions, a dialog is answered only if its whole layout is known.
 #[test]
 fn a_dialog_of_another_layout_is_not_answered_by_keys() {
     let rule = "─".repeat(80);
@@ -261,7 +261,7 @@ fn a_dialog_of_another_layout_is_not_answered_by_keys() {
     }
 }
 
-/// opencode's dialog for a command of these lines; the cursor is on that option.
+/// opencode's dialog for a command with these lines and the cursor on this option.
 fn opencode_asks(lines: &[&str], cursor: Option<usize>) -> Stage {
     let mut stage = Stage::sized(SIZE, Provider::Opencode, embedded());
     stage.draw("  ~/proj:main                                                          1.18.33");
@@ -302,7 +302,7 @@ fn a_command_that_opencode_shows_whole_may_be_answered() {
     );
     let unknown = opencode_asks(&["$ touch x"], None);
     assert_eq!(selected(&unknown), Err("the cursor is not on one of its options"));
-    // Six lines are all of it, seven may be the first of more.
+    // Six lines are the whole command; seven may be the beginning of a longer one.
     let mut lines = vec!["$ cat <<E", "a", "", "b", "E", "rm x"];
     let dialog = asked(&opencode_asks(&lines, Some(0)));
     assert_eq!((dialog.subject.as_deref(), dialog.unanswerable), (Some("cat <<E\na\nb\nE\nrm x"), None));
@@ -314,7 +314,7 @@ fn a_command_that_opencode_shows_whole_may_be_answered() {
         assert_eq!(asked(&stage).unanswerable, cut, "{last:?}");
         assert!(stage.observer.standing().is_err());
     }
-    // A command that looks like the dialog of another.
+    // A command that imitates the dialog of another command.
     let fake = ["$ echo '", "", "△ Permission required", "  # Shell command", "", "$ ls", ""];
     assert_eq!(asked(&opencode_asks(&fake, Some(0))).unanswerable, cut);
 }
@@ -340,7 +340,7 @@ fn the_command_that_qwen_asks_for_is_read_without_the_warning_above_it() {
         (&["cat <<E", "a", "", "   › 1. Yes, allow once", "E", "rm x"], "cat <<E\na\n› 1. Yes, allow once\nE\nrm x"),
         (&[unavailable, "manually.", "", "rm x"], "rm x"),
         (&[blocked, "", "rm x"], "rm x"),
-        // The same as the beginning of a command that does more.
+        // The same text as the beginning of a command that does more.
         (&["⚠ Auto mode; touch y", "", "rm x"], "⚠ Auto mode; touch y\nrm x"),
         (&["⚠ Auto Mode couldn't' ; touch y", "", "rm x"], "⚠ Auto Mode couldn't' ; touch y\nrm x"),
     ] {
@@ -354,7 +354,7 @@ fn the_command_that_qwen_asks_for_is_read_without_the_warning_above_it() {
     }
 }
 
-/// The prompt goes back into the input line, and nothing else says that the turn was interrupted.
+/// The prompt returns to the input line, and nothing else shows that the turn was interrupted.
 #[test]
 fn esc_before_the_first_text_of_qwen_is_waiting() {
     let rule = "─".repeat(usize::from(SIZE.columns));
@@ -378,7 +378,7 @@ fn esc_before_the_first_text_of_qwen_is_waiting() {
     }
 }
 
-/// The version is read off the banner.
+/// The version is read from the banner.
 #[test]
 fn the_version_is_read() {
     let mut known = 0;
@@ -392,7 +392,7 @@ fn the_version_is_read() {
     assert!(known > 5);
 }
 
-/// A dialog of a version to come, of which the rules know nothing.
+/// A dialog of a future version that no rule matches.
 #[test]
 fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
     let asks = "\x1b[2J\x1b[H  The walrus wants fish\r\n\r\n  Press a to agree\r\n";
@@ -411,7 +411,7 @@ fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
         stage.write(&format!("\x1b]7501;{said}\x07"));
         assert_eq!(stage.claims(900), [expected], "{said}");
     }
-    // A visible prompt counts, whatever runs in the background.
+    // A visible prompt takes precedence, whatever runs in the background.
     let mut stage = Stage::new(Provider::Claude, ScreenRules::load(None).unwrap());
     let rule = "─".repeat(40);
     stage.write(&format!("\x1b[2J\x1b[H✻ Worked for 3s\r\n\r\n{rule}\r\n❯ \r\n{rule}\r\n"));
@@ -428,7 +428,7 @@ fn an_unknown_program_is_believed_what_it_says_of_itself() {
     assert_eq!(stage.claims(500), ["waiting question"]);
     stage.write("\x1b]7501;state=blocked:app=other:kind=permission\x1b\\");
     assert_eq!(stage.claims(500), ["waiting_approval tool"]);
-    // What works for it does not answer for it.
+    // The records of workers do not change the program's own state.
     stage.write("\x1b]7501;state=working:id=wf/1:app=wf\x1b\\\x1b]7501;state=clear:id=wf/1\x1b\\");
     assert_eq!(stage.claims(500), [] as [&str; 0]);
     stage.write("\x1b]7501;app=other:kind=auth:state=blocked\x1b\\");

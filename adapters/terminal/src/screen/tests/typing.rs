@@ -1,4 +1,4 @@
-//! Which screens text may be typed into.
+//! Tests of which screens accept typed text.
 
 use events::Provider;
 use host_protocol::claim::TypingGate;
@@ -15,7 +15,7 @@ fn gate(stage: &Stage) -> &'static str {
     }
 }
 
-/// The program with this title shows this.
+/// A program with this title and screen.
 fn stage(provider: Provider, title: &str, screen: &str) -> Stage {
     let mut stage = Stage::sized(Size { rows: 40, columns: 100 }, provider, embedded());
     stage.write(&format!("\x1b]0;{title}\x07"));
@@ -57,7 +57,7 @@ fn only_a_prompt_of_a_recorded_screen_is_open() {
         }
     }
     wrong.sort();
-    // Screens that wait without an input line: menus whose options are not read, a transcript, a sign-in.
+    // Screens that wait without an input line: menus whose options are not parsed, a transcript, a sign-in.
     let expected = [
         "amp/sign-in.txt: choice, not open",
         "claude/rewind-confirm.txt: choice, not open",
@@ -105,7 +105,7 @@ fn a_menu_of_any_kind_is_closed() {
         if is != "choice" {
             wrong.push(format!("{provider}: {is}\n{screen}"));
         }
-        // The agent runs in a script, so it is unknown yet that it is one.
+        // The agent runs in a script and has not been identified yet.
         let is = gate(&stage(Provider::Unknown, title, screen));
         if is == "open" && !screen.contains("Search") && !screen.contains("Rewind") {
             wrong.push(format!("{provider} unknown: {is}\n{screen}"));
@@ -163,7 +163,7 @@ fn a_program_without_rules_is_open_when_it_is_still() {
     amp.draw("Would you like to log in to Amp? [(y)es, (n)o]:");
     amp.pass(3_000);
     assert_eq!(gate(&amp), "choice");
-    // One that tells its state is asked for it.
+    // For a program that reports its state, the reported state decides.
     let mut told = Stage::sized(SIZE, Provider::Unknown, embedded());
     for (state, is) in [("working", "busy"), ("idle", "open"), ("blocked:kind=question", "choice"), ("done", "open")] {
         told.write(&format!("\x1b]7501;state={state}:app=other\x1b\\"));

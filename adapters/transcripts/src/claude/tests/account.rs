@@ -1,4 +1,4 @@
-//! What the process's own accounting says, against what the transcripts of the same session say.
+//! Compares the process's own accounting with the transcripts of the same session.
 
 use events::{AccountedModel, UsageAccount};
 
@@ -42,7 +42,7 @@ fn sums_are_told_once_and_only_of_the_own_session() {
     };
     let began_at = Some(Timestamp::from_millisecond(1_795_149_577_580));
     assert_eq!(told, [UsageAccount { began_at, models: vec![sums], ..UsageAccount::default() }]);
-    // A cost that holds guesses is none; sums may lack anything.
+    // A cost that contains estimates is ignored; any sum may be missing.
     let guessed = line(OWN, "", r#""m":{"outputTokens":5,"costUSD":1}"#).replace("false}", "true}");
     let told = accounts(&guessed);
     assert_eq!(told[0].models, [AccountedModel { model: "m".into(), output_tokens: 5, ..AccountedModel::default() }]);

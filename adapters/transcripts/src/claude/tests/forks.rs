@@ -1,4 +1,4 @@
-//! Files that begin with copies of another's lines, and files that only look so.
+//! Files that begin with copies of another file's lines, and files that only look so.
 
 use events::Kind;
 
@@ -7,8 +7,8 @@ use super::*;
 const PARENT: &str = "102dab90-8bed-471c-a3c3-ed02ea809bc2";
 const ROOT: &str = "00000000-aaaa-4bbb-8ccc-000000000000";
 
-/// A line of the file of `OWN`: `by` is the session its process began with, `of` the one a branch
-/// copied it from.
+/// A line of the file of `OWN`: `by` is the session in which its process started, `of` the session a branch copied it
+/// from.
 fn line(uuid: &str, what: &str, by: Option<&str>, of: Option<&str>) -> String {
     let by = by.map(|id| format!(",\"session_id\":\"{id}\"")).unwrap_or_default();
     let of = of
@@ -26,7 +26,7 @@ fn line(uuid: &str, what: &str, by: Option<&str>, of: Option<&str>) -> String {
     ) + "\n"
 }
 
-/// Whose the records are: `session uuid`, the own one as `own`. Starts are left out.
+/// The sessions of the records: `session uuid`, with `own` for the file's session. Starts are left out.
 fn owners(out: &Decoded) -> Vec<String> {
     let mut said = Vec::new();
     for event in &out.events {
@@ -92,18 +92,18 @@ const FORKED: [&str; 11] = [
 #[test]
 fn copies_go_to_the_session_they_were_first_written_in() {
     check(&forked(), &[], &FORKED);
-    // Reads that end where a record says whose it is.
+    // Reads that end where a record determines the session.
     for cut in [1, 2, 4, 5, 7, 8, 9] {
         check(&forked(), &[cut], &FORKED);
     }
-    // The file of a fork is there with its first prompt: a read that ends behind it knows it.
+    // A fork's file is created with its first prompt: a read that ends after the prompt can determine its session.
     check(&forked(), &[6], &FORKED);
     check(&forked()[..7], &[], &FORKED[..8]);
 }
 
 #[test]
 fn a_read_that_ends_behind_a_copied_prompt_takes_it_for_the_first_own() {
-    // Nothing in the line tells the two apart. Whoever knows the record knows whose it is.
+    // Nothing in the line distinguishes the two cases. Once the record is stored, its session is known.
     let mut expected = FORKED.to_vec();
     expected[4] = "own: two";
     check(&forked(), &[3], &expected);
@@ -119,7 +119,7 @@ fn a_branch_marks_its_copies() {
         line("4", "prompt two", None, of),
         line("5", "answer si", Some(PARENT), of),
         line("6", "end", None, of),
-        // The process goes on under the session it began with.
+        // The process keeps the session it started with.
         line("7", "prompt mine", None, None),
         line("8", "answer ok", Some(PARENT), None),
         line("9", "end", None, None),
@@ -140,7 +140,7 @@ fn a_branch_marks_its_copies() {
     for cut in [1, 2, 4, 5, 6, 7] {
         check(&lines, &[cut], &expected);
     }
-    // A prompt no line follows yet goes with the ones before it, never to the branch.
+    // A prompt that no line follows yet is attributed like the ones before it, never to the branch.
     let mut ends_early = expected;
     ends_early[4] = "root: two";
     check(&lines, &[3], &ends_early);
@@ -152,7 +152,7 @@ fn a_branch_marks_its_copies() {
 
 #[test]
 fn a_session_begun_by_clear_is_no_fork() {
-    // The process goes on under the session it began with, in a file of its own.
+    // The process keeps the session it started with, in a separate file.
     let lines = [
         line("1", "prompt <local-command-caveat>The command below", None, None),
         line("2", "prompt <command-name>/clear</command-name>", None, None),
@@ -171,7 +171,7 @@ fn a_session_begun_by_clear_is_no_fork() {
 
 #[test]
 fn a_session_taken_up_by_another_process_stays_itself() {
-    // `/resume` inside a process: it writes into an old file under the session it began with.
+    // `/resume` inside a process: it writes into an old file under the session it started with.
     let lines = [
         line("1", "prompt one", None, None),
         line("2", "answer yes", Some(OWN), None),
@@ -200,7 +200,7 @@ fn older_versions_do_not_tell() {
     for cut in 0..lines.len() {
         check(&lines, &[cut], &expected);
     }
-    // Nor do lines of their system: what was asked comes before what followed.
+    // Nor do system lines: the prompt comes before the lines that follow it.
     let lines =
         [line("1", "prompt one", None, None), line("2", "end", None, None), line("3", "prompt two", None, None)];
     check(&lines, &[], &["own: one", "own: end", "own: two"]);
@@ -208,7 +208,7 @@ fn older_versions_do_not_tell() {
 
 #[test]
 fn the_recorded_forks() {
-    // One session taken up twice, forked, rewound, branched, cleared, renamed and continued.
+    // One session that was resumed twice, forked, rewound, branched, cleared, renamed and continued.
     let files = recorded("S14-resume-fork");
     let short = |id: &str| id.split('-').next().unwrap().to_owned();
     let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -239,7 +239,7 @@ fn the_recorded_forks() {
             "d083ef00 Turn three in the fork",
             "d083ef00 Reply 3.",
             "d083ef00 Turn after rewind",
-            // By the line that the prompt follows, and by the one that marks the rewind.
+            // Emitted for the line that the prompt follows, and for the one that marks the rewind.
             "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0",
             "d083ef00 session.forked from d083ef00-e654-41eb-90c5-ea9943d25aa0",
             "d083ef00 Reply 4.",
@@ -247,7 +247,7 @@ fn the_recorded_forks() {
     ]
     .concat();
     let mut seen = of("d083ef00");
-    // The rewind is written at the prompt behind it, in no fixed order.
+    // The rewind is written when the next prompt is submitted, in no fixed order.
     let mut expected = fork.clone();
     seen.sort_unstable();
     expected.sort_unstable();
@@ -282,12 +282,12 @@ fn a_line_says_whether_a_program_runs_the_session() {
     for (entrypoint, headless) in [("cli", false), ("claude-vscode", false), ("sdk-cli", true), ("sdk-py", true)] {
         assert_eq!(told(&[of(entrypoint, "1"), of(entrypoint, "2")]), [Some(headless)], "{entrypoint}");
     }
-    // A person takes up what a program began.
+    // A person continues a session that a program started.
     assert_eq!(told(&[of("sdk-cli", "1"), of("cli", "2"), of("cli", "3")]), [Some(true), Some(false)]);
     assert_eq!(told(&[line("1", "prompt go", Some(OWN), None)]), [None]);
 }
 
-/// The text of the prompt that each rewind takes back first.
+/// The text of the first prompt that each rewind takes back.
 fn taken_back(out: &Decoded) -> Vec<String> {
     let rewinds = out.events.iter().filter_map(|event| match &event.payload {
         Payload::SessionForked(fork) if fork.from == OWN => fork.taken_back,
@@ -311,11 +311,11 @@ fn a_prompt_behind_an_earlier_line_takes_back_what_stood_there() {
         behind("2", "3", "prompt two"),
         behind("3", "4", "answer si"),
         behind("4", "5", "prompt three"),
-        // Back to before the second one.
+        // Goes back to before the second one.
         behind("2", "6", "prompt other"),
         behind("6", "7", "answer ok"),
         behind("7", "8", "prompt more"),
-        // Stopped before the answer came, and typed in other words.
+        // Stopped before the answer arrived, then typed with different words.
         behind("7", "9", "prompt much more"),
         behind("9", "10", "answer well"),
     ];
@@ -326,7 +326,7 @@ fn a_prompt_behind_an_earlier_line_takes_back_what_stood_there() {
             assert_eq!(taken_back(&out), ["two", "more"], "cut behind {cut}, restart {restart}");
         }
     }
-    // Where lines do not say what they follow, nothing is known to be taken back.
+    // If lines do not name the line they follow, no rewind can be detected.
     let unknown = [line("1", "prompt one", Some(OWN), None), line("2", "prompt two", Some(OWN), None)].concat();
     assert!(taken_back(&decode(&transcript(OWN), unknown.as_bytes())).is_empty());
 }

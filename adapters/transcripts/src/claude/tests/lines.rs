@@ -1,4 +1,4 @@
-//! Each kind of line, and what it says.
+//! Each kind of line and its events.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_prompt() {
         r#"@user {"message":{"role":"user","content":"Say hello"},"origin":{"kind":"human"}}"#,
         &["user.prompt human \"Say hello\""],
     );
-    // Older lines do not say who is behind it.
+    // Older lines do not name the author.
     check(r#"@user {"message":{"role":"user","content":"Say hello"}}"#, &["user.prompt human \"Say hello\""]);
     check(
         r#"@user {"message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"text","text":"here"}]}}"#,
@@ -70,7 +70,7 @@ fn what_machines_write_as_the_user() {
     ] {
         check(&machine, &[]);
     }
-    // A person may type the same.
+    // A person may type the same text.
     check(
         &said(r#","origin":{"kind":"human"}"#, "<system-reminder> what is that?"),
         &["user.prompt human \"<system-reminder> what is that?\""],
@@ -95,7 +95,7 @@ fn what_machines_write_as_the_user() {
     );
 }
 
-/// A user's line with this uuid, which follows that one.
+/// A user line with the uuid `uuid` that follows the line `parent`.
 fn follows(uuid: &str, parent: &str, text: &str, extra: &str) -> String {
     format!(
         r#"{{"parentUuid":"{parent}","isSidechain":false,"type":"user","message":{{"role":"user","content":"{text}"}}{extra},"uuid":"{uuid}","timestamp":"2026-11-20T04:39:01.462Z","cwd":"/p","sessionId":"{OWN}","version":"2.1.328","gitBranch":"main"}}"#
@@ -120,17 +120,17 @@ fn a_slash_command_is_a_prompt_once_it_puts_a_text_before_the_model() {
         &[command("/init", ""), expansion("c")].join("\n"),
         &["annotation command: /init", "user.prompt human \"/init\""],
     );
-    // Its output may stand between the two.
+    // Its output may be between the two.
     check(
         &[command("/goal", "free the walrus"), output.clone(), expansion("o")].join("\n"),
         &["annotation command: /goal free the walrus", "user.prompt human \"/goal free the walrus\""],
     );
-    // What Claude Code does by itself is not a prompt, and neither is a text for the model that follows something else.
+    // A command that Claude Code runs itself is not a prompt, nor is a text for the model that follows another line.
     check(&[command("/model", "opus"), output].join("\n"), &["annotation command: /model opus"]);
     check(&[command("/model", "opus"), expansion("other")].join("\n"), &["annotation command: /model opus"]);
     let caveat = follows("k", "c", "<local-command-caveat>below</local-command-caveat>", "");
     check(&[command("/model", "opus"), caveat].join("\n"), &["annotation command: /model opus"]);
-    // A command is one prompt, however many texts it puts before the model.
+    // A command is one prompt, however many texts it passes to the model.
     check(
         &[command("/review", "x"), expansion("c"), expansion("c")].join("\n"),
         &["annotation command: /review x", "user.prompt human \"/review x\""],
@@ -157,7 +157,7 @@ fn a_remark_beside_a_prompt_is_cut_out() {
     }
     check(&blocks(&[reminder]), &[]);
     check(&blocks(&[reminder, reminder]), &[]);
-    // What a person writes about the tag stays.
+    // A text by a person about the tag is kept.
     let about = "why is <system-reminder>x</system-reminder> there?";
     check(&blocks(&[about]), &[&format!("user.prompt human \"{about}\"")]);
 }
@@ -168,10 +168,10 @@ fn a_summary_titles_the_session_that_its_line_is_in() {
     let prompt = follows("a", "0", "count the gulls", "");
     let title = "annotation title: Boat Painting";
     let said = "user.prompt human \"count the gulls\"";
-    // Of another file.
+    // The summary of another file.
     check(&[summary("z"), prompt.clone()].join("\n"), &[said]);
     check(&summary("z"), &[]);
-    // Of this one, whatever comes first.
+    // The summary of this file, in either order.
     check(&[summary("a"), prompt.clone()].join("\n"), &[title, said]);
     check(&[prompt, summary("a")].join("\n"), &[title, said]);
 }
@@ -202,12 +202,12 @@ fn a_message_in_blocks() {
             r#"tool.call toolu_2 Read read [/p/a.rs] "{\"file_path\":\"/p/a.rs\"}""#,
         ],
     );
-    // Older versions write all blocks of a message on one line.
+    // Older versions write all blocks of a message in one line.
     let one = block(
         r#"{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}"#,
     );
     assert_eq!(seen(&one).len(), 4);
-    // What the model's provider does not count is nothing.
+    // Counts that the model's provider omits are zero.
     let nulls = usage.replace("120", "null").replace("5000", "null");
     check(
         &format!(r#"@assistant {{"message":{{"id":"m","content":"hi","stop_reason":"end_turn",{nulls}}}}}"#),
@@ -302,7 +302,7 @@ fn calls_of_tools() {
     assert_eq!(call("mcp__demo__ping", "{}"), "tool.call t mcp__demo__ping mcp [demo: ping]");
     assert_eq!(call("Skill", r#"{"skill":"review"}"#), "tool.call t Skill other [review]");
     assert_eq!(call("TodoWrite", r#"{"todos":[]}"#), "tool.call t TodoWrite other [-]");
-    // An input of another shape is only not told in one line.
+    // An input of another form only has no title.
     assert_eq!(call("Bash", r#"{"command":["ls"]}"#), "tool.call t Bash execute [-]");
     assert_eq!(call("Bash", r#""ls""#), "tool.call t Bash execute [-]");
 }
@@ -343,7 +343,7 @@ fn results_of_tools() {
         result(refused, r#","toolDenialKind":"permission-rule""#),
         "tool.result t blocked \"The user doesn't want\""
     );
-    // It names the call it answers.
+    // The result names the call it belongs to.
     let line =
         r#"@user {"message":{"content":[{"type":"tool_result","tool_use_id":"t"}]},"sourceToolAssistantUUID":"u9"}"#;
     let out = decode(&transcript(OWN), whole_lines(line).as_bytes());
@@ -384,7 +384,7 @@ fn a_question_and_its_answer() {
     assert!(said[1].starts_with("tool.call q AskUserQuestion question [Which color?]"), "{}", said[1]);
     assert_eq!(said[2], r#"question.asked q ["Red", "Blue"] "Which color?""#);
     assert_eq!(said[3..], ["tool.result q ok \"Blue\"", "question.answered q"]);
-    // A restart between the two.
+    // With a restart between the two.
     let lines = whole_lines(&format!("{ask}\n{answer}"));
     let out = in_reads(&transcript(OWN), lines.as_bytes(), &[0], true);
     assert_eq!(show(out.events.last().unwrap()), "question.answered q");
@@ -423,7 +423,7 @@ fn a_stand_in_for_an_answer_is_no_answer() {
         )
     };
     check(&stand_in("No response requested."), &["annotation notice: No response requested."]);
-    // Anything else of the kind is shown, and costs nothing.
+    // Any other synthetic text is shown, and has no cost.
     check(&stand_in("Something else."), &["assistant.message x aborted \"Something else.\"", "signal ended completed"]);
 }
 
@@ -499,7 +499,7 @@ fn what_nobody_asks_for_is_not_read() {
         "agent-name",
         "mode",
     ] {
-        // Not even when it is not JSON to its end, or has another order.
+        // Even if it is incomplete JSON or has another order of fields.
         check(&format!(r#"{{"type":"{kind}","x":"#), &[]);
         check(&format!(r#"{{"x":1,"type":"{kind}"}}"#), &[]);
     }
@@ -511,7 +511,7 @@ fn what_nobody_asks_for_is_not_read() {
         r#"{"parentUuid":"a","isSidechain":true,"agentId":"a1","attachment":{"type":"date"},"type":"attachment","uuid":"u","cwd":"/p"}"#,
         &[],
     );
-    // The words in a prompt are a prompt.
+    // The same words in a prompt are a prompt.
     let quoted = r#"@user {"message":{"content":",\"attachment\":{"}}"#;
     check(quoted, &["user.prompt human \",\\\"attachment\\\":{\""]);
 }
@@ -575,7 +575,7 @@ fn a_sub_agents_metadata() {
         [format!("session.started subagent - - - {OWN} general-purpose"), "annotation title: Look around".into()]
     );
     assert!(out.events.iter().all(|e| &*e.provider_session_id == "a1"));
-    // Read again, it says the same.
+    // Decoding it again gives the same events.
     assert_eq!(out.events[0].identity, out.events[2].identity);
     assert_eq!(out.events[1].identity, out.events[3].identity);
 }
@@ -593,7 +593,7 @@ fn times_and_places() {
         (*offset, *length, *generation, &**path),
         (first, script.len() as u64 - first - 1, 1, &*transcript(OWN))
     );
-    // A time that is none.
+    // An invalid time.
     let odd = script.replace("2026-11-20T04:39:02.462Z", "today");
     assert_eq!(decode(&transcript(OWN), odd.as_bytes()).events.last().unwrap().created_at, None);
 }

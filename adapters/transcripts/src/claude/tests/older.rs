@@ -1,4 +1,4 @@
-//! What older versions wrote otherwise. The files are others' (`fixtures/foreign`).
+//! Differences of older versions. The files come from other projects (`fixtures/foreign`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn assistant(uuid: &str, id: &str, content: &str, stop: &str, output: u64) -> St
     ) + "\n"
 }
 
-/// The tokens each message cost by its last report: input, output, cache read, cache write.
+/// The tokens of each message according to its last report: input, output, cache read, cache write.
 fn spent(out: &Decoded) -> BTreeMap<String, [u64; 4]> {
     let usage = out.events.iter().filter_map(|e| match &e.payload {
         Payload::UsageReported(u) => Some((
@@ -60,7 +60,7 @@ fn usage_is_reported_again_when_it_grew() {
     }
 }
 
-/// How sure each text is that may be the end of its turn.
+/// The strength of each likely end of a turn.
 fn may_end(lines: &[String]) -> Vec<String> {
     let out = decode(&transcript(OWN), lines.concat().as_bytes());
     let ends = out.events.iter().filter_map(|e| match &e.payload {
@@ -76,7 +76,7 @@ fn may_end(lines: &[String]) -> Vec<String> {
 #[test]
 fn a_text_without_a_stop_reason_may_be_the_end_of_its_turn() {
     let long = "a".repeat(60);
-    // What was spent on it says whether the whole message was there when the line was written.
+    // The output tokens show whether the message was complete when the line was written.
     assert_eq!(may_end(&[assistant("1", "a", &long, "null", 1)]), ["low"]);
     assert_eq!(may_end(&[assistant("1", "a", &long, "null", 20)]), ["medium"]);
     assert_eq!(may_end(&[assistant("1", "a", &long, "\"end_turn\"", 20)]), [""; 0]);
@@ -90,14 +90,14 @@ fn a_text_without_a_stop_reason_may_be_the_end_of_its_turn() {
         r#"{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"Bash","input":{}}"#,
     );
     assert_eq!(may_end(&[calls]), [""; 0]);
-    // Where messages do say why the model stopped, one that does not is not at its end.
+    // If most messages have a stop reason, one without it is not at its end.
     let said = |n: &str| assistant(n, n, "x", "\"tool_use\"", 5);
     assert_eq!(may_end(&[said("1"), said("2"), assistant("3", "3", &long, "null", 1)]), [""; 0]);
     let unsaid = |n: &str| assistant(n, n, "x", "null", 5);
     assert_eq!(may_end(&[said("1"), unsaid("2"), unsaid("3"), unsaid("4")]).len(), 2);
 }
 
-/// Whose an event is, when it happened and what it says, each cut short.
+/// The session, time and content of each event, each shortened.
 fn told(out: &Decoded) -> Vec<String> {
     let cut = |text: &str, from: usize, chars: usize| text.chars().skip(from).take(chars).collect::<String>();
     let at = |event: &NewEvent| event.created_at.map(|at| cut(&at.to_string(), 14, 5)).unwrap_or_else(|| "-".into());
@@ -115,7 +115,7 @@ fn what_a_resumed_session_repeats_is_the_original_s() {
         "789e 21:00 session.started unknown /Users/kirilldub",
         "789e - session.forked from 93a9705e-bc6a-406d-8",
         "93a9 21:00 user.prompt human \"say lol\"",
-        // The copy's own time is that of the copying.
+        // The copy's own time is the time of the copying.
         "93a9 21:00 assistant.message msg_011VYEWKkPNPRmKxAJ",
         "789e 32:45 user.prompt human \"run ls tool \"",
         "789e 32:49 assistant.message msg_01Rk679XgEWuu3q6RK",
@@ -219,7 +219,7 @@ fn where_sub_agents_have_their_files() {
     check(&format!("/h/.claude/projects/-p/{OWN}/subagents/agent-a7.jsonl"), &lines, ["a7", OWN]);
     check(&format!("/h/.claude/projects/-p/{OWN}/subagents/workflows/wf_1/agent-a7.jsonl"), &lines, ["a7", OWN]);
     check("/h/.claude/projects/-p/agent-a7.jsonl", &lines, ["a7", OWN]);
-    // The file of a session may have such a name too.
+    // The file of a session may also have such a name.
     let own = lines.replace("true", "false");
     check("/h/.claude/projects/-p/agent-a7.jsonl", &own, [OWN, "-"]);
 }
@@ -240,7 +240,7 @@ fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
     };
     assert_eq!(outcome("<tool_use_error>Sibling tool call errored</tool_use_error>").as_deref(), Some("cancelled"));
     assert_eq!(outcome("<tool_use_error>File does not exist.</tool_use_error>").as_deref(), Some("error"));
-    // 2.0.60 and 2.1.104, after a refusal.
+    // Texts of 2.0.60 and 2.1.104 after a refusal.
     let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file \
                    edit, the new_string was NOT written to the file).";
     assert_eq!(outcome(refused).as_deref(), Some("denied"));
@@ -308,7 +308,7 @@ fn who_refuses_a_command_denies_and_who_stops_one_that_runs_does_not() {
         let command = (Some(ToolOutcome::Error), Some(TurnOutcome::Interrupted));
         assert_eq!(stopped(&format!("{version}-command.jsonl")), command, "{version}");
     }
-    // The result alone does not tell; the end does.
+    // The result alone is ambiguous; the end of the turn is not.
     assert_eq!(stopped("2.1.200-refused.jsonl"), (Some(ToolOutcome::Cancelled), Some(TurnOutcome::Denied)));
     assert_eq!(stopped("2.1.200-command.jsonl"), (Some(ToolOutcome::Cancelled), Some(TurnOutcome::Interrupted)));
 }

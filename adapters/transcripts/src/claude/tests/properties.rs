@@ -1,4 +1,4 @@
-//! What must hold for every file and every byte.
+//! Properties that must be true for every file and every byte.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn line_count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// All of an event but whose it is.
+/// All of an event except its session.
 fn told(out: &Decoded) -> Vec<NewEvent> {
     let anonymous = |e: &NewEvent| NewEvent { provider_session_id: Arc::from(""), ..e.clone() };
     let mut told: Vec<NewEvent> = out.events.iter().map(anonymous).collect();
@@ -40,7 +40,7 @@ fn reads_and_restarts_may_end_behind_any_line() {
                 let cut_once = in_reads(&path, &bytes, &[cut], restart);
                 assert_eq!(told(&cut_once), told(&whole), "{path} cut behind line {cut}");
                 assert_eq!(cut_once.issues, whole.issues);
-                // Only whose a copied prompt is may be told otherwise.
+                // Only the session of a copied prompt may differ.
                 if !copies {
                     assert_eq!(cut_once.events, whole.events, "{path} cut behind line {cut}");
                 }
@@ -109,7 +109,7 @@ proptest! {
         };
         let alone = identities(&line);
         let behind = identities(&[&before[..], b"\n", &line].concat());
-        // A start, a fork and tokens are told once a file; these are told with every record.
+        // A start, a fork and tokens are emitted once per file; these are emitted for every record.
         let said = |bytes: &[u8]| decode(&transcript(OWN), bytes).events.into_iter().filter(|e| matches!(e.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_) | Payload::ToolCall(_) | Payload::ToolResult(_))).map(|e| e.identity).collect::<Vec<_>>();
         for identity in said(&line) {
             prop_assert!(alone.contains(&identity) && behind.contains(&identity));

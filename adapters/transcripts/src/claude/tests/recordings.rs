@@ -1,4 +1,4 @@
-//! The recorded scenarios, each against what happened in it.
+//! Compares the recorded scenarios with their known course.
 
 use events::{Kind, TurnOutcome};
 
@@ -6,7 +6,7 @@ use super::*;
 
 #[derive(Debug, Default, PartialEq)]
 struct RecordingCounts {
-    /// Prompts: of people, of the agent to itself, of agents to their helpers.
+    /// Prompts: of people, of the agent to itself, of agents to their sub-agents.
     prompts: [usize; 3],
     /// Messages of the model, each counted once.
     messages: usize,

@@ -7,7 +7,7 @@ use crate::claude::registry::RegistryDecoder;
 
 const PARTS: &str = r#""cwd":"/p","startedAt":1795149531870,"procStart":"76968","version":"2.1.328","kind":"interactive","name":"p-cb","nameSource":"derived""#;
 
-/// What the file holds: session, and what was said of the status.
+/// The content of the file: the session and the fields of the status.
 fn entry(session: &str, rest: &str) -> String {
     format!(r#"{{"pid":821,"sessionId":"{session}",{PARTS}{rest}}}"#)
 }
@@ -19,7 +19,7 @@ fn status(word: &str, at: i64) -> String {
     entry("s1", &format!(r#","status":"{status}"{waiting},"updatedAt":{at},"statusUpdatedAt":{at}"#))
 }
 
-/// Each content of the file is read in turn; an empty one says that the file is gone.
+/// Decodes each content of the file in turn; an empty one means that the file is gone.
 fn seen(contents: &[String], restart: bool) -> Vec<NewEvent> {
     let mut out = output("/h/.claude/sessions/821.json");
     let mut decoder = RegistryDecoder::new(None);
@@ -109,8 +109,8 @@ fn a_name_a_person_gave() {
     );
 }
 
-/// The registry of a process, as fixtures/recordings/claude/S14-resume-fork has it: `/branch` and `/clear` move it to another
-/// session, each with a moment of `busy`.
+/// The registry of a process, as in fixtures/recordings/claude/S14-resume-fork: `/branch` and `/clear` switch it to
+/// another session, each with a moment of `busy`.
 #[test]
 fn work_carried_over_from_another_session_counts_only_if_it_lasts() {
     let recording =
@@ -154,7 +154,7 @@ fn one_process_moves_to_another_session() {
         ]
         .concat(),
     );
-    // And back again: that is news.
+    // Switching back is an event again.
     let events = seen(&[status("busy", 5), second, status("busy", 11)], false);
     let shown: Vec<String> = events[7..].iter().map(|e| format!("{} {}", e.provider_session_id, show(e))).collect();
     assert_eq!(shown, ["s2 signal gone 821 clean", STARTED[0], STARTED[1], "s1 signal running -"]);
@@ -177,7 +177,7 @@ fn removed_and_back() {
         &[&STARTED[..], &["s1 signal waiting -", "s1 signal withdrawn"]].concat(),
     );
     check(&[String::new()], &[]);
-    // A start that is not told is unknown.
+    // A missing start time is unknown.
     let old = status("idle", 5).replace(r#""procStart":"76968","#, "");
     assert_eq!(show(&seen(&[old], false)[1]), "signal alive 821 0");
 }

@@ -1,8 +1,8 @@
-//! Lines of the type `cost-state`: the process's own accounting, written when it ends or goes on with another session
+//! Lines of the type `cost-state`: the process's own accounting, written when it exits or switches to another session
 //! (2.1.328, `fixtures/recordings/claude`).
 //!
-//! The sums are of all calls since `startTime`, sub-agents and calls without a line in the transcript included. A process
-//! that resumes the session goes on with its sums and its `startTime`, and so does a fork. Lines have no time.
+//! The sums include all calls since `startTime`, also those of sub-agents and those without a line in the transcript. A
+//! process that resumes or forks the session continues its sums and keeps its `startTime`. The lines have no time.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::cost::nano_usd;
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Record};
 
-/// Most models of a line that are read.
+/// Maximum number of models read from a line.
 const MODELS: usize = 64;
 
 #[derive(Debug, Deserialize)]
@@ -24,7 +24,7 @@ struct CostState<'a> {
     session_id: Option<Text<'a>>,
     /// Milliseconds since 1970.
     start_time: Option<i64>,
-    /// The cost holds guesses.
+    /// Whether the cost contains estimates.
     #[serde(default)]
     has_unknown_model_cost: bool,
     #[serde(default)]
@@ -60,10 +60,10 @@ impl ModelUsage {
 }
 
 impl TranscriptDecoder {
-    /// Puts out what a line says, once for the same sums; `false` when the line cannot be read.
+    /// Emits the accounting in a line, once per set of sums; `false` if the line cannot be parsed.
     pub(super) fn account(&self, record: &Record<'_>, out: &mut Decoded) -> bool {
         let Ok(state) = serde_json::from_slice::<CostState<'_>>(record.bytes) else { return false };
-        // A copy in a fork's file is of the session it was copied from.
+        // A copy in a fork's file belongs to the session it was copied from.
         let is_own = state.session_id.is_none_or(|id| *id == *self.session);
         if !is_own || self.parent.is_some() || state.model_usage.is_empty() {
             return true;

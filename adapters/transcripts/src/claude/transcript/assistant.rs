@@ -1,4 +1,4 @@
-//! Lines of the type `assistant`: a block of a message, the calls in it and what it cost.
+//! Lines of the type `assistant`: a block of a message, the calls in it and its cost.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl TranscriptDecoder {
             && line.forked_from.is_none()
             && self.foreign.is_none()
         {
-            // Older versions do not tell, and what never tells cannot be waited for.
+            // Older versions write no `session_id`, so waiting would not show whether the prompts before are copies.
             self.begin_own(out);
         }
         let owner = self.owner(&line, record, out);
@@ -41,7 +41,7 @@ impl TranscriptDecoder {
         }
         let synthetic = message.model.as_deref() == Some("<synthetic>");
         if synthetic && message.content.is_text(NO_RESPONSE) {
-            // Stands for an answer when a session is taken up behind a command; nobody said it.
+            // A placeholder written when a session is resumed after a command; it is not an answer of the model.
             self.annotate(&line, record, &owner, EXTRA, Topic::Notice, NO_RESPONSE, out);
             return;
         }
@@ -49,7 +49,7 @@ impl TranscriptDecoder {
         let model = message.model.filter(|_| !synthetic).map(Text::into_string);
         let stop = match message.stop_reason.as_deref() {
             _ if line.is_aborted_mid_stream => Some(Stop::Aborted),
-            // What had come of a message when its user stopped it; its interrupt follows (2.1.200).
+            // The partial message when the user stopped it; the interrupt follows (2.1.200).
             Some("stop_sequence") if synthetic => Some(Stop::Aborted),
             Some("end_turn" | "stop_sequence") => Some(Stop::EndTurn),
             Some("tool_use") => Some(Stop::ToolUse),
@@ -71,7 +71,7 @@ impl TranscriptDecoder {
             let index = index as u32;
             let is_call = matches!(&*block.kind, "tool_use" | "server_tool_use" | "mcp_tool_use");
             if let Some(thinking) = block.thinking {
-                // Its stop reason is the message's; the text that follows ends the turn, not this.
+                // The line's stop reason is that of the message; the text that follows ends the turn, not the thinking.
                 let part = AssistantDelta {
                     message_id: message_id.clone(),
                     block: events::Block::Thinking,
@@ -106,7 +106,7 @@ impl TranscriptDecoder {
         }
         match (message.usage, message_id) {
             (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
-            // Without an id of its own a message is its line.
+            // A message without an id consists of one line.
             (Some(tokens), None) if !synthetic => {
                 let usage = reported(None, tokens.counted_as(model), tokens.counts(), tokens.details(), line.cost_usd);
                 self.emit(&line, record, &owner, EXTRA + 2, usage, None, out);
@@ -115,8 +115,8 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Reports what a message cost when its line says more than the lines before it. Versions up to 2.1.101 write the
-    /// lines of a message while it streams, each with the count so far; newer ones write the whole count on each.
+    /// Reports the usage of a message when its line adds to the previous ones. Versions up to 2.1.101 write the lines
+    /// while the message streams, each with the count so far; newer ones write the total on each line.
     #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
     fn usage(
         &mut self,
@@ -159,7 +159,7 @@ impl TranscriptDecoder {
         self.carried.counted_tokens = Some(most);
     }
 
-    /// Whether Claude Code may show a dialog before it runs such a tool, in the permission mode it is in.
+    /// Whether Claude Code may show a dialog before it runs such a tool in its current permission mode.
     fn may_ask(&self, tool: ToolKind) -> bool {
         let answered = match self.carried.mode.as_deref() {
             Some("bypassPermissions" | "dontAsk") => true,
@@ -218,8 +218,8 @@ impl TranscriptDecoder {
     }
 }
 
-/// What a message cost: input, output, cache read, cache write; of those, what is cached for an hour and what is
-/// thinking.
+/// The usage of a message: input, output, cache read, cache write; `details` are the parts cached for an hour and spent
+/// on thinking.
 fn reported(
     message_id: Option<String>,
     model: Option<String>,

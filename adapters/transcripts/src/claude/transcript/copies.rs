@@ -1,5 +1,5 @@
-//! Whose a line is: a fork's file begins with copies of its parent's lines, and prompts wait until the next line
-//! shows whether they are copies too.
+//! Determines the session of a line: a fork's file begins with copies of its parent's lines, and prompts are held until
+//! the next line shows whether they are copies too.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{CLAUDE, HeldPrompt, TranscriptDecoder};
 use crate::claude::record::ClaudeLine;
 
 impl TranscriptDecoder {
-    /// Whose line it is: the file's own session, or the one a fork copied it from.
+    /// The session of a line: the file's own, or the one a fork copied the line from.
     pub(super) fn owner(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
         let own = Arc::clone(&self.session);
         self.detect_resume(line, out);
@@ -39,8 +39,8 @@ impl TranscriptDecoder {
         owner
     }
 
-    /// Notes a marked copy that does not say where it was first written; gives its neighbours'
-    /// session.
+    /// Records a marked copy that does not name the session it was first written in; returns the session of its
+    /// neighbours.
     pub(super) fn copied(&mut self, parent: &str, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
         self.carried.branched = true;
         let owner = self.foreign.clone().unwrap_or_else(|| Arc::from(parent));
@@ -48,7 +48,7 @@ impl TranscriptDecoder {
         owner
     }
 
-    /// Notes that lines are copies: of `parent`'s, first written in `first`.
+    /// Records that the lines are copies from `parent`, first written in `first`.
     fn copy(&mut self, parent: &str, first: &Arc<str>, record: &Record<'_>, out: &mut Decoded) {
         if self.foreign.is_none() {
             let identity = Identity::of(CLAUDE, "forked", &[self.session.as_bytes(), parent.as_bytes()]);
@@ -65,15 +65,15 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Finds out whether this line shows that the prompts before it were copied from a session that this file resumes:
-    /// they were written for that session, and the line for the file's.
+    /// Detects whether this line shows that the prompts before it were copied from a session that this file resumes:
+    /// the prompts name that session, and the line names the file's.
     pub(super) fn detect_resume(&mut self, line: &ClaudeLine<'_>, out: &mut Decoded) {
         if line.first_session_id.is_none() && line.session_id.as_deref() == Some(&*self.session) {
             self.release_resumed(out);
         }
     }
 
-    /// Puts out the held prompts if one was written for another session: each is of the one it was written for.
+    /// If a held prompt was written for another session, emits all of them, each in the session it was written for.
     pub(super) fn release_resumed(&mut self, out: &mut Decoded) {
         let is_decided = self.carried.own || self.carried.resumed || self.carried.branched || self.foreign.is_some();
         if is_decided || !self.held.iter().any(|held| held.written_for.is_some()) {
@@ -89,7 +89,8 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Whose a user's line of a file is that resumes a session: a prompt says whose it is and what follows it.
+    /// The session of a user line in a file that resumes a session: a prompt determines its own session and that of the
+    /// lines after it.
     pub(super) fn resumed(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) -> Arc<str> {
         let written_for = self.written_for(line);
         if written_for.is_some() || !line.is_result() && !line.is_interrupt() {
@@ -100,7 +101,7 @@ impl TranscriptDecoder {
         self.foreign.clone().unwrap_or_else(|| Arc::clone(&self.session))
     }
 
-    /// A prompt of the session `of`, typed at that time, begins; `None`: of the file's own.
+    /// Starts the lines of a prompt of session `of`, typed at `typed_at`; `None` for the file's own session.
     fn resume(&mut self, of: Option<&Arc<str>>, typed_at: Option<Timestamp>, told_by: &NewEvent, out: &mut Decoded) {
         if let Some(session) = of.filter(|of| self.foreign.as_ref() != Some(*of)) {
             out.push(NewEvent {
@@ -117,12 +118,12 @@ impl TranscriptDecoder {
         self.carried.copied_at = typed_at;
     }
 
-    /// The session a line was written for, when that is not the file's.
+    /// The session a line was written for, if that is not the file's session.
     pub(super) fn written_for(&self, line: &ClaudeLine<'_>) -> Option<Arc<str>> {
         line.session_id.as_deref().filter(|id| **id != *self.session).map(Arc::from)
     }
 
-    /// The copies, if there were any, are over.
+    /// Ends the copies, if there were any.
     pub(super) fn begin_own(&mut self, out: &mut Decoded) {
         self.release_rest(out);
         self.foreign = None;
@@ -130,14 +131,13 @@ impl TranscriptDecoder {
         self.carried.own = true;
     }
 
-    /// Puts out held prompts that no line followed: a marked one is a copy, any other the first of
-    /// the session's own.
+    /// Emits held prompts that no line followed: marked ones are copies, others are the session's first own lines.
     pub(super) fn release_rest(&mut self, out: &mut Decoded) {
         let copied = self.foreign.clone().filter(|_| self.carried.branched);
         self.release(copied.as_ref(), out);
     }
 
-    /// Puts out the held prompts, in the session that turned out to be theirs.
+    /// Emits the held prompts in the session that was determined.
     fn release(&mut self, session: Option<&Arc<str>>, out: &mut Decoded) {
         for HeldPrompt { mut event, .. } in self.held.drain(..) {
             if let Some(session) = session {
@@ -147,7 +147,7 @@ impl TranscriptDecoder {
         }
     }
 
-    /// Whether a prompt must wait for the next line to know whose it is.
+    /// Whether the session of a prompt can only be determined from the next line.
     pub(super) fn undecided(&self, line: &ClaudeLine<'_>) -> bool {
         let marked = line.forked_from.is_some();
         self.parent.is_none()

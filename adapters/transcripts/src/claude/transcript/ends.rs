@@ -1,6 +1,7 @@
-//! Ends of turns that no line says. Versions up to 2.1.101 wrote the lines of a message before the model had stopped;
-//! in many of them (seen in 1.0.51 to 2.1.39) no line says why it stopped, in others (2.1.92 to 2.1.101) the last one
-//! of nearly every message does. A text is the likely end of its turn only where messages do not say more.
+//! Ends of turns without a stop reason. Versions up to 2.1.101 wrote the lines of a message before the model had
+//! stopped; in many of them (observed in 1.0.51 to 2.1.39) no line has a stop reason, in others (2.1.92 to 2.1.101) the
+//! last line of nearly every message has one. A text counts as the likely end of its turn only in sessions whose
+//! messages have no stop reason.
 
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use crate::claude::{
 
 /// The last version that wrote lines before the model had stopped.
 const LAST_UNSAID: [u32; 3] = [2, 1, 101];
-/// How long after a text its message was seen to go on with a call: up to 28 s in 300 messages.
+/// How long after a text a call of the same message may follow, ms: up to 28 s were observed in 300 messages.
 const GOES_ON_MS: i64 = 30_000;
-/// Output tokens with which a message begins: more were counted when it was over.
+/// Output tokens reported at the start of a message: the final count is higher.
 const FIRST_TOKENS: u64 = 8;
-/// Most characters of text for each token.
+/// Maximum characters of text per token.
 const CHARS_PER_TOKEN: u64 = 6;
 
 impl TranscriptDecoder {
-    /// Counts the messages that say why the model stopped and those that do not, each when the next one begins.
+    /// Counts the messages with and without a stop reason, each when the next message begins.
     pub(super) fn count_stop(&mut self, message_id: Option<&str>, known: bool) {
         let carried = &mut self.carried;
         if carried.message.as_deref() != message_id {
@@ -37,7 +38,7 @@ impl TranscriptDecoder {
         carried.message_stop_known |= known;
     }
 
-    /// A text of `chars` characters that does not say why the model stopped: the turn has ended if nothing follows.
+    /// Handles a text of `chars` characters without a stop reason: the turn has ended if nothing follows.
     pub(super) fn unsaid_end(
         &mut self,
         line: &ClaudeLine<'_>,
@@ -60,7 +61,7 @@ impl TranscriptDecoder {
         self.likely_end(line, record, owner, from, strength, "a text, and nothing after it", out);
     }
 
-    /// Puts out that the turn has ended unless something follows by a time.
+    /// Emits that the turn has ended unless something follows before `holds_from`.
     #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
     pub(super) fn likely_end(
         &self,
@@ -78,7 +79,7 @@ impl TranscriptDecoder {
     }
 }
 
-/// Whether a version may leave open why the model stopped. A line without one is taken for an old one.
+/// Whether a version may omit the stop reason. A line without a version counts as old.
 fn ends_are_unsaid(version: Option<&str>) -> bool {
     let Some(version) = version else { return true };
     version_numbers(version).is_some_and(|version| version <= LAST_UNSAID)

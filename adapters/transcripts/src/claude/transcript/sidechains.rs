@@ -1,5 +1,5 @@
-//! Sub-agents whose lines stand between those of their session (up to 1.0.x): each is a session of its own, named by
-//! its first line. A line belongs to the one whose line it follows.
+//! Sub-agents whose lines are interleaved with those of their session (up to 1.0.x): each is a separate session, named
+//! after its first line. A line belongs to the sub-agent whose line it follows.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use tailer::decode::{Decoded, Record};
 use super::{TranscriptDecoder, state::Sidechain};
 use crate::claude::record::ClaudeLine;
 
-/// Sub-agents of one session that are remembered.
+/// Maximum number of sub-agents remembered per session.
 const SIDECHAINS: usize = 8;
-/// Lines of a sub-agent that another may follow.
+/// Maximum number of a sub-agent's last lines remembered, for lines that follow them.
 const LAST_LINES: usize = 16;
 
 impl TranscriptDecoder {
-    /// Reads a line of a sub-agent as its own decoder would.
+    /// Decodes a line of a sub-agent as the sub-agent's own decoder would.
     pub(super) fn sidechain(&mut self, line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let Some(mut chain) = self.take_sidechain(&line) else { return };
         if let Some(uuid) = &line.uuid {
@@ -38,7 +38,7 @@ impl TranscriptDecoder {
         self.carried.sidechains.push(chain);
     }
 
-    /// The sub-agent a line is of: that of the line it follows, else the last; a new one when it follows none.
+    /// The sub-agent of a line: that of the line it follows, else the last one; a new one if it follows no line.
     fn take_sidechain(&mut self, line: &ClaudeLine<'_>) -> Option<Sidechain> {
         let chains = &mut self.carried.sidechains;
         let follows = |chain: &Sidechain| {

@@ -1,4 +1,4 @@
-//! What the decoder of a transcript carries from line to line, for the session and its sub-agents.
+//! The state a transcript decoder carries from line to line, for the session and its sub-agents.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::rewinds::PromptPlaces;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a transcript's decoder carries from line to line.
+/// The state a transcript decoder carries from line to line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudeState {
@@ -20,7 +20,7 @@ pub(super) struct ClaudeState {
     pub(super) mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
-    /// Whether the process that writes is a program's own.
+    /// Whether the writing process was started by a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headless: Option<bool>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -30,24 +30,24 @@ pub(super) struct ClaudeState {
     /// The last message whose usage was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted: Option<String>,
-    /// The usage reported for it: input, output, cache read, cache write.
+    /// The usage reported for that message: input, output, cache read, cache write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted_tokens: Option<[u64; 4]>,
-    /// The message the last line was of.
+    /// The message of the last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
-    /// Whether a line of it said why the model stopped.
+    /// Whether a line of that message had a stop reason.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) message_stop_known: bool,
-    /// Messages that said why the model stopped, and messages that never did.
+    /// Number of messages with a stop reason, and number without one.
     pub(super) stops: [u32; 2],
-    /// The last line was a text that may be the end of its turn.
+    /// Whether the last line was a text that may be the end of its turn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) may_have_ended: bool,
-    /// A permission was refused and the turn's end has not been seen yet.
+    /// Whether a permission was refused and the turn has not ended yet.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) denied: bool,
-    /// The same, if the line that ends the turn names no message that was stopped.
+    /// Like `denied`, but only if the line that ends the turn names no interrupted message.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) likely_denied: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,38 +55,39 @@ pub(super) struct ClaudeState {
     /// The last slash command, until it is known whether it was a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) command: Option<LastCommand>,
-    /// Where the last prompts stand.
+    /// The positions of the last prompts.
     #[serde(skip_serializing_if = "PromptPlaces::is_empty")]
     pub(super) prompts: PromptPlaces,
-    /// Summaries whose last line was not seen yet in this file.
+    /// Summaries whose last line has not been found in this file yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) summaries: Vec<PendingSummary>,
     /// The uuid of the last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_uuid: Option<String>,
-    /// The session the copies at the start of a fork's file come from; empty once its own lines
-    /// have begun.
+    /// The session from which the copies at the start of a fork's file come; empty once the fork's own lines have
+    /// begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) copying: Option<String>,
     /// Whether the copies are marked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) branched: bool,
-    /// Whether its own lines have begun: no copies follow.
+    /// Whether the session's own lines have begun, so that no copies follow.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) own: bool,
-    /// The file resumes a session as versions up to 1.0.x did: each prompt says whose the lines behind it are.
+    /// Whether the file resumes a session as versions up to 1.0.x did: each prompt determines the session of the lines
+    /// after it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) resumed: bool,
-    /// When the prompt that the present copies follow was typed: their own times are those of the copying.
+    /// When the prompt before the current copies was typed: the copies' own times are those of the copying.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) copied_at: Option<Timestamp>,
-    /// The session, when the file is not named after it.
+    /// The session, if the file is not named after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) session: Option<String>,
-    /// The session whose sub-agent wrote a file that does not stand below it.
+    /// The parent session of a sub-agent whose file is not stored below that session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<String>,
-    /// Sub-agents whose lines stand between those of the session, the last at work last.
+    /// Sub-agents whose lines are interleaved with those of the session, most recently active last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sidechains: Vec<Sidechain>,
 }

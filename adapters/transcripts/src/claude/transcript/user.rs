@@ -1,4 +1,4 @@
-//! Lines of the type `user`: prompts, and what tools returned.
+//! Lines of the type `user`: prompts and tool results.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::claude::{
     words::{Speaker, who},
 };
 
-/// What the result of a call says that was not run because another one failed.
+/// Part of the result of a call that was not run because another call failed.
 const SIBLING_FAILED: &str = "Sibling tool call errored";
-/// The result of a call that its user refused begins so; in 2.1.200, with a `toolDenialKind`, also that of one that its
-/// user stopped.
+/// The beginning of the result of a call that the user refused; in 2.1.200, with a `toolDenialKind`, also of a call
+/// that the user stopped.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 
 impl TranscriptDecoder {
@@ -96,13 +96,13 @@ impl TranscriptDecoder {
             None => ToolOutcome::Ok,
         };
         let text = block.content.text();
-        // Not run, since another call of the same message failed.
+        // The call was not run because another call of the same message failed.
         let skipped = text.as_deref().is_some_and(|text| text.contains(SIBLING_FAILED) && text.len() < 200);
         let rejected = text.as_deref().is_some_and(|text| text.starts_with(REJECTED));
         self.carried.likely_denied |= rejected && outcome != ToolOutcome::Denied;
         let outcome = match outcome {
-            // Up to 2.1.104 nothing else tells a refusal from an error of the tool. A command that its user stopped
-            // (1.0.100, 2.0.60, 2.1.55, 2.1.90) returns "[Request interrupted by user for tool use]".
+            // Up to 2.1.104 nothing else distinguishes a refusal from an error of the tool. A command stopped by the
+            // user (1.0.100, 2.0.60, 2.1.55, 2.1.90) returns "[Request interrupted by user for tool use]".
             ToolOutcome::Error if rejected => ToolOutcome::Denied,
             ToolOutcome::Error if skipped => ToolOutcome::Cancelled,
             ToolOutcome::Ok
@@ -143,7 +143,7 @@ impl TranscriptDecoder {
     ) {
         let start = text.trim_start();
         if start.starts_with(INTERRUPTED) {
-            // 2.1.200 names the message it was in the middle of, and none when a dialog was open.
+            // 2.1.200 names the message that was interrupted, and none if a dialog was open.
             let likely = std::mem::take(&mut self.carried.likely_denied) && line.interrupted_message_id.is_none();
             let outcome = if std::mem::take(&mut self.carried.denied) || likely {
                 TurnOutcome::Denied
@@ -169,7 +169,7 @@ impl TranscriptDecoder {
                 }
                 return;
             }
-            // What a command puts before the model in the user's name makes the command a prompt.
+            // If a command passes text to the model in the user's name, the command is a prompt.
             Speaker::Machine => match self.follows_command(line).map(std::mem::take) {
                 Some(LastCommand { command, .. }) if line.is_meta == Some(true) => {
                     self.carried.command = None;
@@ -186,7 +186,7 @@ impl TranscriptDecoder {
         self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
     }
 
-    /// Tells what a prompt takes back that does not follow the end of the conversation.
+    /// Emits a rewind if a prompt does not follow the end of the conversation.
     fn take_back(&mut self, line: &ClaudeLine<'_>, record: &Record<'_>, owner: &Arc<str>, out: &mut Decoded) {
         let (Some(follows), Some(uuid)) = (line.parent_uuid.as_deref(), line.uuid.as_deref()) else { return };
         if let Some(first) = self.carried.prompts.put(follows, Identity::record(CLAUDE, uuid, 0)) {

@@ -1,4 +1,4 @@
-//! The bare form: items of responses without envelope, times and ends of turns.
+//! The bare form: response items without envelopes, times or ends of turns.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_bare_rollout_is_read() {
     ];
     assert_eq!(counts, [1, 2, 2, 2, 0]);
     assert!(told.iter().any(|line| line.starts_with("tool.call shell execute [pwd && rg --files")), "{told:#?}");
-    // Wherever a reader stops.
+    // The result is the same wherever a reader stops.
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
     for end in ends {
         let mut out = output(name);

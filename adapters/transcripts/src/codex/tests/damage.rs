@@ -14,7 +14,7 @@ fn records_glued_to_one_that_is_passed_over_are_found() {
     let copy = r#"{"timestamp":"2026-11-20T04:39:08.299Z","ordinal":11,"type":"response_item","payload":{"type":"message","id":"m","role":"user","content":[]}}"#;
     let prompt = "user.prompt human \"touch the file\"".to_owned();
     assert_eq!(damaged(format!("{copy}{PROMPT}").as_bytes()), (vec![prompt.clone()], 0));
-    // What is lost stands before what is saved, as in the file.
+    // The event of the lost record comes before that of the recovered one, as in the file.
     let both = vec!["unrecognized damaged".to_owned(), prompt];
     assert_eq!(damaged(format!("{}{PROMPT}", &copy[..90]).as_bytes()), (both, 1));
     let (seen, issues) = damaged(format!("{}\0\0\0", &copy[..90]).as_bytes());

@@ -1,4 +1,4 @@
-//! What must hold for every file and every byte.
+//! Properties that must be true for every file and every byte.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn files() -> Vec<&'static (String, Vec<u8>)> {
     all_rollouts().values().flatten().collect()
 }
 
-/// Decodes with a fresh decoder from the last one's state at each of the cuts, given in lines.
+/// Decodes in pieces, each with a new decoder that has the state of the previous one; the cuts are line numbers.
 fn in_pieces(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<NewEvent>, u64) {
     let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| ends[cut % ends.len()]).collect();
@@ -74,10 +74,10 @@ proptest! {
         decode("/x", &line);
     }
 
-    /// A record cut anywhere with a whole one glued to it: the whole one is never lost.
+    /// If a record is cut anywhere and a whole one follows it in the same line, the whole one is never lost.
     #[test]
     fn a_record_behind_a_cut_one_is_found(first in any_line(), second in any_line(), at: proptest::sample::Index) {
-        // Cut within the first record but not within the record's own end.
+        // Cut within the first record, but not at its end.
         let cut = at.index(first.len() - 1);
         let glued = [&first[..cut], &second[..]].concat();
         let kinds = |line: &[u8]| decode("/x", line).0.iter().map(|e| (e.payload.kind(), e.text.clone())).collect::<Vec<_>>();
@@ -88,13 +88,13 @@ proptest! {
         }
     }
 
-    /// White space and another order of fields take the slow way and say the same.
+    /// White space and another order of fields use the slow path and give the same result.
     #[test]
     fn the_order_of_the_envelope_does_not_matter(line in any_line()) {
         let text = String::from_utf8(line.clone()).unwrap();
         let (head, rest) = text.split_once(",\"type\":").unwrap();
         let (kind, payload) = rest.split_once(",\"payload\":").unwrap();
-        // Codex writes `metadata` behind the payload of a response item.
+        // Codex writes `metadata` after the payload of a response item.
         let moved = match payload.rsplit_once(",\"metadata\":") {
             Some((payload, metadata)) if kind == "\"response_item\"" => {
                 format!("{{\"payload\" : {payload}, \"type\": {kind}, \"metadata\": {}, {}}}", &metadata[..metadata.len() - 1], &head[1..])

@@ -1,4 +1,4 @@
-//! One check for each kind of record.
+//! One test for each kind of record.
 
 use super::*;
 
@@ -8,12 +8,12 @@ fn session_meta() {
         r#"@session_meta {"session_id":"t1","id":"t1","cwd":"/p","cli_version":"0.169.0","source":"cli","base_instructions":{"text":"You are"},"git":{"branch":"main"}}"#,
         &["session.started new /p main 0.169.0 - -"],
     );
-    // Helpers that Codex starts itself are named by their source.
+    // Sub-agents that Codex starts itself are named by their source.
     check(
         r#"@session_meta {"session_id":"root","id":"t1","cwd":"/p","source":{"subagent":"review"}}"#,
         &["session.started subagent /p - - root review"],
     );
-    // A fork of an older Codex copies its parent's records with its session_meta.
+    // A fork of an older Codex copies its parent's records, including its session_meta.
     check(
         r#"
         @session_meta {"id":"t2","forked_from_id":"t1","cwd":"/p"}
@@ -80,7 +80,7 @@ fn prompts() {
 
 #[test]
 fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
-    // As 0.60.1 writes it: no task_started and no task_complete; the items of a response come together.
+    // As written by 0.60.1: no task_started and no task_complete; the items of a response are written together.
     check(
         r#"
         @event_msg {"type":"user_message","message":"hi"}
@@ -104,7 +104,7 @@ fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
         &usage(22),
     ];
     assert_eq!(seen(&lines.join("\n")).last().unwrap(), "signal running thinking");
-    // With ends of its own, nothing is likely.
+    // If the file records ends, no likely end is emitted.
     let seen = seen(
         r#"
         @event_msg {"type":"task_started","turn_id":"u"}
@@ -285,11 +285,11 @@ fn quotas_are_reported_when_they_change() {
     let in_seconds = |seconds: u32| format!(r#"{{"primary":{{"used_percent":91.5,"resets_in_seconds":{seconds}}}}}"#);
     let lines = [
         count(14, &primary("7.0")),
-        // The same response and the same quota; the same response and more of the quota; another response.
+        // The same response and quota; the same response with a higher quota use; another response.
         count(14, &primary("7.0")),
         count(14, &primary("8.25")),
         count(28, "null"),
-        // Older versions: the line has the time, and some seconds more or less are the same reset.
+        // Older versions: the time is that of the line, and a difference of some seconds is the same reset.
         count(42, &in_seconds(600)),
         count(56, &in_seconds(590)),
         count(70, r#"{"primary":{"used_percent":-1},"secondary":{"used_percent":1e300}}"#),
@@ -530,7 +530,7 @@ fn scripts() {
             /* "cmd": "no" */ tools.exec_command({"cmd":"yes"})"#,
             "execute [yes]",
         ),
-        // What a command says of permissions is not what its call says.
+        // Text about permissions in a command is not a permission request of its call.
         (
             r#"tools.exec_command({"cmd":"grep '\"sandbox_permissions\":\"require_escalated\"' x"})"#,
             r#"execute [grep '"sandbox_permissions":"require_escalated"' x]"#,
@@ -567,7 +567,7 @@ fn all_files_of_a_patch_are_named() {
             (title, &*files.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>()),
             "{patch}"
         );
-        // As a script writes it.
+        // The same patch as a script writes it.
         let script = script::scan(&format!("await tools.apply_patch({});", serde_json::to_string(&patch).unwrap()));
         assert_eq!((script.tool, &script.files), (events::ToolKind::Edit, &seen.files), "{patch}");
     };
@@ -638,7 +638,7 @@ fn what_agents_that_work_together_tell_twice() {
     }
 }
 
-/// A rollout with these calls: tokens of the input up to and with each, and of the output.
+/// A rollout with these calls: input tokens and output tokens up to and including each.
 fn with_calls(head: &[&str], second: u32, calls: &[(u64, u64)]) -> Vec<u8> {
     let (mut lines, mut before) = (head.join("\n") + "\n", (0, 0));
     for (n, (input, output)) in calls.iter().enumerate() {
@@ -659,7 +659,7 @@ fn with_calls(head: &[&str], second: u32, calls: &[(u64, u64)]) -> Vec<u8> {
     lines.into_bytes()
 }
 
-/// Input and output of all calls of these files, each call once.
+/// Input and output of all calls in these files, each call counted once.
 fn used(files: &[Vec<u8>]) -> (usize, u64, u64) {
     let mut calls = BTreeMap::new();
     for (n, file) in files.iter().enumerate() {
@@ -683,7 +683,7 @@ fn a_call_that_forks_copied_is_the_same_call() {
     let then = |call: (u64, u64)| [&history[..], &[call]].concat();
     let original = with_calls(&[&parent], 1, &history);
     let forks = [
-        // The fork names its parent, has its parent's record, or both.
+        // The fork names its parent, contains its parent's record, or both.
         vec![names.as_str()],
         vec![&copies, &parent],
         vec![&names, &parent],
@@ -694,11 +694,11 @@ fn a_call_that_forks_copied_is_the_same_call() {
         let fork = with_calls(fork, 2, &then((6500, 159)));
         assert_eq!(used(&[original.clone(), fork.clone()]), (4, 6500, 159));
         assert_eq!(used(&[fork.clone(), original.clone()]), (4, 6500, 159));
-        // A fork that a fork of the same thread continues, and siblings whose parent is gone.
+        // A fork continued by a fork of the same thread, and siblings whose parent is gone.
         let sibling = with_calls(&[&helper, &parent], 3, &then((6400, 160)));
         assert_eq!(used(&[fork, sibling]), (5, 6900, 169));
     }
-    // Sessions that only happen to use as much are others.
+    // Sessions that happen to have the same usage are distinct.
     let stranger = with_calls(&[&other], 1, &history);
     assert_eq!(used(&[original, stranger]), (6, 12_000, 300));
 }

@@ -1,4 +1,4 @@
-//! The recorded scenarios, each against what its truth says happened.
+//! Compares the recorded scenarios with their true course.
 
 use events::{Kind, Payload, Signal, TurnOutcome};
 
@@ -91,7 +91,7 @@ fn say_what_happened_and_no_more() {
     }
 }
 
-/// The story of a scenario's file, without usage and settings.
+/// The events of a scenario's file in order, without usage and settings.
 fn story(scenario: &str, file: usize) -> Vec<String> {
     let (path, bytes) = &rollouts(scenario)[file];
     let (events, _) = decode(path, bytes);
@@ -145,7 +145,7 @@ fn forks_and_rewinds_say_where_they_come_from() {
     assert_eq!(story("S14-resume-fork", 1)[..2], [started.clone(), forked.clone()]);
     assert_eq!(story("S14-resume-fork", 2)[..3], [started, forked, format!("session.forked {fork} at 30")]);
 
-    // The rewound segment is the same thread, and says again what the store knows already.
+    // The rewound segment belongs to the same thread and repeats events that are already stored.
     let files = rollouts("S14-resume-fork");
     let (first, _) = decode(&files[1].0, &files[1].1);
     let (second, _) = decode(&files[2].0, &files[2].1);
@@ -257,15 +257,15 @@ fn results_name_their_calls() {
     }
 }
 
-/// A refusal and an interrupt end in the same words, whatever stands above them: the call asked for more rights, and
-/// nothing of it was seen to run, so both are taken for a refusal, and not for sure.
+/// A refusal and an interrupt are recorded with the same words, whatever precedes them: the call requested more rights
+/// and no action of the call was recorded, so both count as a refusal, but not with certainty.
 #[test]
 fn a_call_that_its_user_stopped_was_likely_refused() {
     let name = "rollout-2026-11-23T03-01-13-01a20659-b95a-7471-b090-5e617e404c96.jsonl";
     for version in ["0.60.1", "0.120.0", "0.150.0"] {
         for what in ["refused", "command"] {
             let file = format!("../../fixtures/stopped/codex/{version}-{what}.jsonl");
-            // 0.60.1 says it.
+            // 0.60.1 records the difference.
             if (version, what) == ("0.60.1", "command") {
                 continue;
             }
@@ -277,7 +277,7 @@ fn a_call_that_its_user_stopped_was_likely_refused() {
                 _ => None,
             });
             assert_eq!(result, Some((events::ToolOutcome::Denied, events::Confidence::Medium)), "{file}");
-            // 0.60.1 does not tell ends: before it, a text was taken for one.
+            // 0.60.1 records no ends: before this one, a text counted as a likely end.
             assert_eq!(count(&events).ends.last(), Some(&TurnOutcome::Denied), "{file}");
         }
     }

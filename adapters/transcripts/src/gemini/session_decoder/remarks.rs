@@ -1,4 +1,4 @@
-//! What the CLI itself says: `info`, `warning` and `error` records, and records not known here.
+//! The CLI's own messages: `info`, `warning` and `error` records, and records of unknown kinds.
 
 use events::{Annotation, Confidence, ErrorReported, NewEvent, Severity, Timestamp, Topic, TurnOutcome, Unrecognized};
 
@@ -10,7 +10,7 @@ use crate::gemini::{
 };
 
 impl SessionDecoder {
-    /// A record of a kind not known here.
+    /// Emits a record of an unknown kind.
     pub(in crate::gemini) fn unknown(
         &mut self,
         kind: &str,
@@ -50,7 +50,7 @@ impl SessionDecoder {
         }
         if text.starts_with("Request cancelled") {
             let outcome = if self.memory.denied { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
-            // 0.24.5 writes the same of a call that is stopped at its dialog and of one that is stopped later.
+            // 0.24.5 writes the same text for a call that is stopped at its dialog and for one that is stopped later.
             let is_blurred = self.memory.standing.as_ref().is_some_and(|last| last.stance == Stance::Stopped);
             let strength = if is_blurred { Confidence::Medium } else { Confidence::High };
             return self.over(id, at, outcome, strength, &text, writer);
@@ -86,7 +86,7 @@ impl SessionDecoder {
         }
     }
 
-    /// A record that says that the turn is over.
+    /// Handles a record that ends the turn.
     fn over(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! What is said about the session as a whole: headers, `$set`, `$rewindTo`.
+//! Records about the session as a whole: headers, `$set`, `$rewindTo`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::gemini::{
     standing::{Stance, StandingRecord},
 };
 
-/// The first record of a file, or of what a resume appended to it.
+/// The first record of a file, or of the part that a resume appended.
 pub(in crate::gemini) struct Header<'a> {
     pub(in crate::gemini) session: &'a str,
     pub(in crate::gemini) at: Option<Timestamp>,
@@ -23,19 +23,18 @@ pub(in crate::gemini) struct Header<'a> {
     pub(in crate::gemini) summary: Option<&'a RawValue>,
 }
 
-/// Whether a history holds what was written again since then.
+/// Whether a history contains messages that were rewritten since then.
 fn lists_copies(messages: &[ChatMessage<'_>], since: Timestamp) -> bool {
     let first = messages.first().and_then(|message| message.timestamp.as_deref()).and_then(Timestamp::parse);
     first.is_some_and(|at| at >= since)
 }
 
 impl SessionDecoder {
-    /// A header: the first one tells of the session; it is written again when the session is
-    /// resumed.
+    /// Decodes a header: the first one starts the session; it is repeated when the session is resumed.
     pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, None, writer.out);
         if self.memory.session.as_deref() != Some(header.session) {
-            // Nothing more is said of the one before it.
+            // The previous session has no further records.
             self.settle(writer.out);
             self.memory.open = false;
             self.memory.session = Some(Arc::from(header.session));
@@ -57,13 +56,13 @@ impl SessionDecoder {
         self.title(header.summary, writer);
     }
 
-    /// The `$set` that follows a message and only says when it was written: the message before it
-    /// is not a copy; copies are written in one go.
+    /// Handles the `$set` after a message that only records the time of the write: the message before it is not a copy,
+    /// because copies are written at once.
     pub(in crate::gemini) fn touched(&mut self, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, None, writer.out);
     }
 
-    /// Any other `$set`.
+    /// Decodes any other `$set`.
     pub(in crate::gemini) fn set(&mut self, set: Set<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, None, writer.out);
         self.title(set.summary, writer);
@@ -73,7 +72,7 @@ impl SessionDecoder {
         let Some(messages) = set.messages else { return };
         let written_at = set.last_updated.as_deref().and_then(Timestamp::parse);
         let reopened = std::mem::take(&mut self.memory.reopened);
-        // The list of what was just written again says nothing new.
+        // The list of the messages just rewritten contains nothing new.
         if self.memory.copying.take().is_none_or(|since| !lists_copies(&messages, since)) {
             self.history(messages, written_at, writer);
         }
@@ -83,7 +82,7 @@ impl SessionDecoder {
         }
     }
 
-    /// A history that replaces what was written before. Only what no other record told is told.
+    /// Decodes a history that replaces the previous records. Emits only messages that no other record contained.
     fn history(
         &mut self,
         messages: Vec<ChatMessage<'_>>,
@@ -91,7 +90,7 @@ impl SessionDecoder {
         writer: &mut GeminiRecordWriter<'_, '_>,
     ) {
         let copies = written_at.map(|at| Restated { at, known: true });
-        // Whatever it tells again happened before, and changes nothing of what is open now.
+        // Repeated messages are in the past and do not change the open turn.
         let (open, denied) = (self.memory.open, self.memory.denied);
         let standing = self.memory.standing.take();
         self.memory.open = false;
@@ -113,7 +112,7 @@ impl SessionDecoder {
             }
             self.one(message, Freshness::History, writer);
         }
-        // The turns that history seems to open are over.
+        // The turns that the history seems to open have ended.
         let over = prompted.filter(|_| !open).map(|(id, at)| StandingRecord {
             stance: Stance::Answer,
             id,
@@ -126,7 +125,7 @@ impl SessionDecoder {
         (self.memory.open, self.memory.denied) = (open, denied);
     }
 
-    /// The session was taken up again, so no turn of before is open.
+    /// The session was resumed, so no earlier turn is open.
     fn resumed(&mut self, key: &str, at: Option<Timestamp>, writer: &mut GeminiRecordWriter<'_, '_>) {
         let session = self.session();
         self.settle(writer.out);
@@ -138,7 +137,7 @@ impl SessionDecoder {
         writer.out.push(event);
     }
 
-    /// `$rewindTo`: the user went back; the message named and all after it are dropped.
+    /// `$rewindTo`: the user went back; the named message and all later ones are dropped.
     pub(in crate::gemini) fn rewound(&mut self, id: &str, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, None, writer.out);
         self.settle(writer.out);
@@ -150,7 +149,7 @@ impl SessionDecoder {
         writer.out.push(event);
     }
 
-    /// The session's title: a main session's summary (a sub-agent's is its result).
+    /// Emits the session's title: the summary of a main session (a sub-agent's summary is its result).
     fn title(&mut self, summary: Option<&RawValue>, writer: &mut GeminiRecordWriter<'_, '_>) {
         let Some(value) = summary.and_then(|s| serde_json::from_str::<String>(s.get()).ok()) else {
             return;

@@ -1,4 +1,4 @@
-//! The single JSON file, made of the messages that 0.61.0 took over from 0.38.2 (S92).
+//! The single JSON file, built from the messages that 0.61.0 copied from 0.38.2 (S92).
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ fn document(messages: &[&str]) -> String {
     )
 }
 
-/// Decodes each version of the file with a decoder of its own that is handed the last one's
-/// state; gives what each version adds.
+/// Decodes each version of the file with a new decoder that receives the previous one's state; returns the new events
+/// of each version.
 fn versions(documents: &[String]) -> Vec<Vec<String>> {
     let path = "/h/.gemini/tmp/p/chats/session-2026-11-20T04-51-a1975ea0.json";
     let mut known = HashSet::new();
@@ -68,7 +68,7 @@ fn each_rewrite_adds_what_is_new() {
     assert_eq!(seen[4], ["signal ended interrupted high"]);
 }
 
-/// 0.10.0 writes no record that says so.
+/// 0.10.0 writes no record that ends the turn.
 #[test]
 fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
     let refused = r#"{"error":"[Operation Cancelled] Reason: User did not allow tool call"}"#;
@@ -83,7 +83,7 @@ fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
     assert!(seen[2].contains(&"signal ended denied medium".to_owned()), "{:?}", seen[2]);
 }
 
-/// 0.24.5 writes the same when Esc is pressed at the dialog of a call, and when it is pressed while the call runs.
+/// 0.24.5 writes the same whether Esc is pressed at the dialog of a call or while the call runs.
 #[test]
 fn whether_a_stopped_call_was_refused_is_not_certain() {
     let stopped = r#"{"error":"[Operation Cancelled] Reason: User cancelled the operation."}"#;
@@ -102,7 +102,7 @@ fn text_that_a_message_gains_is_told_alone() {
     assert!(seen[2].is_empty(), "{:?}", seen[2]);
 }
 
-/// 0.24.5 puts several rounds of tools into one message.
+/// 0.24.5 writes several rounds of tools into one message.
 #[test]
 fn a_message_may_gain_tool_calls() {
     let one = call("glob", "{}", "success", "{}");

@@ -1,5 +1,5 @@
-//! Whole recordings (`fixtures/recordings/gemini`; in `fixtures/gemini` what is not a recording): what they come to, that it does not matter where a
-//! reader stops, and how often the claims agree with the truth.
+//! Whole recordings (`fixtures/recordings/gemini`; scenarios that are not recordings are in `fixtures/gemini`): their
+//! events, that the result does not depend on where a reader stops, and how often the claims agree with the truth.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ fn rows<T: for<'de> Deserialize<'de>>(scenario: &str, file: &str) -> Vec<T> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Where scenarios are: the recordings, and what is not a recording of its own.
+/// The directories of the scenarios: the recordings, and scenarios that are not recordings.
 fn homes() -> [std::path::PathBuf; 2] {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     [fixtures.join("recordings/gemini"), fixtures.join("gemini")]
@@ -81,7 +81,7 @@ fn part(path: &str, text: &str, lines: std::ops::Range<usize>, state: Option<&st
     (out.events, state)
 }
 
-/// What a recording comes to: how many of which events, and how its turns ended.
+/// The result of a recording: how many of which events, and how its turns ended.
 #[test]
 fn what_the_recordings_come_to() {
     let check = |scenario: &str, expected: &str| {
@@ -134,7 +134,7 @@ fn what_the_recordings_come_to() {
         }
         assert_eq!(format!("{seen:?} {}", rest.join(", ")), expected, "{scenario}");
     };
-    // [prompts, messages, tool calls, tool results] and how it went
+    // [prompts, messages, tool calls, tool results] and the ends of turns
     check("S01-hello", "[1, 1, 0, 0] completed low");
     check("S03-shell-approve", "[1, 2, 1, 1] completed low");
     check("S09-interrupt-stream", "[2, 1, 0, 0] interrupted high, completed low");
@@ -156,8 +156,8 @@ fn what_the_recordings_come_to() {
     check("S92-resume-legacy-json-with-0.61", "[3, 4, 2, 2] completed medium, interrupted high, resume, completed low");
 }
 
-/// After a denial 0.57 and later write the whole history again. Each prompt is told once, as it was typed, whether the file
-/// is read at its end or after each write.
+/// After a denial, 0.57 and later write the whole history again. Each prompt is emitted once, as it was typed, whether
+/// the file is read at the end or after each write.
 #[test]
 fn what_is_written_again_after_a_denial_was_said_once() {
     #[derive(Deserialize)]
@@ -261,8 +261,8 @@ fn the_state_stays_small() {
     assert!(state.len() < 32 * 1024, "{}", state.len());
 }
 
-/// The state as the claims alone give it: a prompt opens a turn, an end closes it, a state is
-/// taken as said; a sub-agent at work keeps its parent running.
+/// The state according to the claims alone: a prompt opens a turn, an end closes it, a state claim is adopted; a
+/// working sub-agent keeps its parent running.
 #[derive(Default)]
 struct Claimed(HashMap<Arc<str>, (Option<State>, bool)>);
 
@@ -292,7 +292,7 @@ impl Claimed {
     }
 }
 
-/// Share of time with the true state, from the first prompt on, but for 1 s after each change.
+/// The time with the correct state and the total time, from the first prompt on, excluding 1 s after each change.
 fn agreement(scenario: &str) -> (f64, f64) {
     let mut decoders: HashMap<String, (GeminiDecoder, Decoded)> = HashMap::new();
     let mut claimed = Claimed::default();
@@ -328,7 +328,7 @@ fn agreement(scenario: &str) -> (f64, f64) {
 fn claims_agree_with_the_truth() {
     let (mut good, mut all) = (0.0, 0.0);
     let mut table = String::new();
-    // S19 needs a terminal: its dialog comes before the session. S08 writes no chat file at all.
+    // S19 needs a terminal: its dialog appears before the session. S08 writes no chat file at all.
     let scenarios = scenarios();
     assert!(transcripts("S08-auth-failure").is_empty());
     for scenario in scenarios.iter().filter(|s| !s.starts_with("S19") && !s.starts_with("S08")) {
@@ -338,6 +338,6 @@ fn claims_agree_with_the_truth() {
         all += a;
     }
     let _ = writeln!(table, "{:6.1} % of {all:6.2} s  all", 100.0 * good / all);
-    // For 15.2 % of that time a dialog is open, which no chat file shows, and for 1.7 % a question.
+    // During 15.2 % of that time a dialog is open, which no chat file shows, and during 1.7 % a question.
     assert!(good / all > 0.825, "{table}");
 }

@@ -1,4 +1,4 @@
-//! A history that is written once more: resumed, rewound, restored.
+//! A history that is repeated: resumed, rewound, restored.
 
 use super::*;
 
@@ -90,8 +90,8 @@ fn a_rewind_names_the_turn_that_it_takes_back() {
     assert_eq!(rewind, Some(prompt.identity.event_id().into()));
 }
 
-/// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all
-/// with one timestamp.
+/// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all with one
+/// timestamp.
 #[test]
 fn a_restored_checkpoint_is_history() {
     let at = |line: &str, id: &str| {

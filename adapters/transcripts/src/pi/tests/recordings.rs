@@ -1,4 +1,4 @@
-//! Whole files (`fixtures/recordings/pi`): what they come to, and that it does not matter where a reader stops.
+//! Whole files (`fixtures/recordings/pi`): their events, and that the result does not depend on where a reader stops.
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -61,7 +61,8 @@ fn what_the_recordings_come_to() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Reads a file in parts that end behind the lines `cuts`, each by a new decoder that has only the last one's state.
+/// Decodes a file in parts that end after the lines `cuts`, each with a new decoder that has the state of the previous
+/// one.
 fn in_parts(path: &str, text: &str, cuts: &[usize]) -> (Vec<NewEvent>, Option<String>) {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     let mut stops: Vec<usize> = cuts.iter().filter_map(|cut| ends.get(*cut).copied()).chain([text.len()]).collect();
@@ -148,7 +149,7 @@ proptest! {
     }
 }
 
-/// The trees `session_tree` is tested with: damaged, migrated, long, of all versions.
+/// The test trees of `session_tree`: damaged, migrated, long, of all versions.
 #[test]
 fn odd_trees_are_taken_and_may_be_read_in_parts() {
     let mut read = 0;
