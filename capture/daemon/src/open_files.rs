@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// of them iterate over all of it.
 const MOST: u64 = 16_384;
 
-/// Raises this process's limit of open files, up to the hard limit and [`MOST`]; returns the limit.
+/// Raises this process's limit of open files, up to the hard limit and `MOST`; returns the limit.
 pub fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(MOST, |maximum| maximum.min(MOST));

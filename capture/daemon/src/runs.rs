@@ -246,8 +246,8 @@ impl Runs {
     /// Answers the dialog with this mark by keys; the host presses them if the dialog is still open.
     ///
     /// # Errors
-    /// The reason nothing was typed. If the host does not answer in time, it is unknown whether keys were pressed. There is no
-    /// retry: the next state of the screen shows the outcome.
+    /// The reason nothing was typed. If the host does not answer in time, it is unknown whether keys were pressed.
+    /// There is no retry: the next state of the screen shows the outcome.
     pub async fn answer(&self, run: RunId, mark: String, answer: DialogAnswer) -> Result<Answered, Refusal> {
         // Only by id: a name may look like another run's id.
         let live = self.table().live.get(&run).map(|live| (live.described.clone(), live.asks.clone()));

@@ -2,7 +2,8 @@
 
 use events::{Event, Payload, Timestamp};
 
-/// Whether the event concerns a decision of the user: an approval was requested or resolved, or a finding changed.
+/// Whether the user's attention may depend on an event: the session waits for an approval, an approval was requested or
+/// resolved, or a finding changed.
 pub(super) fn needs_somebody(event: &Event) -> bool {
     if let Payload::StatusChanged(change) = &event.payload {
         return change.to == events::State::WaitingApproval;

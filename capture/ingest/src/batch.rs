@@ -138,8 +138,8 @@ impl Ingest {
                 .is_some_and(is_forgotten)
     }
 
-    /// The time for a historical record without one: that of the session's last event, else that of the next record
-    /// with a time, else the modification time of the file.
+    /// The time of a historical record that contains none: the time of the session's last event, else of the next
+    /// record with a time, else the modification time of the file.
     fn neighbour_time(&self, slot: usize, batch: &Batch, following: &[NewEvent]) -> Timestamp {
         let this = &following[0];
         let before =

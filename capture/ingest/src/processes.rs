@@ -276,7 +276,7 @@ impl Ingest {
         self.unclaimed.children = agents.iter().filter(|agent| agent.child).cloned().collect();
         let mut joined = HashSet::new();
         for agent in agents.iter().filter(|a| !a.child) {
-            // Its session exists but is not captured.
+            // The agent has a session that is not captured, so it must not count as an agent without one.
             if self.ignored.holds(&agent.cwd) {
                 continue;
             }

@@ -28,7 +28,8 @@ const AHEAD: Duration = Duration::from_millis(400);
 /// How long an agent's output between two state changes may wait for its commit, so that several share one: if lost, it
 /// is read again from the transcript.
 const PROGRESS_WAITS: Duration = Duration::from_secs(1);
-/// How long it may wait while a stream with events is open, which gets events when they are committed.
+/// How long an agent's output may wait for its commit while a stream with events is open, which gets events when they
+/// are committed.
 const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 6_000;

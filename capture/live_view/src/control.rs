@@ -108,7 +108,8 @@ pub trait Control: Send + Sync + 'static {
 
     /// The known runs, newest first.
     ///
-    /// # Errors When runs are not available.
+    /// # Errors
+    /// When runs are not available.
     fn runs(&self) -> Result<Vec<Run>, Refusal>;
 
     /// One run.

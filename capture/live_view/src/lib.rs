@@ -7,8 +7,8 @@
 //!
 //! Requirements on ingest, so that streams have neither gaps nor duplicates:
 //! - [`LiveView::put`] the rows before publishing the frames about them;
-//! - publish every committed event of live sessions ([`LiveView::publish_event`]) in the order of positions, and the status
-//!   frames of a commit after its events;
+//! - publish every committed event of live sessions ([`LiveView::publish_event`]) in the order of positions, and the
+//!   status frames of a commit after its events;
 //! - announce a commit that is not published (history read at start) with [`LiveView::advance`]; streams then get a new
 //!   snapshot, which contains the open approvals and findings.
 //!

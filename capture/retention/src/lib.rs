@@ -106,8 +106,8 @@ impl Retention {
     /// Removes old sessions. If the future is dropped, sessions not removed yet stay.
     ///
     /// # Errors
-    /// When the request selects no sessions, the clock is in doubt, the store cannot be read or written in time, or the server
-    /// is stopping.
+    /// When the request has no criteria, the clock is in doubt, the store cannot be read or written in time, or the
+    /// server is stopping.
     pub async fn prune(&self, request: PruneRequest) -> Result<RemovalReport, Refusal> {
         let PruneRequest { older_than_s, larger_than_bytes, project, clock_is_right, dry_run } = request;
         if older_than_s.is_none() && larger_than_bytes.is_none() && project.is_none() {

@@ -166,7 +166,8 @@ impl SearchIndex {
         let began = Instant::now();
         let open = self.0.opened().ok_or(SearchError::NotReady)?;
         let (indexed, total) = self.progress();
-        // Read before the index is opened: a session erased from the files in between does not have to be excluded.
+        // Read before the index is opened. In the other order, a session whose erasure finishes in between would not be
+        // excluded, although the opened index may still contain its texts.
         let node = without(&request.query.0, &store.erasing_ids()?);
         // Damaged files may make tantivy panic.
         let found = catch_unwind(AssertUnwindSafe(|| {

@@ -81,8 +81,8 @@ impl Writer {
     /// Opens or creates the store in `directory`, which becomes private to its owner.
     ///
     /// # Errors
-    /// When another process uses the store, the directory cannot be used, SQLite is too old, or the database is damaged or of a
-    /// newer version.
+    /// When another process uses the store, the directory cannot be used, SQLite is too old, or the database is damaged
+    /// or of a newer version.
     pub fn open(directory: &Path) -> Result<Self, StoreOpenError> {
         let unusable = |source| StoreOpenError::Directory { path: directory.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;

@@ -144,7 +144,7 @@ fn rate(cost: u64, calls: &Known, beside: &Usage, listed: Cost) -> Option<Rate> 
             let listed = calls.cost.saturating_add(beside_cost);
             (listed > 0).then(|| Rate::OfPrice(float(cost) / float(listed)))
         }
-        // The cost of either some calls or no calls is known.
+        // If no call has a known cost, the cost is spread by weight; if only some have, there is no rate.
         None => {
             let weight = weight(&calls.usage) + weight(beside);
             (calls.cost == 0 && weight > 0.0).then(|| Rate::OfWeight(float(cost) / weight))

@@ -145,7 +145,7 @@ fn of_turns(turns: &[(&Turn, Timestamp)], approvals_ms: i64) -> Quality {
         }
         before = Some(*end);
     }
-    // Requests may overlap, and a request's turn may have ended in another way.
+    // Requests may overlap, and a turn may have ended while its request was still open.
     let approvals_ms = approvals_ms.clamp(0, ran);
     let ms = |n: i64| u64::try_from(n).unwrap_or_default();
     quality.active_ms = ms(ran - approvals_ms);

@@ -64,8 +64,8 @@ impl Runs {
     /// menu unless it is forced. Keys are pressed at once: a client that sends keys is expected to know their effect.
     ///
     /// # Errors
-    /// When there is no such run, it has ended, or its host refuses; when a dialog or menu is open that text could answer;
-    /// when no prompt appeared in time; and when the text was typed but could not be submitted.
+    /// When there is no such run, it has ended, or its host refuses; when a dialog or menu is open that text could
+    /// answer; when no prompt appeared in time; and when the text was typed but could not be submitted.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         match (&input.text, input.force) {

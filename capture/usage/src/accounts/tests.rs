@@ -55,7 +55,7 @@ fn what_a_session_used_beside_its_calls_counts_once() {
     let models = [model("claude-haiku-4-5", 200_000, None), model("claude-opus-5-5[1m]", 1_750_000, None)];
     world.call(id, NEXT, &account(1, &models));
     assert_eq!(total(&world.report(&by(UsageBy::Day))).0, 1_950_000);
-    // Counted in the period of the report, whatever share of the calls that period has.
+    // The excess is counted in the period of its report, whatever share of the calls that period has.
     let late = world.report(&of(SessionPeriod { since: Some(at(NEXT)), ..SessionPeriod::default() }));
     assert_eq!(total(&late).0, 450_000);
     let early = world.report(&of(SessionPeriod { until: Some(at(NEXT)), ..SessionPeriod::default() }));
@@ -117,7 +117,7 @@ fn a_fork_in_the_same_process_has_the_sums_of_both() {
     let report = world.report(&by(UsageBy::Session));
     assert_eq!(rows(&report)[1], ("fork".to_owned(), 600_000, Some(12.0)));
     assert_eq!(total(&report).0, 1_600_000);
-    // Another process of the fork, with its own sums, and a fork of that fork.
+    // Another process of the fork, with its own sums, and a third session in that process.
     world.call(fork, NEXT, &account(8, &[model(OPUS, 100_000, None)]));
     assert_eq!(total(&world.report(&by(UsageBy::Session))).0, 1_600_000);
     let third = world.session(Provider::Claude, "third", "/p", None);
