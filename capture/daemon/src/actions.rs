@@ -1,5 +1,5 @@
-//! Runs automatic actions on findings. Only actions that the user's configuration names explicitly are run, and never
-//! more than an interrupt, a queued prompt or a note, and, of capture's own agent, a message into the running turn, a
+//! Runs automatic actions on findings. Only actions that the user's configuration names explicitly are run. An action
+//! is at most an interrupt, a queued prompt or a note; for capture's own agent also a message into the running turn, a
 //! pause or limits. Without a rule, nothing is done.
 
 use api::steering::{OutcomeKind, SessionCommand};
@@ -17,11 +17,11 @@ use crate::{prompts::Prompts, runs::Runs};
 pub struct Actions {
     /// The rules.
     pub rules: Vec<Action>,
-    /// Where agents can be interrupted.
+    /// The runs, whose agents can be interrupted.
     pub runs: Runs,
     /// The prompt queue.
     pub prompts: Prompts,
-    /// Where actions are recorded.
+    /// Ingest, which records the actions.
     pub inputs: IngestHandle,
     /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
@@ -63,8 +63,8 @@ impl Actions {
         }
     }
 
-    /// Tells a session of capture's own agent what to do, and notes the outcome. Other agents take nothing like
-    /// it, which is noted too.
+    /// Sends a command to a session of capture's own agent and records the outcome as a note. Other agents do not
+    /// accept such commands; this is noted too.
     fn command(&self, session: &Session, finding: &Finding, command: SessionCommand) {
         let (runs, inputs, id) = (self.runs.clone(), self.inputs.clone(), session.id);
         let (what, name) = (finding.what.clone(), command.name());
@@ -81,7 +81,7 @@ impl Actions {
         });
     }
 
-    /// Interrupts an agent at work. At a dialog the same key would answer it: there nothing is pressed.
+    /// Interrupts an agent at work. Presses nothing while a dialog is open, because the same key would answer it.
     fn interrupt(&self, session: &Session, finding: &Finding) {
         if session.status.state != State::Running || !session.pending_approvals.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Actions {
     }
 }
 
-/// Whether a rule is for this finding of this session.
+/// Whether a rule applies to this finding of this session.
 fn is_for(rule: &Action, finding: &Finding, session: &Session) -> bool {
     let labelled = |(key, value): (&String, &String)| session.labels.get(key) == Some(value);
     rule.on.contains(&finding.kind) && rule.labels.iter().all(labelled)

@@ -1,5 +1,5 @@
-//! Tokens with which a permission request is answered from a message: good once, for a few minutes, for one decision on
-//! one request as it was when the message was made. In memory only.
+//! Tokens that answer a permission request from a message. Each is valid once, for a few minutes, for one decision on
+//! one revision of the request. They are kept only in memory.
 
 use std::{
     collections::HashMap,
@@ -11,18 +11,18 @@ use api::approvals::Verdict;
 use events::{ApprovalId, Timestamp, id::Hex};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// How long a token is accepted, ms.
+/// How long a token is valid, ms.
 const GOOD_MS: i64 = 15 * 60_000;
-/// Maximum number of requests that have tokens; the oldest makes room.
+/// Maximum number of requests that have tokens; the oldest one is dropped to make room.
 const REQUESTS: usize = 256;
 
-/// The tokens. A handle: clones share them.
+/// The tokens. Clones share the table.
 #[derive(Clone, Default)]
 pub struct AnswerTokens(Arc<Mutex<Table>>);
 
 #[derive(Default)]
 struct Table {
-    /// By the hash of the token, so that a lookup takes as long for every wrong one.
+    /// Keyed by the hash of the token, so that lookup time does not depend on how much of a wrong token matches.
     tokens: HashMap<blake3::Hash, AnswerToken>,
 }
 
@@ -39,9 +39,9 @@ struct AnswerToken {
 pub struct TokenDecision {
     /// The request.
     pub approval: ApprovalId,
-    /// What it said when the token was made.
+    /// The revision of the request for which the token was made.
     pub revision: String,
-    /// Whether it is allowed once or denied.
+    /// Whether the request is allowed once or denied.
     pub verdict: Verdict,
 }
 
@@ -50,10 +50,10 @@ impl AnswerTokens {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a token that allows a request once, and one that denies it.
+    /// Creates a token that allows a request once and one that denies it.
     ///
     /// # Errors
-    /// When the system gives no random bytes.
+    /// When the system cannot provide random bytes.
     pub fn make(&self, approval: &ApprovalId, revision: &str, now: Timestamp) -> io::Result<(String, String)> {
         let (allow, deny) = (token()?, token()?);
         let mut table = self.table();
@@ -71,7 +71,7 @@ impl AnswerTokens {
         Ok((allow, deny))
     }
 
-    /// Takes a token and the other one of its request, which are not accepted again.
+    /// Redeems a token. Afterwards neither of its request's tokens is valid.
     pub fn redeem(&self, token: &str, now: Timestamp) -> Option<TokenDecision> {
         let mut table = self.table();
         let found = table.tokens.get(&blake3::hash(token.as_bytes())).cloned()?;

@@ -1,13 +1,13 @@
-//! Owns the pending approvals: lists them, keeps track of who waits for a decision, applies the policy and delivers
+//! Owns the pending approvals: lists them, tracks which hooks wait for a decision, applies the policy and delivers
 //! decisions to the agents.
 //!
-//! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces approvals to it
-//! after their commit; the policy is applied only while a hook waits; every decision, by a person, a rule or a grant,
-//! takes the one path in `decision`: claim, commit, answer, record. If anything fails, there is no answer, and the
-//! agent asks its user itself.
+//! The [`ApprovalBroker`] owns the pending approvals and the waiting hooks. Ingest announces approvals to it after
+//! their commit; the policy is applied only while a hook waits; every decision, by the user, a rule or a grant, takes
+//! the same path in `decision`: claim, commit, answer, record. If any step fails, there is no answer, and the agent
+//! asks the user itself.
 //!
-//! Its table is behind one mutex, which is never held while anything is awaited, read or hashed. Reading the store,
-//! applying the policy and hashing files happen on a few blocking threads (`blocking`).
+//! The table is guarded by one mutex, which is never held across an await, a read or hashing. Reading the store,
+//! applying the policy and hashing files run on a few blocking threads (`blocking`).
 
 mod accepted_answers;
 mod blocking;
@@ -53,26 +53,26 @@ use api::{
 pub(crate) use judge::is_only_for_its_command;
 pub use judge::{Judge, Judged, OnPolicy};
 
-/// Approvals that were pending before the start and are still decided from here.
+/// Maximum number of approvals that were pending before the start and can still be decided here.
 const TAKEN_UP: usize = 1_000;
-/// How many of the last approvals are searched for a part of an id.
+/// Number of recent approvals searched for a partial id.
 const SEARCHED: usize = 1_000;
-/// How long a view of one approval waits for its files to be hashed.
+/// How long a request for one approval waits for its files to be hashed.
 const HASHED_WITHIN: Duration = Duration::from_secs(1);
-/// How long decisions that are under way may take to end when the broker stops.
+/// How long decisions in progress may take to finish when the broker stops.
 const FINISHED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Holds the pending approvals and routes decisions. A handle: clones share it.
+/// Owns the pending approvals and routes decisions. Clones share the state.
 #[derive(Clone)]
 pub struct ApprovalBroker {
     shared: Arc<BrokerState>,
 }
 
-/// What [`ApprovalBroker`] works with.
+/// The parts [`ApprovalBroker`] is built from.
 pub struct BrokerParts {
     /// Commits decisions.
     pub inputs: IngestHandle,
-    /// Reads what is stored.
+    /// Reads the store.
     pub reader: Reader,
     /// The runs, whose dialogs can be answered by keys.
     pub runs: Runs,
@@ -82,14 +82,14 @@ pub struct BrokerParts {
     pub judge: Arc<dyn Judge>,
 }
 
-/// A hook, or the driver of an agent, that waits for the decision on what it delivered.
+/// A hook, or the driver of an agent, that waits for the decision on its delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookWait {
     /// The delivery.
     pub delivery: DeliveryId,
-    /// Whether it waits for a person, and not only for a rule.
+    /// Whether it also waits for the user, not only for a rule.
     pub people: bool,
-    /// The BLAKE3 hash of what it was called with: only a decision on exactly that answers it.
+    /// The BLAKE3 hash of its input: only a decision on exactly that input answers it.
     pub digest: String,
 }
 
@@ -100,21 +100,21 @@ struct BrokerState {
     judge: Arc<dyn Judge>,
     runtime: tokio::runtime::Handle,
     pending: Mutex<PendingApprovals>,
-    /// Something changed that a session's status shows of its approvals.
+    /// Notified when a change to approvals affects the status of a session.
     waits_changed: Notify,
     /// Reads the store.
     reading: BlockingPool,
-    /// Asks the policy, which looks at programs and at the workspace.
+    /// Applies the policy, which looks at programs and at the workspace.
     judging: BlockingPool,
     /// Hashes files, which a slow file system may delay.
     hashing: BlockingPool,
-    /// Decisions under way.
+    /// Decisions in progress.
     decisions: TaskTracker,
     stopping: CancellationToken,
 }
 
 impl ApprovalBroker {
-    /// Starts with the approvals that were pending when the server last ended.
+    /// Starts with the approvals that were pending when the server last stopped.
     #[must_use]
     pub fn start(parts: BrokerParts, supervisor: &Supervisor) -> Self {
         let BrokerParts { inputs, reader, runs, runtime, judge } = parts;
@@ -142,7 +142,7 @@ impl ApprovalBroker {
         broker
     }
 
-    /// Lists approvals, the newest first.
+    /// Lists approvals, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -153,16 +153,16 @@ impl ApprovalBroker {
         Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
     }
 
-    /// Finds one approval by its id, or by the end or beginning of it, with all that is needed to decide.
+    /// Finds one approval by its id or by the end or beginning of the id, with everything needed to decide it.
     ///
     /// # Errors
-    /// When there is none, several fit, or the store cannot be read.
+    /// When no approval or several match, or the store cannot be read.
     pub async fn get(&self, id: &str) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
-        // A file system that hangs must not hide the request.
+        // An unresponsive file system must not hide the request.
         timeout(HASHED_WITHIN, self.mark_files(&approval)).await.ok();
         let mut view = self.view(approval);
-        // A rule would not be bound to the content of a file.
+        // A rule would not depend on the content of a file.
         let files = self.pending().get(&view.approval.id).and_then(|pending| pending.files.get().cloned());
         let shows_rule = files.is_some_and(|files| files.is_empty() && !has_more_files(&view.approval, &files));
         if shows_rule {
@@ -174,18 +174,18 @@ impl ApprovalBroker {
         Ok(view)
     }
 
-    /// The rule that would allow just this again.
+    /// The rule that would allow exactly this request again.
     async fn rule_for(&self, approval: &Approval) -> Result<Option<String>, Refusal> {
         let (shared, approval) = (Arc::clone(&self.shared), approval.clone());
         let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
         self.shared.judging.run(rule).await
     }
 
-    /// Decides an approval for a person, found as by [`get`](Self::get). Dropped before the approval is
-    /// claimed, nothing is decided; once it is claimed, the decision is carried out to its end.
+    /// Decides an approval for the user; finds it as [`get`](Self::get) does. If the future is dropped before the
+    /// approval is claimed, nothing is decided; once claimed, the decision is carried out completely.
     ///
     /// # Errors
-    /// Why nothing was decided, or why the agent was not answered.
+    /// The reason nothing was decided, or the agent was not answered.
     pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
         let is_shown = |shown: &String| request_part(shown) == revision_of(&approval);
@@ -195,7 +195,7 @@ impl ApprovalBroker {
         let rule = if decision.rule { Some(self.checked_rule(&approval).await?) } else { None };
         let decided = self.decide_one(&approval, decision).await;
         let approval = match decided {
-            // Somebody else may have been faster.
+            // Another decision may have been faster.
             Err(Refusal::Conflict(why)) => {
                 return Err(match self.find(approval.id.as_str()).await {
                     Ok(now) if !is_pending(&now) => Refusal::Decided { why, before: Box::new((&now).into()) },
@@ -213,16 +213,16 @@ impl ApprovalBroker {
         Ok(self.view(approval))
     }
 
-    /// Decides, and carries the decision out to its end.
+    /// Decides, and carries the decision out completely.
     async fn decide_one(&self, approval: &Approval, decision: Decision) -> Result<Approval, Refusal> {
         let claimed = self.claim_for_person(approval, decision).await?;
         let decided = self.shared.decisions.spawn(self.clone().execute(claimed));
         decided.await.map_err(|error| Refusal::Failed(error.to_string()))?
     }
 
-    /// The rule for a request, when it can be saved.
+    /// The rule for a request, if it can be saved.
     async fn checked_rule(&self, approval: &Approval) -> Result<String, Refusal> {
-        // A rule would not be bound to the content of a file.
+        // A rule would not depend on the content of a file.
         let files = self.mark_files(approval).await?;
         let is_bare = files.is_empty() && !has_more_files(approval, &files);
         let rule = if is_bare { self.rule_for(approval).await? } else { None };
@@ -233,9 +233,9 @@ impl ApprovalBroker {
         Ok(rule)
     }
 
-    /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
-    /// whole delivery, the hook was called before the agent's own rules, and only a denial by a rule
-    /// answers it. Dropping the future tells that the hook went away.
+    /// Waits for the decision on a delivery; `None` if the agent should ask the user itself. If `whole` is given, the
+    /// hook was called before the agent's own rules, and only a denial by a rule answers it. Dropping the future means
+    /// that the hook disconnected.
     pub async fn answer_hook(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
         match whole {
             Some(whole) => self.forbid(wait.delivery, whole).await,
@@ -243,7 +243,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Takes in an approval that was opened or closed and is committed. Never waits.
+    /// Receives an approval after its opening or closing was committed. Never blocks.
     pub fn changed(&self, approval: Approval) {
         if approval.state != ApprovalState::Pending {
             self.pending().close(&approval);
@@ -252,25 +252,24 @@ impl ApprovalBroker {
         }
     }
 
-    /// Forgets what is known of sessions that were removed: pending approvals, and what is allowed again. Who waits for a
-    /// decision gets no answer. Never waits.
+    /// Forgets removed sessions: their pending approvals and their grants. Hooks waiting for a decision get no answer.
+    /// Never blocks.
     pub fn forget(&self, sessions: &[SessionId]) {
         self.pending().forget(sessions);
         self.shared.waits_changed.notify_one();
     }
 
-    /// Stops: nothing more is decided, and whoever waits without a decision under way gets no answer.
+    /// Stops: no new decision starts, and hooks without a decision in progress get no answer.
     pub fn stop(&self) {
         let mut pending = self.pending();
-        // Under the lock: nothing is claimed and no hook is taken in after this.
+        // Under the lock: after this no approval is claimed and no hook is admitted.
         self.shared.stopping.cancel();
         pending.dismiss_unclaimed();
         drop(pending);
         self.shared.decisions.close();
     }
 
-    /// Waits, after [`stop`](Self::stop), for the decisions under way to end; what takes too long is not
-    /// answered.
+    /// Waits, after [`stop`](Self::stop), for the decisions in progress; those that take too long are not answered.
     pub async fn stopped(&self) {
         if timeout(FINISHED_WITHIN, self.shared.decisions.wait()).await.is_err() {
             tracing::warn!(
@@ -290,7 +289,7 @@ impl ApprovalBroker {
         self.shared.runtime.spawn(stopping.run_until_cancelled_owned(task));
     }
 
-    /// Takes up what was pending before the start.
+    /// Restores the approvals that were pending before the start.
     fn restore(&self) {
         let pending = ApprovalState::Pending;
         let filter =
@@ -298,7 +297,7 @@ impl ApprovalBroker {
         match self.shared.reader.entities(&filter) {
             Ok(approvals) => {
                 for approval in approvals {
-                    // The status may still show that a hook waits. Those that do come back.
+                    // The stored status may still show a waiting hook. Hooks that still wait reconnect.
                     self.pending().open(&approval, KnownSince::Start);
                     self.start_marking(approval);
                 }
@@ -310,9 +309,8 @@ impl ApprovalBroker {
         }
     }
 
-    /// Shows in the status of sessions which approvals a hook waits for, where the agent itself shows
-    /// nothing. One task compares what is with what was announced, so that no order of events can leave
-    /// a wrong claim behind.
+    /// Shows in the status of sessions which approvals a hook waits for, if the agent itself shows nothing. A single
+    /// task compares the current state with the announced one, so that no order of events can leave a wrong claim.
     async fn announce_waits(self) {
         loop {
             self.shared.waits_changed.notified().await;
@@ -335,8 +333,8 @@ impl ApprovalBroker {
         read.map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// The approval a person means: its id, or the end or beginning of it, among the pending ones first
-    /// and then among the last that were closed.
+    /// The approval the user refers to by its id or by the end or beginning of the id; searches the pending approvals,
+    /// then the most recently closed ones.
     async fn find(&self, given: &str) -> Result<Approval, Refusal> {
         let id = ApprovalId::from(given.to_ascii_uppercase().as_str());
         if let Some(approval) = self.read(move |reader| reader.entity::<Approval>(&id)).await? {
@@ -362,7 +360,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Hashes the files of a request, as they are when it is asked.
+    /// Starts hashing the files of a request, as they are at the time of the request.
     fn start_marking(&self, approval: Approval) {
         let broker = self.clone();
         self.spawn(async move {
@@ -372,7 +370,7 @@ impl ApprovalBroker {
         });
     }
 
-    /// Waits until the files of a pending approval are hashed; whoever comes first has it done.
+    /// Waits until the files of a pending approval are hashed; the first caller hashes them.
     async fn mark_files(&self, approval: &Approval) -> Result<FileMarks, Refusal> {
         let files = self.pending().get(&approval.id).map(|pending| Arc::clone(&pending.files));
         let Some(files) = files else { return Ok(FileMarks::default()) };
@@ -385,7 +383,7 @@ impl ApprovalBroker {
         self.shared.hashing.run(move || Arc::new(marks(&approval))).await
     }
 
-    /// An approval as it is shown. A suggested rule has to be looked up.
+    /// An approval in the form shown to clients, without a suggested rule, which takes a separate lookup.
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
         let mut revision = revision_of(&approval);
@@ -399,7 +397,7 @@ impl ApprovalBroker {
             None => (None, None),
         };
         let PendingSummary { files, judged, is_pending, .. } = standing;
-        // Files that are not hashed yet may be any.
+        // Until the files are hashed, others may exist.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
             revision,
@@ -416,7 +414,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// How a decision made now would reach the agent, or why it would not; `None` for one that is closed.
+    /// How a decision made now would reach the agent, or why it would not; `None` for a closed approval.
     fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<Result<RouteNow, String>> {
         if approval.state != ApprovalState::Pending {
             return None;
@@ -434,9 +432,9 @@ fn is_pending(approval: &Approval) -> bool {
     approval.state == ApprovalState::Pending
 }
 
-/// Why a request deserves a second look, by the monitor's heuristic; `None` when no sign of danger is known.
+/// Why a request deserves a second look, according to the monitor's heuristic; `None` if it finds no sign of danger.
 pub(crate) fn risk_of(approval: &Approval) -> Option<&'static str> {
-    // What a screen shows of a command may be cut, but is all there is.
+    // A command read off a screen may be cut off, but nothing more is available.
     let seen = approval.subject.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Command));
     let excerpt = approval.excerpt.as_ref().filter(|_| approval.kind == Some(ApprovalKind::Command));
     let excerpt = excerpt.map(|excerpt| excerpt.joined());
@@ -444,27 +442,28 @@ pub(crate) fn risk_of(approval: &Approval) -> Option<&'static str> {
     monitor::risk(&RiskRequest { command: approval.command.as_deref().or(excerpt.as_deref()).or(seen), paths, url })
 }
 
-/// How a decision would reach the agent.
+/// How a decision made now would reach the agent.
 enum RouteNow {
-    /// By what waits for it.
+    /// Through the hook or driver that waits for it.
     Waiting(DecidedVia),
-    /// By keys that answer the dialog with this mark.
+    /// Through keys that answer the dialog with this mark.
     Dialog(String),
 }
 
 const CHANGED: &str = "the request changed since it was shown; check it and decide again";
 
-/// Names what a request says together with the dialog that keys would answer.
+/// Combines the revision of a request with the mark of the dialog that keys would answer.
 fn with_dialog(revision: &str, mark: &str) -> String {
     format!("{revision}.{mark}")
 }
 
-/// What of a revision names the request, whatever dialog stands for it.
+/// The part of a revision that identifies the request, without the dialog.
 fn request_part(revision: &str) -> &str {
     revision.split_once('.').map_or(revision, |(request, _)| request)
 }
 
-/// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.
+/// Identifies the content of a request. Its files are not included: their content is compared when the request is
+/// decided.
 pub(crate) fn revision_of(approval: &Approval) -> String {
     let Approval { id, kind, tool, command, paths, url, subject, question, options, input, exact, cwd, digest, .. } =
         approval;

@@ -1,21 +1,21 @@
-//! The clocks in the forms that the parts of the service take.
+//! Provides clocks in the forms that the parts of the service need.
 
 use home::clock;
 use ingest::Uptime;
 use retention::ClockReading;
 use tailer::tail::Now;
 
-/// Now, by both clocks.
+/// The current time of both clocks.
 pub(crate) fn both() -> Now {
     Now { wall: clock::now(), steady: clock::since_start() }
 }
 
-/// How long the machine has been up, with the time it slept and without it.
+/// The machine's uptime, including and excluding sleep.
 pub(crate) fn uptime() -> Uptime {
     Uptime { awake: clock::awake(), with_sleep: clock::since_boot() }
 }
 
-/// Both clocks that tell how much time has passed, for what must not trust one of them.
+/// Readings of independent clocks, for code that must not trust a single one.
 pub(crate) fn reading() -> ClockReading {
     ClockReading {
         wall: clock::wall(),

@@ -1,4 +1,4 @@
-//! Passes what agents' daemons report to ingest, and reports the health of that source.
+//! Forwards reports of agents' daemons to ingest, and reports the health of that source.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use tailer::collect::Stopped;
 
 use crate::supervisor::Supervisor;
 
-/// Follows the daemons of Codex's homes.
+/// Follows the daemons of the Codex homes.
 ///
 /// # Errors
-/// When a thread or a descriptor cannot be had.
+/// When a thread or a file descriptor cannot be created.
 pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor) -> std::io::Result<Daemons> {
     let sentinel = supervisor.sentinel();
     Daemons::start(homes, Timing::default(), clock::now, move |told| {
@@ -31,7 +31,7 @@ pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor
     })
 }
 
-/// A row, once there was a daemon.
+/// The health row; `None` until a daemon was seen.
 #[must_use]
 pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
     let health = handle.get();

@@ -1,4 +1,4 @@
-//! Carries out what the HTTP server requests of the daemon: each request goes to the part that owns the subject.
+//! Carries out the HTTP server's requests: each goes to the part that owns its subject.
 
 use std::{
     collections::BTreeMap,
@@ -48,7 +48,7 @@ use crate::{
     telemetry::TelemetryReceiver,
 };
 
-/// The parts that carry out what the server asks for.
+/// The parts that carry out the server's requests.
 #[derive(Clone)]
 pub struct DaemonParts {
     /// Sends inputs to ingest.
@@ -59,15 +59,15 @@ pub struct DaemonParts {
     pub recordings: Recordings,
     /// Hook deliveries.
     pub deliveries: Deliveries,
-    /// Counts those that were lost.
+    /// Counts lost deliveries.
     pub gauges: Arc<Gauges>,
     /// Receives telemetry.
     pub telemeter: TelemetryReceiver,
     /// Pending approvals.
     pub approvals: ApprovalBroker,
-    /// The tokens of buttons in messages.
+    /// Tokens of the buttons in messages.
     pub buttons: AnswerTokens,
-    /// Browsers that are subscribed to messages.
+    /// Browsers subscribed to messages.
     pub push: PushedBrowsers,
     /// Queued prompts.
     pub prompts: Prompts,
@@ -81,26 +81,26 @@ pub struct DaemonParts {
     pub retention: Retention,
     /// Starts sessions.
     pub starter: SessionStarter,
-    /// Ends conversations with hosts.
+    /// Ends the connections to hosts.
     pub cancel: CancellationToken,
 }
 
-/// Reads files where that holds nobody up.
+/// Reads files on a blocking thread.
 async fn read<T: Send + 'static>(task: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(task).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
 
-/// Carries out what the server asks for.
+/// Carries out the server's requests.
 pub struct Daemon(Arc<DaemonParts>);
 
 impl Daemon {
-    /// Hands requests to these parts.
+    /// Creates a daemon from these parts.
     #[must_use]
     pub fn new(parts: DaemonParts) -> Self {
         Self(Arc::new(parts))
     }
 
-    /// A task on the parts that answers with a boxed future.
+    /// Runs a task on the parts as a boxed future.
     fn with<T: Send + 'static, F>(&self, task: impl FnOnce(Arc<DaemonParts>) -> F) -> BoxFuture<'static, T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -108,7 +108,7 @@ impl Daemon {
         task(Arc::clone(&self.0)).boxed()
     }
 
-    /// Sends ingest an input that answers whether there is such a session.
+    /// Sends ingest an input that replies whether the session exists.
     fn change(&self, session: SessionId, input: impl FnOnce(ChangeReply) -> IngestInput + Send + 'static) -> Reply<()> {
         self.with(move |parts| async move {
             let (reply, answer) = ChangeReply::new();
@@ -173,7 +173,7 @@ impl Control for Daemon {
 
     fn accept_delivery(&self, id: DeliveryId) -> Reply<()> {
         self.with(move |parts| async move {
-            // It reads a file, and a full channel blocks.
+            // It reads a file and blocks while the channel is full.
             let taken = tokio::task::spawn_blocking(move || parts.deliveries.submit(id)).await;
             if taken.unwrap_or(false) { Ok(()) } else { Err(Refusal::Unavailable) }
         })
@@ -268,7 +268,7 @@ impl Control for Daemon {
 
     fn commit_shown(&self) -> BoxFuture<'static, ()> {
         self.with(|parts| async move {
-            // A store that does not work is not waited for.
+            // Does not wait for a failing store.
             if parts.gauges.stuck.load(Ordering::Relaxed) {
                 return;
             }
@@ -321,7 +321,7 @@ impl Control for Daemon {
     }
 
     fn type_characters(&self, target: RunTarget, text: String, force: bool) -> Reply<()> {
-        // Typing is not broken off half way when the client goes away.
+        // Typing must not stop half way when the client disconnects.
         self.with(move |parts| async move {
             let typing = tokio::spawn(async move { parts.runs.type_characters(&target, text, force).await });
             typing.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
@@ -329,7 +329,7 @@ impl Control for Daemon {
     }
 
     fn start_session(&self, start: SessionStart) -> Reply<StartedSession> {
-        // A process that was started is not left alone because the client goes away.
+        // A started process must be awaited even if the client disconnects.
         self.with(|parts| async move {
             let starting = tokio::spawn(async move { parts.starter.start(start, &parts.runs).await });
             starting.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
@@ -358,7 +358,7 @@ impl Control for Daemon {
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {
         self.with(|parts| async move {
             let (reply, answer) = oneshot::channel();
-            // It interprets the message and may block; as many at once as the server lets in.
+            // Decoding a message may block; the server limits how many run at once.
             tokio::task::spawn_blocking(move || parts.telemeter.receive(&message, reply));
             answer.await.unwrap_or(Err(TelemetryRefusal::Stuck))
         })

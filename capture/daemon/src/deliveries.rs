@@ -1,4 +1,4 @@
-//! Reads hook deliveries from the spool, sends them to ingest, and removes the stored ones.
+//! Reads hook deliveries from the spool, sends them to ingest, and removes those that are stored.
 
 use std::{
     collections::HashSet,
@@ -15,12 +15,12 @@ use ingest::{HookInput, IngestHandle, IngestInput};
 
 use crate::supervisor::Supervisor;
 
-/// The thread that looks through the spool.
+/// Name of the thread that scans the spool.
 pub const THREAD: &str = "spool";
-/// Interval between searches of the spool for deliveries that were not announced.
+/// Interval between scans of the spool for deliveries that were not announced.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Sends deliveries to ingest. A handle: clones share it.
+/// Sends deliveries to ingest. Clones share the state.
 #[derive(Clone)]
 pub struct Deliveries {
     data: PathBuf,
@@ -73,7 +73,7 @@ impl Deliveries {
         self.send_to_ingest(delivery, stored)
     }
 
-    /// Keeps a file that is not a delivery for inspection; without its secrets if `store.redacted_only` is on.
+    /// Sets aside a file that is not a delivery, for inspection; secrets are removed if `store.redacted_only` is on.
     fn put_aside(&self, id: DeliveryId) {
         if redacted_only::is_recorded(&self.data) {
             redacted_only::put_aside(&self.spool, id);
@@ -86,14 +86,14 @@ impl Deliveries {
         self.inputs.send(IngestInput::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
     }
 
-    /// Starts the thread that finds deliveries that were not announced: from before the start, or from hooks that did
-    /// not reach us. It ends when the sender is dropped.
+    /// Starts the thread that finds deliveries that were not announced: those from before the start, or from hooks that
+    /// could not reach the server. It ends when the returned sender is dropped.
     ///
     /// # Errors
-    /// When the thread cannot be made.
+    /// When the thread cannot be started.
     pub fn watch(self, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
         let (stop, stopped) = bounded::<()>(1);
-        // A delivery stays in the spool until it is stored: starting the thread again loses nothing.
+        // A delivery stays in the spool until it is stored, so restarting the thread loses nothing.
         supervisor.spawn_restarting(THREAD, move || {
             let mut wait = Duration::ZERO;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {

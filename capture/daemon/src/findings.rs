@@ -1,8 +1,8 @@
 //! The findings thread: follows the event log, runs the monitor over it, and sends the resulting findings to ingest,
 //! which stores and publishes them.
 //!
-//! It reads only committed events and never blocks ingest: a wake-up only means that there are more. Findings are
-//! redacted before they leave it. Actions on findings follow the user's own rules.
+//! It reads only committed events and never blocks ingest: a wake-up only signals that there are new ones. Findings are
+//! redacted before they leave the thread. Actions on findings follow the user's own rules.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -22,29 +22,30 @@ use tokio::sync::oneshot;
 
 use crate::{actions::Actions, clocks, supervisor::Supervisor};
 
-/// The thread that follows the log. What it concluded since the start is in its memory: it is not started again.
+/// Name of the thread that follows the log. It is not restarted, because its conclusions since the start exist only in
+/// memory.
 pub const THREAD: &str = "monitor";
 /// Maximum number of pending requests.
 const ASKED: usize = 64;
 /// Number of events read from the log at a time.
 const PAGE: usize = 500;
-/// Number of last events read of a session that the monitor does not know yet.
+/// Number of recent events read for a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
 /// Maximum number of sessions that are examined again at the start.
 const SESSIONS: usize = 500;
 /// Maximum number of findings remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
-/// Delay after the start before findings that still hold are raised, so that processes that are gone are noticed first.
+/// Delay after the start before findings that still hold are raised, so that ended processes are noticed first.
 const AFTER_START: Duration = Duration::from_secs(3);
 /// Age of the last activity from which an agent that died before the start raises no finding, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
-/// Time after the start in which its end may be noticed, ms.
+/// Time after the start within which the end of an agent may be noticed, ms.
 const NOTICED_MS: i64 = 60_000;
-/// Time until the next try after a failure to read.
+/// Delay before retrying after a read failure.
 const AGAIN: Duration = Duration::from_secs(1);
-/// A wait that is longer than asked by so much is taken for sleep.
+/// Delay of a wake-up from which the machine is assumed to have slept.
 const LATE: Duration = Duration::from_secs(3);
-/// Time in which ingest notes that the machine slept.
+/// Time ingest needs to record that the machine slept.
 const SLEEP_NOTED: Duration = Duration::from_secs(2);
 
 /// A handle on the thread; clones share it.
@@ -55,7 +56,7 @@ pub struct Findings {
     imported: ImportedSessions,
 }
 
-/// Sessions whose history was read and that are still to be examined.
+/// Sessions whose history was read and that must still be examined.
 type ImportedSessions = Arc<Mutex<BTreeSet<SessionId>>>;
 
 enum MonitorRequest {
@@ -64,19 +65,19 @@ enum MonitorRequest {
     Stop,
 }
 
-/// What the thread needs.
+/// The parts the thread needs.
 pub struct MonitorParts {
     /// Sends inputs to ingest.
     pub inputs: IngestHandle,
-    /// What is stored.
+    /// Reads the store.
     pub reader: Reader,
     /// The limits of the detectors.
     pub rules: monitor::DetectorLimits,
-    /// What the user wants done about findings.
+    /// The user's actions on findings.
     pub actions: Actions,
 }
 
-/// What waits for the thread to begin.
+/// The parts of a thread that was not started yet.
 pub struct PendingMonitor {
     news: Receiver<()>,
     asks: Receiver<MonitorRequest>,
@@ -84,7 +85,7 @@ pub struct PendingMonitor {
 }
 
 impl Findings {
-    /// A handle on a thread that is not at work yet.
+    /// A handle on a thread that was not started yet.
     #[must_use]
     pub fn new() -> (Self, PendingMonitor) {
         let (news, told) = bounded(1);
@@ -96,44 +97,44 @@ impl Findings {
 
     /// Wakes the thread because the log grew. Never blocks.
     pub fn committed(&self) {
-        // One wake that waits is enough: it reads all there is.
+        // One pending wake-up is enough: the thread reads all new events.
         if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
             tracing::debug!("the findings thread has ended");
         }
     }
 
-    /// Has sessions examined whose history was read: what stands open in them is raised, and nothing that is over.
+    /// Examines sessions whose history was read: raises findings that are still open, but none that are over.
     pub fn examine(&self, sessions: &[SessionId]) {
         self.imported.lock().unwrap_or_else(PoisonError::into_inner).extend(sessions);
         self.committed();
     }
 
-    /// Acknowledges a finding: it is not reported again.
+    /// Acknowledges a finding, so that it is not reported again.
     ///
     /// # Errors
-    /// When there is none, it is over, or nobody follows its session any more.
+    /// When the finding does not exist or is over, or its session is no longer followed.
     pub async fn acknowledge(&self, id: FindingId) -> Result<Finding, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.asks.try_send(MonitorRequest::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.unwrap_or(Err(Refusal::Unavailable))
     }
 
-    /// Puts other limits and actions in force.
+    /// Applies other limits and actions.
     pub fn configure(&self, rules: monitor::DetectorLimits, actions: Vec<Action>) {
         self.asks.send(MonitorRequest::Configure(Box::new(rules), actions)).ok();
     }
 
-    /// Ends the thread.
+    /// Stops the thread.
     pub fn stop(&self) {
         self.asks.send(MonitorRequest::Stop).ok();
     }
 }
 
 impl PendingMonitor {
-    /// Begins.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the thread cannot be made.
+    /// When the thread cannot be started.
     pub fn start(self, parts: MonitorParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { news, asks, imported } = self;
         let monitor = Monitor::new(parts.rules.clone());
@@ -150,21 +151,22 @@ fn complain(error: ReadError) {
 struct MonitorThread {
     parts: MonitorParts,
     monitor: Monitor,
-    /// Sessions whose history was read meanwhile.
+    /// Sessions whose history was read in the meantime.
     imported: ImportedSessions,
-    /// The log is read up to here; nothing is restored yet without.
+    /// Position up to which the log was read; `None` until the state was restored.
     position: Option<u64>,
-    /// Sessions of before the start that are still to be examined.
+    /// Sessions from before the start that must still be examined.
     unexamined: VecDeque<Session>,
-    /// Sessions with new events whose state is still to be examined.
+    /// Sessions with new events whose state must still be examined.
     touched: BTreeSet<SessionId>,
-    /// Sessions the monitor knows, and the sequence up to which it knows their events.
+    /// Sessions the monitor knows, with the sequence of the last event it has seen.
     known: HashMap<SessionId, u64>,
     started_at: Timestamp,
     sleep: SleepWatch,
-    /// No time passes for the monitor before this: the machine slept, which ingest is about to note.
+    /// Until then the time of the monitor does not advance: the machine slept, which ingest is about to record.
     holds_until: Option<Instant>,
-    /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
+    /// Findings that began before the start, by id, with the time at which they are reported; `None` if they are too
+    /// old to report.
     old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
 }
 
@@ -187,8 +189,8 @@ impl MonitorThread {
 
     fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
         self.restore().map_err(complain).ok();
-        // The older sessions are examined with the first news, or a little later: what a start answers first is not to
-        // wait for it.
+        // The older sessions are examined with the first new event, or a little later, so that they do not delay the
+        // first answers after a start.
         let mut again = true;
         loop {
             let wait = if again { AGAIN } else { self.next_wait() };
@@ -218,12 +220,12 @@ impl MonitorThread {
         }
     }
 
-    /// Loads the earlier findings, and which sessions are still active.
+    /// Loads the earlier findings and the active sessions.
     fn restore(&mut self) -> Result<u64, ReadError> {
         if let Some(position) = self.position {
             return Ok(position);
         }
-        // The findings last: what is stored of them meanwhile is known then.
+        // Findings last, so that those stored in the meantime are included.
         let position = self.parts.reader.position()?;
         let sessions = self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })?;
         let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
@@ -234,11 +236,11 @@ impl MonitorThread {
         Ok(position)
     }
 
-    /// Examines the sessions of before the start. After a failure it goes on where it was.
+    /// Examines the sessions from before the start. After a failure it continues where it stopped.
     fn begin(&mut self) -> Result<(), ReadError> {
         let start = self.restore()?;
         while let Some(session) = self.unexamined.front().cloned() {
-            // What came since is read from the log.
+            // Later events are read from the log.
             self.load_history(session.id, |event| event.position <= start)?;
             self.unexamined.pop_front();
             self.check_session(&session);
@@ -260,7 +262,7 @@ impl MonitorThread {
         if again { self.follow() } else { Ok(()) }
     }
 
-    /// Reads what is new in the log. After a failure the next call goes on behind the last event that counted.
+    /// Reads the new events of the log. After a failure the next call continues after the last processed event.
     fn follow(&mut self) -> Result<(), ReadError> {
         self.begin()?;
         let until = self.parts.reader.position()?;
@@ -302,7 +304,7 @@ impl MonitorThread {
         self.imported.lock().unwrap_or_else(PoisonError::into_inner).first().copied()
     }
 
-    /// Feeds the monitor the history of a session that it does not know.
+    /// Feeds the monitor the history of a session it does not know.
     fn load_history(&mut self, session: SessionId, is_past: impl Fn(&Event) -> bool) -> Result<(), ReadError> {
         if self.known.contains_key(&session) {
             return Ok(());
@@ -312,7 +314,7 @@ impl MonitorThread {
         Ok(())
     }
 
-    /// Feeds the monitor what was read of the history of a session since it knows it.
+    /// Feeds the monitor the history of a known session that was read since its last event.
     fn load_imported(&mut self, session: SessionId) -> Result<(), ReadError> {
         let Some(after) = self.known.get(&session).copied() else { return self.load_history(session, |_| true) };
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
@@ -320,7 +322,7 @@ impl MonitorThread {
         Ok(())
     }
 
-    /// What is over raises nothing.
+    /// Events of the past raise no finding.
     fn apply_history(&mut self, session: SessionId, events: impl Iterator<Item = Event>) {
         self.known.entry(session).or_default();
         for event in events {
@@ -367,12 +369,12 @@ impl MonitorThread {
         }
     }
 
-    /// Whether nothing is stored of it yet.
+    /// Whether the finding was never stored.
     fn is_new(&self, finding: &Finding) -> bool {
         matches!(self.parts.reader.entity::<Finding>(&finding.id), Ok(None))
     }
 
-    /// Whether it is about an agent that died unnoticed long before the start.
+    /// Whether the finding concerns an agent that died unnoticed long before the start.
     fn is_old_news(&self, finding: &Finding) -> bool {
         if !finding.kind.facts().is_of_end
             || !finding.is_open()
@@ -385,8 +387,8 @@ impl MonitorThread {
         self.started_at.since_ms(last) > OLD_NEWS_MS && self.is_new(finding)
     }
 
-    /// Sends a finding to ingest, and runs the user's actions for a new one once it is committed: after a crash before
-    /// that it is found again, and acted on then.
+    /// Sends a finding to ingest, and runs the user's actions for a new finding after its commit: after an earlier
+    /// crash the finding is detected again, and its actions run then.
     fn record(&self, finding: Finding) {
         let finding = redact::of_finding(finding);
         let what = DerivedKind::Finding(Box::new(finding.clone()));
@@ -399,13 +401,13 @@ impl MonitorThread {
         let done = Box::new(move |known: bool| done.try_send(known).unwrap_or_default());
         let record = DerivedRecord { session: finding.session_id, what, done };
         self.parts.inputs.send(IngestInput::Derived(record)).ok();
-        // An ingest that ends without committing it drops the other end.
+        // If ingest ends without the commit, it drops the other end.
         if committed.recv() == Ok(true) {
             self.parts.actions.on(&finding, &self.parts.reader);
         }
     }
 
-    /// Acknowledges a finding; the answer comes when that is committed.
+    /// Acknowledges a finding; replies after the commit.
     fn acknowledge(&mut self, id: &FindingId, reply: oneshot::Sender<Result<Finding, Refusal>>) {
         let finding = match self.acknowledged(id) {
             Ok(AcknowledgeOutcome::Now(finding)) => finding,
@@ -437,15 +439,15 @@ impl MonitorThread {
     }
 }
 
-/// The outcome of a finding that somebody acknowledges.
+/// The outcome of acknowledging a finding.
 enum AcknowledgeOutcome {
-    /// It is acknowledged now, which is to be stored.
+    /// It is now acknowledged, which must be stored.
     Now(Finding),
-    /// It was before.
+    /// It was already acknowledged.
     Before(Finding),
 }
 
-/// What capture wrote itself about findings says nothing about the session.
+/// Whether capture wrote the event itself, about findings: such events say nothing about the session.
 const fn is_ours(event: &Event) -> bool {
     matches!(event.payload, Payload::Finding(_) | Payload::Notification(_) | Payload::QueuedPrompt(_))
 }

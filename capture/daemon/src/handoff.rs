@@ -1,4 +1,4 @@
-//! The note to go on from, as `capture handoff` prints it, for clients that have only the answer.
+//! The handoff note, as printed by `capture handoff`, for clients that only receive the response.
 
 use agents::directory::resume_line;
 use export::report::{Handoff, Markup, ReportFormat};

@@ -33,18 +33,18 @@ use crate::{
     telemetry::TelemetryReceiver,
 };
 
-/// How long a lost delivery needs attention, ms.
+/// How long a lost delivery is reported as a problem, ms.
 const LOST_MS: i64 = 60 * 60 * 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.
 const WAITS_MS: i64 = 30_000;
 
 /// The parts whose health is reported.
 pub struct HealthParts {
-    /// The files.
+    /// The collector of files.
     pub control: CollectorHandle,
-    /// The names of the directories that the collector reads, in their order.
+    /// Names of the directories that the collector reads, in its order.
     pub directories: Vec<&'static str>,
-    /// What ingest counts.
+    /// Ingest's metrics.
     pub gauges: Arc<Gauges>,
     /// Telemetry.
     pub telemeter: TelemetryReceiver,
@@ -58,11 +58,11 @@ pub struct HealthParts {
     pub notices: Notices,
     /// Full-text search.
     pub search: Search,
-    /// The collector of OpenTelemetry.
+    /// The export to the OpenTelemetry collector.
     pub otlp: OtlpExport,
-    /// The user's policy.
+    /// Path of the user's policy.
     pub policy: PathBuf,
-    /// What removes old sessions.
+    /// The removal of old sessions.
     pub retention: Retention,
     /// Knows whether a part of the service has failed.
     pub supervisor: Supervisor,
@@ -70,12 +70,12 @@ pub struct HealthParts {
     pub behind: BehindSince,
 }
 
-/// Since when each place has been seen with something that is not read yet.
+/// Since when each place has unread data.
 #[derive(Debug, Default)]
 pub struct BehindSince(Mutex<HashMap<String, Instant>>);
 
 impl BehindSince {
-    /// How long a place has been behind, ms; `unread` is what is not read yet, bytes.
+    /// How long a place has been behind, ms; `unread` is its unread data in bytes.
     fn lag_ms(&self, place: &str, unread: u64, now: Instant) -> u64 {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if unread == 0 {
@@ -97,7 +97,8 @@ pub struct HookPaths {
 }
 
 impl HookPaths {
-    /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
+    /// The hooks of these homes; `program` is the program that installed hooks would run, `search` finds the agents
+    /// that run them.
     #[must_use]
     pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: ProgramSearch) -> Self {
         let home = |provider: Provider| {
@@ -113,7 +114,7 @@ impl HookPaths {
         }
     }
 
-    /// A row for the spool, and one for each agent that has a home here or was heard of.
+    /// A row for the spool, and one for each agent that has a home here or delivered anything.
     fn rows(&self, gauges: &Gauges, now: Timestamp) -> Vec<SourceHealth> {
         let mut rows = vec![self.spool_row(gauges, now)];
         for (provider, home) in &self.agents {
@@ -162,7 +163,7 @@ impl HookPaths {
     fn agent_row(&self, provider: Provider, home: &Path, hearing: &AgentHookHealth, now: Timestamp) -> SourceHealth {
         let row = SourceHealth::active(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
-        // Nothing is run: an agent that replaced the program would have it run by the server.
+        // No program is run: an agent could replace it and have the server run the replacement.
         let installed = || self.search.installed_by_files(provider);
         let status = match HookStatus::read(provider, home, &self.command, installed) {
             Ok(status) => status,
@@ -173,7 +174,7 @@ impl HookPaths {
             InstallState::NotInstalled => (false, "not installed"),
             InstallState::Partly if off => (true, "partly installed, but turned off"),
             InstallState::Partly => (true, "partly installed"),
-            // Which command is the right one is for `capture hooks status` to say.
+            // `capture hooks status` reports which command is the right one.
             InstallState::Installed | InstallState::OutOfDate if off => (true, "installed, but turned off"),
             InstallState::Installed | InstallState::OutOfDate => (true, "installed"),
         };
@@ -185,7 +186,7 @@ impl HookPaths {
         let detail = if there || hearing.deliveries > 0 { format!("{state}, {calls}") } else { state.to_owned() };
         let gone = status.programs.iter().find(|(_, starts)| !starts).map(|(program, _)| program);
         let silent = hearing.silent_since(modified(&status.path), now);
-        // An agent that cannot be found or asked from here may be found from where its user is.
+        // An agent that the server cannot find or query may still be found in the user's environment.
         let harm = match &status.fit {
             fit @ Fit::DropsSettings { .. } => fit.in_words(),
             Fit::Accepted | Fit::Skips { .. } | Fit::Unchecked { .. } => None,
@@ -204,7 +205,7 @@ impl HookPaths {
     }
 }
 
-/// The health that the server reports.
+/// The health reported by the server.
 #[must_use]
 pub fn health(observed: HealthParts) -> Health {
     let mut metrics = Registry::default();
@@ -223,7 +224,7 @@ pub fn health(observed: HealthParts) -> Health {
     }
 }
 
-/// Why events cannot be stored, or which part of the service does not run; `None` while all is well.
+/// Why events cannot be stored, or which part of the service has failed; `None` if everything works.
 fn trouble(supervisor: &Supervisor, gauges: &Gauges) -> Option<String> {
     let ended = || supervisor.failure().map(|ended| ended.to_string());
     let stuck = || {
@@ -235,7 +236,7 @@ fn trouble(supervisor: &Supervisor, gauges: &Gauges) -> Option<String> {
     ended().or_else(|| gauges.store.not_recording()).or_else(stuck)
 }
 
-/// The store: whether it records, and what is damaged in it.
+/// The store's row: whether it records, and whether it is damaged.
 fn store_row(gauges: &Gauges) -> SourceHealth {
     let troubles: Vec<String> = gauges.store.not_recording().into_iter().chain(gauges.store.damage()).collect();
     let detail = if gauges.store.not_recording().is_some() { "not writable" } else { "writable" };
@@ -310,7 +311,7 @@ impl HealthParts {
     }
 }
 
-/// The calls of hooks, which [`HookHealth`](ingest::hook_health::HookHealth) counts.
+/// The number of hook calls, counted by [`HookHealth`](ingest::hook_health::HookHealth).
 #[derive(Debug)]
 struct HookDeliveries(Arc<Gauges>);
 
@@ -324,7 +325,7 @@ impl Collector for HookDeliveries {
     }
 }
 
-/// Whether old sessions are removed by themselves; `None` if nothing asks for it and the clock is not in doubt.
+/// Whether old sessions are removed automatically; `None` if this is off and the clock is trusted.
 fn retention_row(retention: &Retention) -> Option<SourceHealth> {
     let (trouble, removes) = (retention.clock_doubt(), retention.removes_by_itself());
     let detail = if removes { "old sessions are removed once a day" } else { "old sessions are removed on request" };
@@ -332,7 +333,7 @@ fn retention_row(retention: &Retention) -> Option<SourceHealth> {
     is_shown.then(|| SourceHealth { detail: Some(detail.into()), trouble, ..SourceHealth::active(RETENTION.into()) })
 }
 
-/// The policy that is in force: which file, and which content of it.
+/// The policy in force: the file and the hash of its content.
 fn policy_row(file: &Path) -> SourceHealth {
     let shown = file.display();
     let detail = match read_regular(file, Links::Followed, SETTINGS_MOST) {
@@ -348,7 +349,7 @@ fn policy_row(file: &Path) -> SourceHealth {
     }
 }
 
-/// When a file was last changed.
+/// A file's modification time.
 fn modified(path: &Path) -> Option<Timestamp> {
     let since = std::fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)

@@ -1,7 +1,7 @@
 //! The service: wiring, approvals, runs, prompts, findings, notifications and health.
 //!
-//! [`serve`] starts all parts, with [`ingest`], the one thread that commits, and stops them in order. Must not print
-//! anything or parse a command line; only `capture serve` imports it.
+//! [`serve`] starts all parts, including [`ingest`], the only thread that commits, and stops them in order. This crate
+//! must not print anything or parse a command line; only `capture serve` imports it.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,4 +1,4 @@
-//! Looks for agents' processes when ingest asks for them, and watches those it knows and what they start.
+//! Searches for agents' processes on behalf of ingest, and watches known agents and the commands they start.
 
 use std::{
     cell::Cell,
@@ -21,44 +21,44 @@ use events::{RunId, SessionId};
 
 use crate::supervisor::Supervisor;
 
-/// The thread that searches.
+/// Name of the thread that searches.
 const SEARCH: &str = "search-agents";
 /// Delay before the process table is searched for a session that has just begun.
 const SOONEST: Duration = Duration::from_millis(300);
 
-/// The thread that looks for commands.
+/// Name of the thread that watches commands.
 const COMMANDS: &str = "watch-commands";
 
 /// Owns the threads that look at processes.
 pub struct Linker {
     watcher: Watcher,
     ask: Option<Sender<bool>>,
-    /// Tells the thread that the watched requests changed; without it the thread ends.
+    /// Notifies the thread that the watched requests changed; dropping it ends the thread.
     requests_changed: Option<Sender<()>>,
     requests: Arc<Mutex<WatchedRequests>>,
     supervisor: Supervisor,
 }
 
 impl Linker {
-    /// Starts the threads; what they find goes to ingest.
+    /// Starts the threads; they report to ingest.
     ///
     /// # Errors
-    /// When a thread cannot be made.
+    /// When a thread cannot be started.
     pub fn start(homes: Homes, inputs: IngestHandle, supervisor: &Supervisor) -> anyhow::Result<Self> {
         let (ended, sentinel) = (inputs.clone(), supervisor.sentinel());
         let watcher = Watcher::start(move |process| {
             let _watched = &sentinel;
-            // Only a stopped ingest takes nothing more.
+            // Fails only if ingest has stopped.
             ended.send(IngestInput::Ended(process)).ok();
         })
         .context("cannot start the thread that watches processes")?;
         let (ask, asked) = bounded(1);
-        // It looks at the process table afresh: starting it again loses nothing.
+        // It reads the process table from scratch, so restarting it loses nothing.
         let (commands, settings) = (inputs.clone(), homes.clone());
         supervisor.spawn_restarting(SEARCH, move || search(ProcessTable::new(homes.clone()), &asked, &inputs))?;
         let (requests_changed, changed) = bounded(1);
         let requests = Arc::<Mutex<WatchedRequests>>::default();
-        // Started again, it takes up what is watched then.
+        // After a restart it continues with the requests watched at that time.
         let of_thread = Arc::clone(&requests);
         let watch = move || watch_commands(&changed, &of_thread, &settings, &commands);
         supervisor.spawn_restarting(COMMANDS, watch)?;
@@ -98,7 +98,7 @@ impl Processes for Linker {
         drop(requests);
         if is_new && let Some(changed) = &self.requests_changed {
             match changed.try_send(()) {
-                // A full channel has told it already.
+                // If the channel is full, a notification is already pending.
                 Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
             }
         }
@@ -123,7 +123,7 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;
-    // What is recent is read by then, and its sessions can be told which process runs them.
+    // By then recent files are read, and sessions can be linked to their processes.
     let mut next = Instant::now() + SOONEST;
     loop {
         match asked.recv_deadline(next) {
@@ -139,7 +139,7 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
         }
         let found = table.scan();
         let names: Vec<(u32, u64)> = found.iter().map(|a| (a.pid, a.start_ticks)).collect();
-        // What is new is told twice: the second time tells that it stayed.
+        // New processes are reported twice: the second report shows that they stayed.
         if names != last_told {
             tellings = 2;
         } else if wanted {
@@ -160,27 +160,27 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
 /// The sessions that wait for permission.
 type WatchedRequests = HashMap<SessionId, WatchedRequest>;
 
-/// Between two looks at what an agent runs while it waits for permission.
+/// Interval between checks of an agent's commands while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
-/// A command that runs this long is not a helper of the agent's own (its status line, a question to git).
+/// Minimum running time of a command that is not a helper of the agent itself (its status line, a query to git).
 const STAYS: Duration = Duration::from_millis(300);
-/// Between two reports that a hook of the user decides.
+/// Interval between reports that a hook of the user is deciding.
 const DECIDES: Duration = Duration::from_secs(3);
 
 /// An agent that waits for permission, and the commands seen below it.
 struct Waiting {
     request: WatchedRequest,
-    /// The command it asks for, as a process shows it that took the place of its shell.
+    /// The requested command, in the form seen when a process replaced its shell.
     command: Option<String>,
-    /// What its user configured, and it runs without asking: hooks that may take long, a status line.
+    /// Commands that the user configured and the agent runs without asking: hooks that may take long, a status line.
     configured: ConfiguredCommands,
-    /// Ran when the wait began.
+    /// Commands that were running when the wait began.
     before: HashSet<ShellCommand>,
-    /// Began since, and when they were first seen.
+    /// Commands that began later, with the time they were first seen.
     since: HashMap<ShellCommand, Instant>,
-    /// When it was last reported that a hook of the user, which may decide, runs.
+    /// When a running hook of the user that may decide was last reported.
     deciding: Option<Instant>,
-    /// A command was reported, the agent ended, or nothing can be found: nothing more is looked for.
+    /// Whether watching is finished: a command was reported, the agent ended, or nothing can be found.
     over: bool,
 }
 
@@ -237,7 +237,7 @@ impl Waiting {
         waiting
     }
 
-    /// The commands that run, and whether a hook of the user does that may decide.
+    /// The running commands, and whether a hook of the user that may decide is among them.
     fn running(&self) -> (HashSet<ShellCommand>, bool) {
         let decides = Cell::new(false);
         let is_configured = |arguments: &[u8]| {
@@ -251,8 +251,8 @@ impl Waiting {
         (running.into_iter().collect(), decides.get())
     }
 
-    /// A command that began since the wait did, and stays; and what is to be reported of a hook of the user: whether
-    /// one that may decide runs.
+    /// A command that began after the wait did and stays; and, if it must be reported, whether a hook of the user that
+    /// may decide is running.
     fn look(&mut self, now: Instant) -> (Option<ShellCommand>, Option<bool>) {
         let (running, decides) = self.running();
         let is_due = self.deciding.is_none_or(|last| now.duration_since(last) >= DECIDES);

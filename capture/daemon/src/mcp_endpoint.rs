@@ -1,4 +1,4 @@
-//! The MCP server over HTTP: its tools ask the server they are served by, over its Unix socket.
+//! The MCP server over HTTP: its tools query the server that serves them, over its Unix socket.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use home::config::{McpSettings, McpTool};
 
-/// What answers messages of the protocol.
+/// The handler of MCP messages.
 pub(crate) fn answer(data: &Path, settings: &McpSettings, cancel: &CancellationToken) -> McpAnswer {
     let data = data.to_owned();
     let connect = move || match Client::running(&data, Connection::Unix) {
@@ -27,7 +27,7 @@ pub(crate) fn answer(data: &Path, settings: &McpSettings, cancel: &CancellationT
     })
 }
 
-/// The tool as the MCP server knows it.
+/// The corresponding tool of the MCP server.
 const fn write_tool(tool: McpTool) -> WriteTool {
     match tool {
         McpTool::Send => WriteTool::SendPrompt,

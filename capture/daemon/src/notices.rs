@@ -1,8 +1,8 @@
-//! Sends notifications to people: turns findings into notices and notices into messages (`notifier`), and records the
+//! Sends notifications to the user: turns findings into notices and notices into messages (`notifier`), and records the
 //! outcome of each message as an event of its session.
 //!
-//! There are two threads: `notices` makes notices of committed findings and records receipts; `notify` plans messages
-//! and checks where the user is. Neither blocks ingest. Everything sent is redacted.
+//! There are two threads: `notices` creates notices from committed findings and records receipts; `notify` plans
+//! messages and checks where the user is. Neither blocks ingest. Everything sent is redacted.
 
 use std::{
     fmt,
@@ -39,10 +39,10 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// The thread that makes notices and keeps receipts. What it was told and has not done is in its memory: it is not
-/// started again.
+/// Name of the thread that creates notices and records receipts. It is not restarted, because its pending work exists
+/// only in memory.
 pub const THREAD: &str = "notices";
-/// The thread that plans messages, and remembers what it planned.
+/// Name of the thread that plans messages and remembers its plans.
 const PLANNER: &str = "notify";
 /// Maximum number of pending findings and receipts.
 const EVENTS: usize = 1_024;
@@ -55,9 +55,9 @@ const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
 const TYPED_MS: u64 = 1_000;
 /// Time after typing during which a user counts as present at a terminal that reports that it has the focus, ms.
 const FOCUSED_MS: u64 = 120_000;
-/// Maximum wait for a message that is tried out.
+/// Longest wait for a test message.
 const TEST_WITHIN: Duration = Duration::from_secs(8);
-/// Time to send what waits at the end.
+/// Time allowed at the end for sending pending messages.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// A handle on the two threads; clones share it.
@@ -67,39 +67,39 @@ pub struct Notices {
     delivery: Arc<OnceLock<SharedDelivery>>,
 }
 
-/// The channels, while they are there.
+/// The channels, while they exist.
 type SharedDelivery = Mutex<Option<Arc<Delivery>>>;
 
 enum NotifierEvent {
     Finding(Box<Finding>),
     Receipt(Box<Receipt>),
     Settings(Box<NotifySettings>),
-    /// The first browser was subscribed, or the last one ended that.
+    /// The first browser was subscribed, or the last one was unsubscribed.
     Refresh,
     Stop,
 }
 
-/// What the threads work with.
+/// The parts the threads need.
 pub struct NotifierParts {
     /// Sends inputs to ingest.
     pub inputs: IngestHandle,
-    /// What is stored.
+    /// Reads the store.
     pub reader: Reader,
     /// The terminals.
     pub runs: Runs,
     /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
-    /// Makes the tokens of buttons.
+    /// Creates the tokens of buttons.
     pub buttons: AnswerTokens,
-    /// Browsers that are subscribed.
+    /// The subscribed browsers.
     pub push: PushedBrowsers,
-    /// The address of the page on this machine, once it is served.
+    /// The local URL of the web page, once it is served.
     pub page: Arc<OnceLock<String>>,
     /// The user's settings.
     pub settings: NotifySettings,
 }
 
-/// What waits for the threads to begin.
+/// The parts of threads that were not started yet.
 pub struct PendingNotifier {
     events: Receiver<NotifierEvent>,
     back: Sender<NotifierEvent>,
@@ -107,7 +107,7 @@ pub struct PendingNotifier {
 }
 
 impl Notices {
-    /// A handle on threads that are not at work yet.
+    /// A handle on threads that were not started yet.
     #[must_use]
     pub fn new() -> (Self, PendingNotifier) {
         let (events, inbox) = bounded(EVENTS);
@@ -116,17 +116,17 @@ impl Notices {
         (Self { events, delivery }, waiting)
     }
 
-    /// A finding changed; it is committed. Never waits.
+    /// Receives a finding after its change was committed. Never blocks.
     pub fn finding(&self, finding: Finding) {
         if let Err(TrySendError::Full(_)) = self.events.try_send(NotifierEvent::Finding(Box::new(finding))) {
             tracing::warn!("a notification is dropped: the queue of findings is full");
         }
     }
 
-    /// Sends a message over a channel, to try it out.
+    /// Sends a test message over a channel.
     ///
     /// # Errors
-    /// When there is no such channel, or it has not accepted the message in time.
+    /// When the channel does not exist, or did not accept the message in time.
     pub async fn test(&self, channel: String) -> Result<api::prompts::Receipt, Refusal> {
         let delivery = self.delivery().ok_or(Refusal::Unavailable)?;
         let tried = channel.clone();
@@ -138,17 +138,17 @@ impl Notices {
         })
     }
 
-    /// Puts new settings in force: other channels, other rules. What waits for the old ones is sent by them.
+    /// Applies new settings: other channels and rules. Messages already queued are still sent over the old channels.
     pub fn configure(&self, settings: NotifySettings) {
         self.events.send(NotifierEvent::Settings(Box::new(settings))).ok();
     }
 
-    /// Takes up that browsers were subscribed, or none is any more.
+    /// Checks whether the first browser was subscribed or the last one unsubscribed.
     pub fn refresh(&self) {
         self.events.send(NotifierEvent::Refresh).ok();
     }
 
-    /// Shows the messages of each channel among the metrics.
+    /// Registers the message counts of each channel as metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(ChannelMetrics(Arc::clone(&self.delivery))));
     }
@@ -157,7 +157,7 @@ impl Notices {
         delivery(&self.delivery)
     }
 
-    /// Ends the threads.
+    /// Stops the threads.
     pub fn stop(&self) {
         self.events.send(NotifierEvent::Stop).ok();
     }
@@ -167,7 +167,7 @@ fn delivery(shared: &OnceLock<SharedDelivery>) -> Option<Arc<Delivery>> {
     shared.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The channels, as far as metrics show them.
+/// Exports metrics of the channels.
 struct ChannelMetrics(Arc<OnceLock<SharedDelivery>>);
 
 impl fmt::Debug for ChannelMetrics {
@@ -189,10 +189,10 @@ impl Collector for ChannelMetrics {
 }
 
 impl PendingNotifier {
-    /// Begins.
+    /// Starts the threads.
     ///
     /// # Errors
-    /// When a channel's settings cannot be used, or a thread cannot be made.
+    /// When a channel's settings are invalid, or a thread cannot be started.
     pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { events, back, delivery: shared } = self;
         let mut around = channel_context();
@@ -209,7 +209,7 @@ impl PendingNotifier {
         supervisor.spawn(PLANNER, move || {
             for RunningPlanner { mut planner, inbox, delivery } in next.iter() {
                 notifier::run_planner(&mut planner, &inbox, &presence, &delivery);
-                // One that is tried out at this moment has the channels still: they end with the program.
+                // A test in progress may still use the channels; then they end with the program.
                 if let Some(delivery) = Arc::into_inner(delivery) {
                     delivery.stop(STOP_WITHIN);
                 }
@@ -224,21 +224,21 @@ impl PendingNotifier {
             if let Some(shared) = shared.get() {
                 shared.lock().unwrap_or_else(PoisonError::into_inner).take();
             }
-            // The planner ends with its channel.
+            // The planner ends when its channel is closed.
             maker = None;
             own.join(PLANNER);
         })
     }
 }
 
-/// The environment and the clock of what sends messages.
+/// The environment and the clock for sending messages.
 #[must_use]
 pub(crate) fn channel_context() -> ChannelContext {
     let variable = |name: &str| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok());
     ChannelContext::new(Arc::new(variable), Arc::new(clock::now))
 }
 
-/// A planner with its channels. It works until its inbox is closed: the settings changed, or the service stops.
+/// A planner with its channels. It runs until its inbox is closed: the settings changed, or the service stops.
 struct RunningPlanner {
     planner: Planner,
     inbox: Receiver<notifier::PlannerInput>,
@@ -253,7 +253,7 @@ struct PlannerStarter {
     push: PushedBrowsers,
 }
 
-/// What receipts call the channel to browsers, unless the user calls it something else.
+/// Name of the browser channel in receipts, unless the user's settings name it.
 const PUSH: &str = "push";
 
 impl PlannerStarter {
@@ -263,14 +263,14 @@ impl PlannerStarter {
         notified: &[FindingId],
     ) -> anyhow::Result<(Sender<notifier::PlannerInput>, RunningPlanner)> {
         if settings == NotifySettings::default() && !has_desktop() {
-            // Nobody asked for it, and there is none: that is not a failure to report each time.
+            // No channel was configured and none is available: this should not be reported as a failure each time.
             tracing::info!(
                 "no notifications will be sent: no desktop session is running, and no other channel is configured; add \
                  one as `[[notify.channels]]`. `capture findings` still lists what needs you"
             );
             settings.channels.clear();
         }
-        // Whoever subscribed a browser asked for it.
+        // A subscribed browser enables the channel.
         let is_push = |channel: &ChannelSettings| matches!(channel, ChannelSettings::WebPush { .. });
         if settings.enabled && self.push.are_any() && !settings.channels.iter().any(is_push) {
             let name = if settings.names().any(|name| name == PUSH) { "web-push" } else { PUSH };
@@ -294,14 +294,14 @@ impl PlannerStarter {
     }
 }
 
-/// Makes notices of findings.
+/// Creates notices from findings.
 struct NoticeMaker {
     parts: NotifierParts,
     plan: Sender<notifier::PlannerInput>,
     starter: PlannerStarter,
-    /// Takes the next planner.
+    /// Passes new planners to the planner thread.
     planners: Sender<RunningPlanner>,
-    /// Whether a browser was subscribed when the channels were made.
+    /// Whether a browser was subscribed when the channels were created.
     has_push: bool,
 }
 
@@ -318,7 +318,7 @@ impl NoticeMaker {
                     }
                 }
                 NotifierEvent::Refresh => {
-                    // Only the first and the last one change the channels.
+                    // Only the first and the last subscription change the channels.
                     let has_push = self.parts.push.are_any();
                     if has_push != self.has_push
                         && let Err(error) = self.configure(self.parts.settings.clone())
@@ -332,7 +332,7 @@ impl NoticeMaker {
         }
     }
 
-    /// Starts a planner with these settings; the one before it ends with its inbox.
+    /// Starts a planner with these settings; the previous one ends when its inbox closes.
     fn configure(&mut self, settings: NotifySettings) -> anyhow::Result<()> {
         let notified = self.parts.reader.notified(REMEMBERED)?;
         let (plan, next) = self.starter.start(settings.clone(), &notified)?;
@@ -343,7 +343,7 @@ impl NoticeMaker {
         Ok(())
     }
 
-    /// Sends notices for findings from right before the last stop that were not sent then.
+    /// Sends notices for findings from shortly before the last stop that were not sent then.
     fn notify_missed(&mut self, notified: &[FindingId]) {
         let filter = EntityFilter {
             states: Some(FindingState::Open..=FindingState::Open),
@@ -379,7 +379,7 @@ impl NoticeMaker {
         self.plan.send(input).ok();
     }
 
-    /// A notice with a link to its card, and with buttons where a channel shows them.
+    /// Adds a link to the finding's card, and buttons if a channel shows them.
     fn linked(&self, mut notice: Notice, finding: &Finding) -> Notice {
         let settings = &self.parts.settings;
         let page = settings.page_url.as_ref().or_else(|| self.parts.page.get());
@@ -405,9 +405,9 @@ impl NoticeMaker {
             && !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
         let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
         let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
-        // What a tap on a lock screen must not allow is decided where the whole request is shown.
+        // A request that a tap on a lock screen must not allow is decided where it is shown completely.
         let session = self.parts.reader.session(approval.session_id).ok().flatten();
-        // The message names the directory in which the session began, and no other.
+        // The message names only the directory in which the session began.
         let began_in = session.as_ref().and_then(|session| session.began_in.as_deref().or(session.cwd.as_deref()));
         let is_there = approval.cwd.is_some() && approval.cwd.as_deref() == began_in;
         let sentence = sentence_of(&approval, notice);
@@ -418,7 +418,7 @@ impl NoticeMaker {
         Some(AnswerButtons { url, allow, sentence, deny })
     }
 
-    /// The outcome of a message is an event of each session that it mentioned.
+    /// Records the outcome of a message as an event of each session it mentioned.
     fn record_receipt(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
             DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
@@ -455,7 +455,7 @@ impl NoticeMaker {
     }
 }
 
-/// The words of a notice that say everything a request asks for: a command of visible ASCII characters, and no more.
+/// The text of a notice that states the complete request: a command of visible ASCII characters and nothing else.
 fn sentence_of(approval: &Approval, notice: &Notice) -> Option<String> {
     let is_only_a_command =
         approval.exact && approval.kind == Some(ApprovalKind::Command) && is_only_for_its_command(approval);
@@ -467,19 +467,19 @@ fn sentence_of(approval: &Approval, notice: &Notice) -> Option<String> {
     notice.body.lines().any(|line| line == command).then(|| command.to_owned())
 }
 
-/// A session's title as a message can show it: what an agent or a prompt says must not be taken for our own words, which
-/// stand behind a colon.
+/// A session's title for use in a message: text of an agent or a prompt must not look like capture's own text, which
+/// follows a colon.
 fn quoted(title: &str) -> String {
     let is_plain =
         title.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | '-' | '_' | '/' | '\'' | '#'));
     if is_plain { title.to_owned() } else { format!("“{}”", title.replace(['“', '”', '"'], "'")) }
 }
 
-/// Longest name of a project in a title, characters.
+/// Maximum length of a project name in a title, characters.
 const PROJECT_CHARS: usize = 40;
 
-/// The name of a directory as a title can show it. It may come from somebody else's repository, and its words must not be
-/// taken for ours: marks that a title is made of become underscores.
+/// A directory name for use in a title. It may come from a foreign repository and must not look like capture's own
+/// text: punctuation used in titles is replaced by underscores.
 fn project_name(directory: &str) -> String {
     let named = |c: char| if c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '+' | '@') { c } else { '_' };
     directory.chars().take(PROJECT_CHARS).map(named).collect()
@@ -516,7 +516,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
     }
 }
 
-/// Says where the user is.
+/// Reports where the user is.
 struct UserPresence {
     runs: Runs,
     runtime: tokio::runtime::Handle,
@@ -551,7 +551,7 @@ fn utc_offset_s(at: Timestamp) -> i32 {
     TimeZone::system().to_offset(at).seconds()
 }
 
-/// The terminals of runs.
+/// Writes to the terminals of runs.
 struct Terminals {
     runs: Runs,
     runtime: tokio::runtime::Handle,
@@ -561,12 +561,12 @@ impl TerminalSink for Terminals {
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError> {
         let run: RunId = run.parse().map_err(|_| SinkError::NoTerminal)?;
         let text = String::from_utf8(bytes.to_vec()).map_err(|error| SinkError::Busy(error.to_string()))?;
-        // On a thread of the channel's own.
+        // Runs on the channel's own thread.
         self.runtime.block_on(self.runs.announce(run, text)).map_err(|refusal| SinkError::Busy(refusal.to_string()))
     }
 }
 
-/// A receipt as it is shown to clients.
+/// A receipt in the form shown to clients.
 fn shown(receipt: Receipt) -> api::prompts::Receipt {
     let Receipt { message_id, causes, channel, at, outcome } = receipt;
     let (outcome, error, attempts, why) = match outcome {

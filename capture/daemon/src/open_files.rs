@@ -1,12 +1,12 @@
-//! Raises the limit of open files: connections and transcripts are open files.
+//! Raises the limit of open files, which connections and transcripts count towards.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Highest limit of open files that is requested: more are never needed, programs that the server starts inherit the
-/// limit, and some of them iterate over all of it.
+/// Highest limit that is requested: more is never needed, programs that the server starts inherit the limit, and some
+/// of them iterate over all of it.
 const MOST: u64 = 16_384;
 
-/// Raises the limit of open files of this process as far as it goes and makes sense; gives the limit.
+/// Raises this process's limit of open files, up to the hard limit and `MOST`; returns the limit.
 pub fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(MOST, |maximum| maximum.min(MOST));

@@ -1,4 +1,5 @@
-//! Sending sessions to the user's collector of OpenTelemetry as a part of the service: its thread, its health, its metrics.
+//! The export of sessions to the user's OpenTelemetry collector as a part of the service: its thread, health and
+//! metrics.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -13,10 +14,10 @@ use store::Reader;
 
 use crate::notices;
 
-/// Name of the source that reports it.
+/// Name of the source in health reports.
 const SOURCE: &str = "otlp export";
 
-/// The thread, before it is started, and a handle on it.
+/// Creates the exporter, whose thread is not started yet, and a handle on it.
 pub(crate) fn exporter(
     data: &Path,
     reader: &Reader,
@@ -35,7 +36,7 @@ pub(crate) fn exporter(
     Ok(Exporter::new(parts)?)
 }
 
-/// How it is doing; nothing while nothing is sent.
+/// The health of the export; `None` if it is off.
 pub(crate) fn health(export: &OtlpExport) -> Option<SourceHealth> {
     if !export.is_on() {
         return None;
@@ -48,7 +49,7 @@ pub(crate) fn health(export: &OtlpExport) -> Option<SourceHealth> {
     Some(SourceHealth { detail: Some(detail), trouble, dropped, errors: counts.failed_requests, ..row })
 }
 
-/// Shows the counts of spans among the metrics.
+/// Registers the counts of spans as metrics.
 pub(crate) fn register(export: &OtlpExport, registry: &mut Registry) {
     if export.is_on() {
         registry.register_collector(Box::new(SpanCounts(export.clone())));

@@ -1,5 +1,5 @@
-//! Plays recordings of runs: the screen at a time, and how it changes from there. What is played was freed of secrets
-//! when it was recorded.
+//! Plays recordings of runs: the screen at a given time, and its changes from there. Secrets were removed when the run
+//! was recorded.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,12 +16,13 @@ use terminal::screen::PlaybackScreen;
 
 use crate::runs::Runs;
 
-/// Least time between the beginnings of two frames, ms: at most 30 a second.
+/// Minimum time between two frames, ms: at most 30 per second.
 const FRAME_MS: u64 = 33;
-/// Size of the texts of an answer from which it gets no more frames, bytes.
+/// Size of the texts of a response from which no more frames are added, bytes.
 const ANSWER_BYTES: usize = 4 << 20;
 
-/// Plays recordings. Who reads on where the last answer ended does not have everything before it read again.
+/// Plays recordings. A client that continues where the last response ended does not cause everything before it to be
+/// read again.
 #[derive(Clone)]
 pub struct Recordings {
     runs: Runs,
@@ -30,16 +31,16 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// Plays the recordings of these runs, and those of earlier ones in the data directory.
+    /// Plays the recordings of these runs, and those of earlier runs in the data directory.
     #[must_use]
     pub fn new(runs: Runs, data: &Path) -> Self {
         Self { runs, data: data.to_path_buf(), left: Arc::default() }
     }
 
-    /// What there is of a recording.
+    /// Describes a recording.
     ///
     /// # Errors
-    /// When the run has none, or it cannot be read.
+    /// When the run has no recording, or it cannot be read.
     pub fn info(&self, target: &RunTarget) -> Result<RecordingInfo, Refusal> {
         let (first, run) = self.file(target)?;
         let mut playback = Playback::open(&first)?;
@@ -57,7 +58,7 @@ impl Recordings {
         Ok(RecordingInfo { started_at, duration_ms, ended, dropped_ms: dropped_ms.max(0).unsigned_abs() })
     }
 
-    /// The screen at a time, and its changes from there.
+    /// The screen at a given time, and its changes from there.
     ///
     /// # Errors
     /// As [`info`](Self::info).
@@ -86,7 +87,7 @@ impl Recordings {
         Ok(RecordedFrames { frames, next_ms })
     }
 
-    /// The first file of a recording, and its run while it is known.
+    /// The first file of a recording, and its run if it is known.
     fn file(&self, target: &RunTarget) -> Result<(PathBuf, Option<Run>), Refusal> {
         let refused = match self.runs.get(target) {
             Ok(run) => {
@@ -101,7 +102,7 @@ impl Recordings {
             }
             Err(refused) => refused,
         };
-        // A run of an earlier server.
+        // The run may belong to an earlier server.
         let run = match target {
             RunTarget::Run(name) => name.parse::<RunId>().ok(),
             RunTarget::Session(_) => None,
@@ -111,7 +112,7 @@ impl Recordings {
     }
 }
 
-/// A recording as far as it was played.
+/// A recording and the position up to which it was played.
 struct Playback {
     events: JoinedReader,
     screen: PlaybackScreen,
@@ -122,7 +123,7 @@ struct Playback {
 impl Playback {
     fn open(first: &Path) -> Result<Self, Refusal> {
         let files = parts(first).map_err(|error| failed(first, &error))?;
-        // A pipe would block whoever opens it.
+        // Opening a pipe would block.
         if files.is_empty() || !files.iter().all(|file| file.is_file()) {
             return Err(Refusal::NotFound(format!("the recording {} is gone", first.display())));
         }
@@ -138,13 +139,13 @@ impl Playback {
         }
     }
 
-    /// When the next event is.
+    /// The time of the next event.
     fn next_ms(&mut self) -> Result<Option<u64>, Refusal> {
         self.next = self.take()?;
         Ok(self.next.as_ref().map(at_ms))
     }
 
-    /// Plays all up to a time; gives the time of the last of it.
+    /// Plays all events up to a time; returns the time of the last one.
     fn play(&mut self, until_ms: u64) -> Result<u64, Refusal> {
         while let Some(event) = self.take()? {
             if at_ms(&event) > until_ms {
@@ -171,7 +172,7 @@ const fn at_ms(event: &CastEvent) -> u64 {
     event.at_us / 1_000
 }
 
-/// About how large the rows of a frame are, bytes.
+/// Approximate size of a frame's rows, bytes.
 fn weight(screen: &GridUpdate) -> usize {
     screen.lines.values().flatten().map(|span| span.0.len() + 16).sum()
 }

@@ -1,8 +1,8 @@
 //! The prompt queue: types each queued prompt into its session's run once the session waits for one, never into a
 //! dialog, and never twice.
 //!
-//! One task owns the queue. Before the first character of a prompt is typed, the fact that it is being typed is
-//! committed: after a crash such a prompt is `unclear` and left to a person.
+//! One task owns the queue. The state `delivering` is committed before the first character of a prompt is typed: after
+//! a crash such a prompt is `unclear` and left to the user.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -33,11 +33,12 @@ const TOLD: usize = 256;
 const PER_SESSION: usize = 50;
 /// Interval between checks of sessions with queued prompts; they are also checked at each commit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Minimum time a session waits before a prompt is typed: its agent draws, its user may type, ms.
+/// Minimum time for which a session must wait before a prompt is typed, ms: its agent may be drawing, and its user may
+/// be typing.
 const SETTLED_MS: i64 = 1_500;
-/// Delay before the first new try with a run that did not accept a prompt; it doubles up to [`LAST_AGAIN`].
+/// First delay before retrying a run that did not accept a prompt; it doubles up to [`LAST_AGAIN`].
 const FIRST_AGAIN: Duration = Duration::from_secs(2);
-/// Longest delay between two tries with a run that does not accept a prompt.
+/// Longest delay between two attempts with a run that does not accept a prompt.
 const LAST_AGAIN: Duration = Duration::from_secs(60);
 
 /// A handle on the queue; clones share it.
@@ -47,27 +48,27 @@ pub struct Prompts {
 }
 
 enum Request {
-    /// Put a prompt in a session's queue.
+    /// Add a prompt to a session's queue.
     Queue { session: SessionId, text: String, by: QueuedBy },
-    /// Take this one back.
+    /// Withdraw this prompt.
     Cancel(PromptId),
 }
 
-/// A request and who waits for its answer; nobody, when a rule of the user's configuration asks.
+/// A request and the reply channel of its sender; `None` if a rule of the user's configuration sent it.
 type QueueMessage = (Request, Option<oneshot::Sender<Result<Prompt, Refusal>>>);
 
-/// What the queue works with.
+/// The parts the queue needs.
 pub struct QueueParts {
-    /// The way to ingest, which commits what becomes of prompts.
+    /// Ingest, which commits the states of prompts.
     pub inputs: IngestHandle,
-    /// What is stored.
+    /// Reads the store.
     pub reader: Reader,
-    /// Where prompts can be typed.
+    /// The runs into which prompts are typed.
     pub runs: Runs,
 }
 
 impl Prompts {
-    /// Starts the task; it ends with the token.
+    /// Starts the task, which runs until the token is cancelled.
     #[must_use]
     pub fn start(
         parts: QueueParts,
@@ -77,7 +78,7 @@ impl Prompts {
     ) -> Self {
         let (told, inbox) = mpsc::channel(TOLD);
         let queue = Queue { parts, waiting: BTreeMap::new(), put_off: BTreeMap::new() };
-        // What is being typed is known to it alone: it is not started again.
+        // It is not restarted, because only this task knows which prompt is being typed.
         supervisor.spawn_task("prompts", runtime, queue.run(inbox, cancel));
         Self { told }
     }
@@ -90,10 +91,10 @@ impl Prompts {
         self.request(Request::Queue { session, text, by: QueuedBy::Person }).await
     }
 
-    /// Takes a prompt back that waits.
+    /// Withdraws a waiting prompt.
     ///
     /// # Errors
-    /// When none with this id waits, or that it is taken back cannot be stored.
+    /// When no prompt with this id is waiting, or the withdrawal cannot be stored.
     pub async fn cancel(&self, id: PromptId) -> Result<Prompt, Refusal> {
         self.request(Request::Cancel(id)).await
     }
@@ -115,9 +116,9 @@ impl Prompts {
 
 struct Queue {
     parts: QueueParts,
-    /// Prompts that wait, oldest first.
+    /// Waiting prompts, oldest first.
     waiting: BTreeMap<SessionId, VecDeque<Prompt>>,
-    /// Sessions whose run took nothing when it was last tried: when to try again, and the wait until then.
+    /// Sessions whose run accepted nothing at the last attempt: the time of the next attempt, and the delay before it.
     put_off: BTreeMap<SessionId, (Instant, Duration)>,
 }
 
@@ -129,11 +130,11 @@ impl Queue {
             tokio::select! {
                 () = cancel.cancelled() => return,
                 told = inbox.recv() => match told {
-                    // The caller has gone: it is not begun.
+                    // The caller has gone, so the request is not started.
                     Some((_, Some(reply))) if reply.is_closed() => {}
                     Some((request, Some(reply))) => {
                         let answer = self.apply_request(request).await;
-                        // The client may have gone away meanwhile.
+                        // The client may have disconnected.
                         reply.send(answer).ok();
                     }
                     Some((request, None)) => {
@@ -148,7 +149,8 @@ impl Queue {
         }
     }
 
-    /// What waited before the start still waits; what was being typed then is unclear.
+    /// Restores prompts from before the start: waiting prompts still wait, and a prompt that was being typed becomes
+    /// `unclear`.
     async fn restore(&mut self) {
         let reader = self.parts.reader.clone();
         let filter = EntityFilter {
@@ -258,7 +260,7 @@ impl Queue {
     async fn deliver_to(&mut self, session: SessionId) -> Option<Prompt> {
         let prompt = self.waiting.get(&session).and_then(VecDeque::front).cloned()?;
         let typing = Prompt { state: QueuedState::Delivering, why: None, ..prompt };
-        // Before the first letter: after a crash nobody types it again.
+        // Before the first character, so that after a crash it is not typed again.
         self.commit(typing.clone()).await.ok()?;
         match self.type_or_send(session, &typing).await {
             PromptOutcome::Typed => self.close(session, typing, QueuedState::Delivered, None).await,
@@ -276,7 +278,7 @@ impl Queue {
         }
     }
 
-    /// Types a prompt, or sends it to a session that takes prompts, which is told whose it is.
+    /// Types a prompt, or sends it, with its origin, to a session that accepts prompts directly.
     async fn type_or_send(&self, session: SessionId, prompt: &Prompt) -> PromptOutcome {
         let runs = &self.parts.runs;
         if !runs.takes(session, "prompt") {
@@ -309,7 +311,7 @@ impl Queue {
 
     /// Fails all prompts of a session that has ended.
     async fn fail_all(&mut self, session: SessionId, view: &Session) {
-        // A session that was found to be another goes on under its id.
+        // A session merged into another continues under the other's id.
         let others = self.waiting.remove(&session).unwrap_or_default();
         match view.merged_into {
             Some(into) => {
@@ -351,7 +353,7 @@ impl Queue {
     }
 }
 
-/// Whether a session waits for a prompt, and has for a moment.
+/// Whether a session has been waiting for a prompt long enough.
 fn waits(session: &Session, now: Timestamp) -> bool {
     let status = &session.status;
     let ready = match (status.state, status.reason) {

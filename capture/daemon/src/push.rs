@@ -8,15 +8,15 @@ use events::Timestamp;
 use live_view::Refusal;
 use notifier::{PushPost, PushSink};
 
-/// Who sends, as push services are told.
+/// The sender's contact, for push services.
 const CONTACT: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// The browsers that are subscribed. A handle: clones share them.
+/// The subscribed browsers. Clones share the state.
 #[derive(Clone)]
 pub struct PushedBrowsers {
     /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// The devices that are paired.
+    /// The paired devices.
     pub devices: Devices,
 }
 
@@ -30,7 +30,7 @@ impl PushedBrowsers {
 
 impl PushSink for PushedBrowsers {
     fn posts(&self, message: &[u8], now: Timestamp) -> Result<Vec<PushPost>, String> {
-        // A device that was revoked gets nothing more.
+        // A revoked device gets no more messages.
         let paired: Vec<String> = self.devices.list().into_iter().map(|device| device.id).collect();
         let is_gone = |device: &str, _: &str| !paired.iter().any(|known| known == device);
         self.subscriptions.forget(is_gone).map_err(|error| error.to_string())?;
@@ -46,7 +46,7 @@ impl PushSink for PushedBrowsers {
     }
 }
 
-/// Why a browser is not subscribed, for the server.
+/// Converts the reason a browser could not be subscribed.
 pub(crate) fn refusal(error: PushError) -> Refusal {
     match error {
         PushError::Endpoint => Refusal::Invalid { name: "endpoint", reason: error.to_string() },

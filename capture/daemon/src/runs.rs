@@ -1,7 +1,7 @@
 //! The connected terminal hosts of runs: receives their frames and forwards requests to them.
 //!
-//! There is one task per connection (`connection`). A host's reports go to ingest and are acknowledged after the commit.
-//! The table here only lists the connected hosts and how the others ended.
+//! There is one task per connection (`connection`). A host's reports go to ingest and are acknowledged after the
+//! commit. The table here only lists the connected hosts and how the others ended.
 
 mod command;
 mod connection;
@@ -35,14 +35,14 @@ use tokio::{
 use self::question::{not_answered, question};
 pub use self::typing::PromptOutcome;
 
-/// How long the runs from before a start of the server are waited for: their hosts reconnect within a second.
+/// How long to wait for runs from before a server start: their hosts reconnect within a second.
 const RECONNECT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The runs. A handle: clones share them.
+/// The runs. Clones share the state.
 #[derive(Clone)]
 pub struct Runs {
     table: Arc<Mutex<RunTable>>,
-    /// Runs from before the start whose hosts have not come back with their session yet.
+    /// Runs from before the start whose hosts have not reported their session again.
     missing: Arc<watch::Sender<HashSet<RunId>>>,
     inputs: IngestHandle,
     live_view: LiveView,
@@ -58,9 +58,9 @@ struct RunTable {
 struct ConnectedRun {
     described: Run,
     asks: mpsc::Sender<QueuedRequest>,
-    /// Tells a connection from the one before it.
+    /// Distinguishes a connection from an earlier one.
     connection: u64,
-    /// The dialog on its screen.
+    /// The dialog on the run's screen.
     dialog: Option<Box<events::Dialog>>,
     /// Other ids of its session: one that is not committed yet, and one that was merged into it.
     other_ids: [Option<SessionId>; 2],
@@ -77,20 +77,20 @@ struct QueuedRequest {
     reply: HostReply,
 }
 
-/// Takes the host's answer to a question, or why there is none.
+/// Receives the host's answer to a request, or why there is none.
 type HostReply = oneshot::Sender<Result<Value, String>>;
 
-/// Questions a host has not answered yet, by their number.
+/// Requests a host has not answered yet, by number.
 type AwaitedReplies = HashMap<u64, HostReply>;
 
-/// How many runs there are.
+/// The numbers of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunCounts {
-    /// Whose hosts are connected.
+    /// Runs whose hosts are connected.
     pub connected: usize,
-    /// Whose hosts went away without telling of an end.
+    /// Runs whose hosts disconnected without reporting an end.
     pub unreachable: usize,
-    /// Frames the hosts could not keep while no server took them.
+    /// Frames the hosts had to drop while no server received them.
     pub frames_lost: u64,
 }
 
@@ -100,19 +100,20 @@ fn is_named(run: &Run, given: &str) -> bool {
 }
 
 impl Runs {
-    /// No runs yet; what they tell goes to `inputs`, and `live_view` shows what their sessions wait for.
+    /// Creates an empty table. The reports of runs go to `inputs`; `live_view` shows which approvals their sessions
+    /// wait for.
     #[must_use]
     pub fn new(inputs: IngestHandle, live_view: LiveView) -> Self {
         Self { table: Arc::default(), missing: Arc::default(), inputs, live_view }
     }
 
-    /// Notes runs from before the start of the server, whose hosts are about to reconnect.
+    /// Registers runs from before the server's start, whose hosts are about to reconnect.
     pub fn expect(&self, runs: impl IntoIterator<Item = RunId>) {
         self.missing.send_modify(|missing| missing.extend(runs));
     }
 
-    /// Waits until the hosts of the expected runs have reconnected, at most two seconds and only once: a host that
-    /// takes longer is not waited for again.
+    /// Waits until the hosts of the expected runs have reconnected, at most two seconds and only once: later calls do
+    /// not wait for hosts that took longer.
     pub async fn reconnected(&self) {
         let mut missing = self.missing.subscribe();
         if timeout(RECONNECT_WITHIN, missing.wait_for(HashSet::is_empty)).await.is_err() {
@@ -124,14 +125,14 @@ impl Runs {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes which session a run is about to host: it can be reached by both until that is committed.
+    /// Records which session a run is about to host: until that is committed, the run can be found by both sessions.
     pub fn will_host(&self, run: RunId, session: SessionId) {
         if let Some(live) = self.table().live.get_mut(&run) {
             live.other_ids[0] = Some(session);
         }
     }
 
-    /// Notes which session a run hosts.
+    /// Records which session a run hosts.
     pub fn hosts(&self, HostedSession { run, session, merged }: HostedSession) {
         let mut table = self.table();
         if let Some(live) = table.live.get_mut(&run) {
@@ -144,7 +145,7 @@ impl Runs {
         self.missing.send_if_modified(|missing| missing.remove(&run));
     }
 
-    /// The runs: those that live first, newest first.
+    /// The runs: connected ones first, newest first.
     #[must_use]
     pub fn list(&self) -> Vec<Run> {
         let table = self.table();
@@ -154,7 +155,7 @@ impl Runs {
         runs
     }
 
-    /// How many there are.
+    /// Counts the runs.
     #[must_use]
     pub fn census(&self) -> RunCounts {
         let table = self.table();
@@ -177,12 +178,12 @@ impl Runs {
     /// The screen of a run.
     ///
     /// # Errors
-    /// When there is none, it is gone, or its host refuses.
+    /// When there is none, it has ended, or its host refuses.
     pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
         self.request(target, HostRequest::Screen).await
     }
 
-    /// What changed of the screen of a run since a revision, as soon as something has, or after this time.
+    /// The changes of a run's screen since a revision, as soon as there are any, or after this time.
     ///
     /// # Errors
     /// As [`screen`](Self::screen), and when the host is of an older version.
@@ -198,7 +199,7 @@ impl Runs {
         self.request_drawn(target, HostRequest::Scrollback { before, count }).await
     }
 
-    /// Gives the terminal of a run another size, or, without one, that of the terminal that types.
+    /// Resizes the terminal of a run; without a size, it follows the terminal that has control.
     ///
     /// # Errors
     /// As [`grid`](Self::grid).
@@ -206,7 +207,7 @@ impl Runs {
         self.request_drawn(target, HostRequest::Resize { size }).await
     }
 
-    /// Requests something that hosts of older versions do not know.
+    /// Sends a request that older hosts do not support.
     async fn request_drawn<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         if !run.hello.draws {
@@ -220,7 +221,7 @@ impl Runs {
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// How the screen of a run is read.
+    /// Explains how the screen of a run was interpreted.
     ///
     /// # Errors
     /// As [`screen`](Self::screen).
@@ -234,7 +235,7 @@ impl Runs {
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// The run that hosts a session and lives, the newest of several.
+    /// The live run that hosts a session; the newest if there are several.
     #[must_use]
     pub fn run_of(&self, session: SessionId) -> Option<RunId> {
         let table = self.table();
@@ -242,13 +243,13 @@ impl Runs {
         hosts.map(|live| live.described.id).max()
     }
 
-    /// Answers the dialog with this mark by keys; the host does it, if the dialog still stands.
+    /// Answers the dialog with this mark by keys; the host presses them if the dialog is still open.
     ///
     /// # Errors
-    /// Why nothing was typed; but when the host does not answer in time, whether something was is not known. It is not
-    /// tried again: the next state of the screen shows the outcome.
+    /// The reason nothing was typed. If the host does not answer in time, it is unknown whether keys were pressed.
+    /// There is no retry: the next state of the screen shows the outcome.
     pub async fn answer(&self, run: RunId, mark: String, answer: DialogAnswer) -> Result<Answered, Refusal> {
-        // By its id alone: a name may be like another's id.
+        // Only by id: a name may look like another run's id.
         let live = self.table().live.get(&run).map(|live| (live.described.clone(), live.asks.clone()));
         let Some((described, asks)) = live else {
             return Err(Refusal::Conflict(format!("run {run} has ended or its terminal host is not connected")));
@@ -265,7 +266,7 @@ impl Runs {
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// Whether somebody is at the terminal of a run.
+    /// Whether a user is at the terminal of a run.
     ///
     /// # Errors
     /// When the run has ended, or its host does not answer.
@@ -273,7 +274,7 @@ impl Runs {
         self.request(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
     }
 
-    /// Writes bytes to the terminals of those who look on at the run.
+    /// Writes bytes to the terminals that are attached to the run.
     ///
     /// # Errors
     /// When the run has ended, or its host does not answer.
@@ -283,7 +284,7 @@ impl Runs {
         Ok(())
     }
 
-    /// As [`find`](Self::find); right after a start, a run that is not known yet is waited for.
+    /// Like [`find`](Self::find), but right after a start it waits for runs that are not known yet.
     async fn find_reconnected(
         &self,
         target: &RunTarget,

@@ -1,4 +1,4 @@
-//! Full-text search as a part of the service: the index beside the store, its thread, what clients ask of it, its health.
+//! Full-text search as a part of the service: the index beside the store, its thread, clients' queries, and its health.
 
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
@@ -19,34 +19,34 @@ use tokio::sync::Semaphore;
 
 use crate::supervisor::Supervisor;
 
-/// The thread that feeds the index.
+/// Name of the thread that feeds the index.
 pub use ::search::THREAD;
 
-/// The directory of the index within the data directory.
+/// Name of the index directory within the data directory.
 const DIRECTORY: &str = "index";
-/// Name of the source that reports the index.
+/// Name of the source in health reports.
 pub const SOURCE: &str = "search";
-/// Searches at once; others wait.
+/// Maximum number of concurrent searches; others wait.
 const SEARCHES: usize = 2;
 
-/// Longest wait until what was just committed can be searched.
+/// Longest wait until the latest commits are searchable.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
-/// The index of the service. A handle: clones share it.
+/// The index of the service. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// `None` when it is turned off.
+    /// `None` if search is turned off.
     index: Option<SearchIndex>,
     store: Reader,
     at_once: Arc<Semaphore>,
 }
 
-/// The feeder of a search, before its thread is started.
+/// The feeder of an index, whose thread is not started yet.
 #[derive(Debug)]
 pub struct UnfedSearch(Option<Feeder>);
 
 impl Search {
-    /// Opens the index, unless it is turned off; to be called before ingest begins to write.
+    /// Opens the index, unless it is turned off; must be called before ingest begins to write.
     #[must_use]
     pub fn open(data: &Path, store: Reader, settings: &SearchSettings) -> (Self, UnfedSearch) {
         let opened = settings.enabled.then(|| SearchIndex::open(data.join(DIRECTORY), store.clone()));
@@ -54,20 +54,20 @@ impl Search {
         (Self { index, store, at_once: Arc::new(Semaphore::new(SEARCHES)) }, UnfedSearch(feeder))
     }
 
-    /// The index; `None` when it is turned off.
+    /// The index; `None` if search is turned off.
     #[must_use]
     pub fn index(&self) -> Option<SearchIndex> {
         self.index.clone()
     }
 
-    /// The store has committed up to this position.
+    /// Notifies the index that the store has committed up to this position.
     pub fn committed(&self, position: u64) {
         if let Some(index) = &self.index {
             index.committed(position);
         }
     }
 
-    /// Ends the thread.
+    /// Stops the thread.
     pub fn stop(&self) {
         if let Some(index) = &self.index {
             index.stop();
@@ -77,7 +77,7 @@ impl Search {
     /// Searches the texts of all sessions, or of one.
     ///
     /// # Errors
-    /// When a parameter is not understood, or the index or the store cannot be read.
+    /// When a parameter is invalid, or the index or the store cannot be read.
     pub async fn texts(&self, query: SearchQuery, session: Option<SessionId>) -> Result<SearchPage, Refusal> {
         let clock = Clock { now: clock::now(), zone: TimeZone::system() };
         let request = SearchRequest::new(&query, session, &clock).map_err(refused)?;
@@ -98,7 +98,7 @@ impl Search {
         self.blocking(|index| Ok(index.status())).await
     }
 
-    /// Removes the index and builds it again.
+    /// Deletes the index and rebuilds it.
     ///
     /// # Errors
     /// As [`Search::status`].
@@ -124,7 +124,7 @@ impl Search {
         done.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
     }
 
-    /// How the index is doing.
+    /// The health of the index.
     pub(crate) fn health(&self) -> SourceHealth {
         let row = SourceHealth::active(SOURCE.into());
         let Some(index) = &self.index else {
@@ -145,7 +145,7 @@ impl Search {
         }
     }
 
-    /// Registers its metrics.
+    /// Registers the metrics of the index.
     pub(crate) fn register(&self, metrics: &mut Registry) {
         if let Some(index) = &self.index {
             metrics.register_collector(Box::new(IndexCollector(index.clone())));
@@ -160,7 +160,7 @@ impl UnfedSearch {
     /// When the thread cannot be started.
     pub fn start(self, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Some(mut feeder) = self.0 else { return Ok(()) };
-        // What is not committed is read from the store again.
+        // Uncommitted texts are read from the store again.
         supervisor.spawn_restarting(THREAD, move || feeder.run())
     }
 }
@@ -173,7 +173,7 @@ fn refused(error: SearchError) -> Refusal {
     }
 }
 
-/// How far the index is.
+/// Exports the state of the index as metrics.
 #[derive(Debug)]
 struct IndexCollector(SearchIndex);
 

@@ -63,11 +63,11 @@ use crate::{
 pub struct Options {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Whether an address that other machines can reach was asked for explicitly.
+    /// Whether the user explicitly requested an address that other machines can reach.
     pub exposed: bool,
-    /// Names under which other machines may ask.
+    /// Host names under which other machines may send requests.
     pub allowed_hosts: Vec<String>,
-    /// Whether a command started it in the background.
+    /// Whether a command started the server in the background.
     pub background: bool,
     /// The data directory.
     pub data: PathBuf,
@@ -75,15 +75,15 @@ pub struct Options {
     pub config: Config,
 }
 
-/// The thread that commits.
+/// Name of the thread that commits.
 const INGEST: &str = "ingest";
-/// The thread that moves the write-ahead log into the database.
+/// Name of the thread that moves the write-ahead log into the database.
 const CHECKPOINT: &str = "checkpoint";
-/// The write-ahead log is moved into the database this often while there is something in it.
+/// Interval at which a non-empty write-ahead log is moved into the database.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
-/// How long a server whose data directory was removed or replaced says so, before it ends.
+/// How long a server whose data directory was removed or replaced reports this before it ends.
 const LOST_MOST: Duration = Duration::from_secs(60);
-/// Size up to which a write-ahead log stays as it is while nothing is written; a larger one is emptied, bytes.
+/// Size up to which the write-ahead log is left unchanged while nothing is written, bytes; a larger one is truncated.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
 /// Serves until the token is cancelled. Calls `taken` once the data directory is locked, before anything else is read.
@@ -99,7 +99,7 @@ pub fn run(
     run_with(options, Arc::new(clock::now), taken, cancel)
 }
 
-/// The same with a clock for ingest that is not the system's, for tests.
+/// Like [`run`], with a clock for ingest other than the system's, for tests.
 ///
 /// # Errors
 /// As [`run`].
@@ -118,10 +118,10 @@ pub fn run_with(
         .enable_all()
         .build()
         .context("cannot start the threads of the server")?;
-    // From here on: one that comes while the parts are started stops them in order as well.
+    // From here on, a signal that arrives while the parts are starting also stops them in order.
     let signals = StopSignals::new(&runtime);
     let supervisor = Supervisor::default();
-    // The parts end in order, and not when the caller says so.
+    // The parts stop in order, not when the caller cancels its token.
     let ends = CancellationToken::new();
     let service = RunningService::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "the server is listening");
@@ -144,7 +144,7 @@ fn forbid_core_dumps() {
     }
 }
 
-/// The signals that ask the server to stop. They are caught as soon as this exists.
+/// The signals that stop the server. They are caught as soon as this exists.
 struct StopSignals([io::Result<Signal>; 3]);
 
 impl StopSignals {
@@ -153,7 +153,7 @@ impl StopSignals {
         Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
     }
 
-    /// Waits for one of them.
+    /// Waits for one of the signals.
     async fn received(self) {
         let [interrupt, terminate, hangup] = self.0;
         tokio::select! {
@@ -164,7 +164,7 @@ impl StopSignals {
     }
 }
 
-/// Waits for one signal; never returns when the signal cannot be caught.
+/// Waits for one signal; never returns if the signal cannot be caught.
 async fn received(signal: io::Result<Signal>) {
     match signal {
         Ok(mut signal) => drop(signal.recv().await),
@@ -172,7 +172,7 @@ async fn received(signal: io::Result<Signal>) {
     }
 }
 
-/// Receives what ingest commits.
+/// Forwards commits of ingest to the parts that observe them.
 struct CommitObservers {
     runs: Runs,
     approvals: ApprovalBroker,
@@ -309,18 +309,18 @@ impl RunningService {
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
             redacted_only,
-            // One that is asked for already is enough.
+            // One pending request is enough.
             checkpoint: Box::new(move || {
                 checkpoint.try_send(()).ok();
             }),
         })?;
-        // What it was given and has not committed would be lost, and its state may be half of a change: it is not
-        // started again. The next process takes up the store where it was left.
+        // Ingest is not restarted: its uncommitted inputs would be lost, and its state may be half changed. The next
+        // process continues from the stored state.
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
         unfed.start(&supervisor)?;
         if otlp.is_on() {
-            // It goes on where it was: what it had read and not sent it still has.
+            // It continues where it stopped: spans it has read and not sent are still in memory.
             supervisor.spawn_restarting(otlp_export::THREAD, move || exporter.run())?;
         }
         let (retention, mut eraser) = Retention::new(RetentionParts {
@@ -331,7 +331,7 @@ impl RunningService {
             clocks: Arc::new(clocks::reading),
             policy: prune_policy(&options.config.retention),
         });
-        // What it has not done is noted in the store.
+        // Unfinished removals are recorded in the store.
         supervisor.spawn_restarting(retention::THREAD, move || eraser.run())?;
 
         let socket = data.join("capture.sock");
@@ -502,7 +502,7 @@ impl RunningService {
     }
 }
 
-/// Where the server listens, and whom it lets in.
+/// The server's addresses and access rules.
 fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> server::Config {
     let mut config = server::Config::new(tokens);
     config.listen = options.listen;
@@ -513,7 +513,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.redact = Some(Arc::new(redact::value));
     config.prices_file = paths::prices_file().ok();
     config.host_protocol = host_protocol::frame::PROTOCOL;
-    // An agent's own shell can neither approve itself nor change what is captured.
+    // An agent's own shell must not approve its requests or change what is captured.
     config.control_peer = Some(Arc::new(|peer| {
         let Some(pid) = peer.pid.and_then(|pid| u32::try_from(pid).ok()) else {
             return Some("the process cannot be identified".into());
@@ -533,7 +533,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config
 }
 
-/// Lowers the limits of clients to what a limit of open files allows, and says so.
+/// Lowers the limits of clients to what the limit of open files allows, and logs a warning.
 fn within_open_files(wanted: server::ClientLimits, files: usize) -> server::ClientLimits {
     let limits = wanted.within(files);
     if limits != wanted {
@@ -560,9 +560,9 @@ fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
     collect
 }
 
-/// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.
+/// Moves the write-ahead log into the database on a separate thread, so that no commit waits.
 ///
-/// It also looks whether the files of the store are still there: what is written into removed ones is lost.
+/// It also checks that the files of the store still exist: data written to removed files is lost.
 fn checkpoint_thread(
     database: PathBuf,
     due: Receiver<()>,
@@ -572,7 +572,7 @@ fn checkpoint_thread(
 ) -> anyhow::Result<Sender<()>> {
     let (stop, stopped) = bounded::<()>(1);
     let (own, mut lost_for) = (supervisor.clone(), Duration::ZERO);
-    // It keeps nothing: starting it again loses nothing.
+    // It keeps no state, so restarting it loses nothing.
     supervisor.spawn_restarting(CHECKPOINT, move || {
         let log = database.with_extension("db-wal");
         let mut before = None;
@@ -581,7 +581,7 @@ fn checkpoint_thread(
                 recv(stopped) -> _ => break,
                 recv(due) -> asked => {
                     if asked.is_err() {
-                        // Ingest has ended, and this thread is about to be told.
+                        // Ingest has ended, and this thread will be stopped next.
                         stopped.recv().ok();
                         break;
                     }
@@ -610,7 +610,7 @@ fn checkpoint_thread(
                 if size < ingest::LARGE_LOG {
                     continue;
                 }
-                // The file keeps its size when the log is restarted.
+                // The size of the file does not shrink when the log is restarted.
                 Writer::log_use_of(&database).and_then(|log| {
                     let is_much = log.left() >= ingest::LARGE_LOG;
                     if is_much { gauges.checkpoints.run(|| Writer::checkpoint(&database, false)) } else { Ok(()) }
@@ -633,7 +633,7 @@ fn checkpoint_thread(
     Ok(stop)
 }
 
-/// What the part that removes sessions makes of the settings.
+/// Converts the settings to the policy of the part that removes sessions.
 fn prune_policy(settings: &RetentionSettings) -> PrunePolicy {
     let age = |days: u32| (days > 0).then_some(i64::from(days) * 86_400_000);
     let size = (settings.larger_than_mib > 0).then_some(u64::from(settings.larger_than_mib) << 20);

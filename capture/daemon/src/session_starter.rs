@@ -1,6 +1,6 @@
-//! Starts sessions in processes of their own, which outlive the server and its clients: the program runs itself as the
-//! host of the session, is told what to run over its standard input, says on its standard output that it has begun, and
-//! connects as every host does.
+//! Starts sessions in separate processes, which outlive the server and its clients: the program runs itself as the host
+//! of the session, receives its instructions on standard input, reports on standard output that it has begun, and
+//! connects like every host.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -23,23 +23,23 @@ use crate::runs::Runs;
 
 /// How long a host may take to begin.
 const BEGINS_WITHIN: Duration = Duration::from_secs(20);
-/// How long its session may take to be known after that.
+/// How long its session may then take to become known.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
-/// Interval between looks at whether it is.
+/// Interval between checks whether it is known.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Longest line in which a host says that it has begun, bytes.
+/// Maximum length of the line in which a host reports that it has begun, bytes.
 const LINE_BYTES: u64 = 64 << 10;
-/// Time a permission request waits for a decision when nobody says otherwise, seconds.
+/// Default time a permission request waits for a decision, seconds.
 const WAIT_S: u32 = 600;
 /// Longest such time, seconds.
 const LONGEST_WAIT_S: u32 = 3_600;
-/// Longest first prompt, bytes.
+/// Maximum length of the first prompt, bytes.
 const PROMPT_BYTES: usize = 1 << 20;
 
-/// Starts sessions. A handle: clones share nothing.
+/// Starts sessions. Clones share no state.
 #[derive(Debug, Clone)]
 pub struct SessionStarter {
-    /// The program.
+    /// Path of the program.
     pub program: PathBuf,
     /// The data directory.
     pub data: PathBuf,
@@ -49,7 +49,7 @@ impl SessionStarter {
     /// Starts a session and waits until it is known.
     ///
     /// # Errors
-    /// When it cannot be meant, or does not begin.
+    /// When the request is invalid, or the session does not begin.
     pub async fn start(&self, start: SessionStart, runs: &Runs) -> Result<StartedSession, Refusal> {
         let SessionStart { request, who } = start;
         let by = serde_json::to_string(&who).unwrap_or_default();
@@ -121,17 +121,17 @@ impl SessionStarter {
     }
 }
 
-/// Starts the host and waits for its word. Blocks.
+/// Starts the host and waits for its answer. Blocks.
 fn begin(program: &Path, spec: &HostSpec) -> Result<(RunId, u32), Refusal> {
     let failed = |error: std::io::Error| Refusal::Failed(format!("cannot start the host of a session: {error}"));
     let mut command = Command::new(program);
     command.args(HOST_WORDS).arg("--data-dir").arg(&spec.data).current_dir(&spec.cwd);
-    // It leaves the server's terminal by itself.
+    // The host detaches from the server's terminal itself.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut host = command.spawn().map_err(failed)?;
     let pid = host.id();
     let answer = speak(&mut host, spec).map_err(failed);
-    // It ends when it ends; until then this server, while it runs, is its parent.
+    // Waits for the host's end, because this server is its parent while it runs.
     let waits = move || drop(host.wait());
     std::thread::Builder::new().name("session".to_owned()).spawn(waits).map_err(failed)?;
     match answer? {
@@ -150,7 +150,7 @@ fn speak(host: &mut Child, spec: &HostSpec) -> std::io::Result<HostAnswer> {
     Ok(serde_json::from_str(&answer)?)
 }
 
-/// The session of a run, once it is known.
+/// Waits until the session of a run is known.
 async fn session_of(run: RunId, runs: &Runs) -> Result<SessionId, Refusal> {
     let target = RunTarget::Run(run.to_string());
     let until = Instant::now() + KNOWN_WITHIN;

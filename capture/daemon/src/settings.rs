@@ -1,6 +1,6 @@
-//! Takes up changes of the configuration file while the server runs, as far as that is possible.
+//! Applies changes of the configuration file while the server runs, where possible.
 //!
-//! Decides nothing about the file: one that is not valid changes nothing.
+//! An invalid file changes nothing.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -14,27 +14,27 @@ use home::config::{Config, LOOK_EVERY};
 
 use crate::{findings::Findings, notices::Notices, supervisor::Supervisor};
 
-/// The thread that looks at the file.
+/// Name of the thread that watches the file.
 pub const THREAD: &str = "settings";
 
-/// The parts that take other settings while they work.
+/// The parts whose settings can change while they run.
 pub struct LiveParts {
-    /// Limits of the detectors, and actions.
+    /// Uses the limits of the detectors, and the actions.
     pub findings: Findings,
-    /// Channels and their rules.
+    /// Uses the channels and their rules.
     pub notices: Notices,
 }
 
-/// Follows the file. The thread ends when the sender is dropped.
+/// Follows the file. The thread ends when the returned sender is dropped.
 ///
 /// # Errors
 /// When the thread cannot be started.
 pub fn follow(file: PathBuf, config: Config, parts: LiveParts, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
     let (stop, stopped) = bounded::<()>(1);
     let mut current = config;
-    // Unknown at first: what changed since the settings were read is taken up too.
+    // Unknown at first, so that changes since the settings were read are applied too.
     let mut seen = None;
-    // Started again, it goes on with what is in force.
+    // After a restart the thread continues with the settings in force.
     supervisor.spawn_restarting(THREAD, move || {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_EVERY) {
             let stamp = stamp(&file);
@@ -67,7 +67,7 @@ fn apply(before: &Config, after: &Config, parts: &LiveParts) {
     }
 }
 
-/// What differs when a file was changed or replaced; `None` without a file.
+/// Changes whenever the file is changed or replaced; `None` without a file.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
 fn stamp(file: &Path) -> Stamp {

@@ -1,4 +1,4 @@
-//! The store's cursors, as the collector reads them.
+//! The store's cursors, in the form the collector reads.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use events::Cursor;
 use store::Reader;
 use tailer::collect::CommittedCursors;
 
-/// Cursors as the store has them.
+/// Reads cursors from the store.
 pub(crate) struct StoredCursors(pub(crate) Reader);
 
 impl CommittedCursors for StoredCursors {

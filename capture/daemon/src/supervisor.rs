@@ -1,10 +1,10 @@
 //! Owns every thread and task of the service, by name.
 //!
-//! None of them may end while the service runs. One that ends, by a panic or by returning, is restarted if that loses
-//! nothing. Otherwise the service has failed: the other parts are stopped in order, and the process exits with the name
-//! of what ended. Nobody is served by half a service.
+//! None of them may end while the service runs. A thread that ends, by a panic or by returning, is restarted if that
+//! loses nothing. Otherwise the service has failed: the other parts are stopped in order, and the process exits with
+//! the name of the part that ended, so that no client is served by a partial service.
 //!
-//! Threads that other crates start are watched by a [`Sentinel`] inside the closure they are given.
+//! A [`Sentinel`] watches threads that other crates start: it is moved into the closure they run.
 
 use std::{
     any::Any,
@@ -26,7 +26,7 @@ const RESTARTS: u32 = 3;
 const RETURNED: &str = "it returned";
 const PANICKED: &str = "it panicked";
 
-/// Owns the threads and tasks. A handle: clones share it.
+/// Owns the threads and tasks. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Supervisor(Arc<SupervisorState>);
 
@@ -49,8 +49,8 @@ pub struct Ended {
 }
 
 impl Supervisor {
-    /// Starts a thread that the service cannot do without. `body` is called once; what it holds is dropped only
-    /// after its end is known, so whoever ends in consequence is not taken for the cause.
+    /// Starts a thread that the service needs. `body` is called once; its captured values are dropped only after its
+    /// end is recorded, so that threads that end as a consequence are not taken for the cause.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -58,7 +58,7 @@ impl Supervisor {
         self.spawn_with(name, 0, body)
     }
 
-    /// Starts a thread whose `body` is called again when it ends before the service stops. That must lose nothing.
+    /// Starts a thread whose `body` is called again if it ends before the service stops. A restart must lose nothing.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -88,7 +88,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives how it ended, unless it was asked to.
+    /// Runs `body` once; returns how it ended, unless the service was stopping.
     fn run_once(&self, name: &str, body: &mut impl FnMut()) -> Option<Ended> {
         let why = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(()) if !self.is_whole() => return None,
@@ -98,7 +98,7 @@ impl Supervisor {
         Some(Ended { kind: "thread", name: name.to_owned(), why })
     }
 
-    /// Starts a task that the service cannot do without.
+    /// Starts a task that the service needs.
     pub fn spawn_task(
         &self,
         name: &'static str,
@@ -108,7 +108,7 @@ impl Supervisor {
         self.watch_task(name, runtime, runtime.spawn(task));
     }
 
-    /// Watches a task that another crate started, and that the service cannot do without.
+    /// Watches a task that another crate started and the service needs.
     pub fn watch_task(&self, name: &'static str, runtime: &tokio::runtime::Handle, task: tokio::task::JoinHandle<()>) {
         let own = self.clone();
         runtime.spawn(async move {
@@ -117,7 +117,7 @@ impl Supervisor {
                 Ok(()) => RETURNED.to_owned(),
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => message(panic.as_ref()),
-                    // Only the end of the runtime cancels it.
+                    // Only a shutdown of the runtime cancels the task.
                     Err(_) => return,
                 },
             };
@@ -125,8 +125,7 @@ impl Supervisor {
         });
     }
 
-    /// Watches threads that another crate starts: to be moved into the closure each of them holds as long as it
-    /// runs.
+    /// Watches threads that another crate starts: each thread's closure must own one sentinel while it runs.
     #[must_use]
     pub fn sentinel(&self) -> Sentinel {
         Sentinel { supervisor: self.clone(), made_on: std::thread::current().id() }
@@ -148,7 +147,7 @@ impl Supervisor {
         self.0.failed.cancel();
     }
 
-    /// A thread ends the service, which cannot go on, and says why.
+    /// Lets a thread end the service with a reason, because it cannot continue.
     pub fn give_up(&self, name: &'static str, why: String) {
         self.fail(Ended { kind: "thread", name: name.to_owned(), why });
     }
@@ -164,7 +163,7 @@ impl Supervisor {
         self.0.failed.cancelled().await;
     }
 
-    /// The service has started: from now on no thread or task may return. A panic counts at any time.
+    /// Marks the service as started: from now on no thread or task may return. A panic counts at any time.
     pub fn started(&self) {
         if self.failure().is_some() {
             return;
@@ -176,7 +175,7 @@ impl Supervisor {
         }
     }
 
-    /// The service stops: from now on threads and tasks may return.
+    /// Marks the service as stopping: from now on threads and tasks may return.
     pub fn stop(&self) {
         self.0.whole.store(false, Ordering::SeqCst);
     }
@@ -185,11 +184,11 @@ impl Supervisor {
         self.0.whole.load(Ordering::SeqCst)
     }
 
-    /// Waits until a thread that was asked to end has done so.
+    /// Waits for the end of a thread that was asked to stop.
     pub fn join(&self, name: &str) {
         let thread = self.threads().remove(name);
         if let Some(thread) = thread {
-            // A panic is known already.
+            // A panic is already recorded.
             thread.join().ok();
         }
     }
@@ -199,11 +198,11 @@ impl Supervisor {
     }
 }
 
-/// Notices the end of a thread that another crate started, by being dropped with the closure that holds it.
+/// Detects the end of a thread that another crate started: it is dropped with the thread's closure.
 #[derive(Debug, Clone)]
 pub struct Sentinel {
     supervisor: Supervisor,
-    /// When a thread cannot be started, its closure is dropped here.
+    /// The thread that created the sentinel: if a thread cannot be started, its closure is dropped there.
     made_on: ThreadId,
 }
 
@@ -219,7 +218,7 @@ impl Drop for Sentinel {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| PANICKED.to_owned())

@@ -1,4 +1,4 @@
-//! Passes telemetry from the server to ingest: decodes it on a blocking thread, sends it on, and answers once it is
+//! Forwards telemetry from the server to ingest: decodes it on a blocking thread, sends it, and replies once it is
 //! stored. Counts the outcome for each agent.
 
 use std::{
@@ -19,10 +19,10 @@ use prometheus_client::{
 use protocols::telemetry::{self, Encoding, Received, Signal};
 use tokio::sync::oneshot;
 
-/// How long a message waits for a place among the inputs of ingest.
+/// How long a message waits for room in the ingest channel.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Receives telemetry. A handle: clones share it.
+/// Receives telemetry. Clones share the state.
 #[derive(Clone)]
 pub struct TelemetryReceiver {
     inputs: IngestHandle,
@@ -30,32 +30,32 @@ pub struct TelemetryReceiver {
     counts: Arc<Mutex<BTreeMap<Provider, TelemetryCounts>>>,
 }
 
-/// The outcome of one agent since the start.
+/// Counts of one agent since the start.
 #[derive(Debug, Clone, Copy, Default)]
 struct TelemetryCounts {
-    /// Log records, spans and metrics.
+    /// Number of log records, spans and metrics.
     records: u64,
-    /// Telemetry records that were damaged or over a limit.
+    /// Number of records that were damaged or over a limit.
     rejected: u64,
-    /// Telemetry events of unknown sessions.
+    /// Number of events of unknown sessions.
     strange: u64,
-    /// When something came last.
+    /// Time of the last message.
     last: Timestamp,
 }
 
-/// The answer to a sender.
+/// The reply to a sender.
 type TelemetryReply = Result<Vec<u8>, TelemetryRefusal>;
 
 impl TelemetryReceiver {
-    /// Sends telemetry to ingest.
+    /// Creates a receiver that sends telemetry to ingest.
     #[must_use]
     pub fn new(inputs: IngestHandle, gauges: Arc<Gauges>) -> Self {
         Self { inputs, gauges, counts: Arc::default() }
     }
 
-    /// Receives one message; answers once its events are stored. Blocks.
+    /// Receives one message; replies once its events are stored. Blocks.
     pub fn receive(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
-        // The sender may have gone away meanwhile; what it sent is taken all the same.
+        // The sender may have disconnected; its message is stored anyway.
         match self.read(message) {
             Err(refusal) => {
                 reply.send(Err(refusal)).ok();
@@ -96,7 +96,7 @@ impl TelemetryReceiver {
 
     fn send_to_ingest(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<TelemetryReply>) {
         let telemeter = self.clone();
-        // Shared, because the input is lost when there is no place for it.
+        // Shared, because the input is dropped if there is no room for it.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let tell = {
             let reply = Arc::clone(&reply);
@@ -127,7 +127,7 @@ impl TelemetryReceiver {
         change(self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(provider).or_default());
     }
 
-    /// A row for each agent that sent anything.
+    /// A row for each agent that sent telemetry.
     #[must_use]
     pub fn health(&self) -> Vec<SourceHealth> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,13 +152,13 @@ impl TelemetryReceiver {
             .collect()
     }
 
-    /// Shows the same among the metrics.
+    /// Registers the counts as metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(TelemetryMetrics(Arc::clone(&self.counts))));
     }
 }
 
-/// What agents sent, as far as metrics show it.
+/// Exports the counts of agents' telemetry as metrics.
 #[derive(Debug)]
 struct TelemetryMetrics(Arc<Mutex<BTreeMap<Provider, TelemetryCounts>>>);
 

@@ -8,10 +8,10 @@ use home::endpoint::write_private;
 use rustix::rand::{GetRandomFlags, getrandom};
 use server::{Token, Tokens};
 
-/// The tokens of this installation; made at the first start, 256 bits each from the system.
+/// The tokens of this installation, created at the first start with 256 random bits each.
 ///
 /// # Errors
-/// When they cannot be read or made.
+/// When they cannot be read or created.
 pub(crate) fn tokens(data: &Path) -> anyhow::Result<Tokens> {
     let dir = data.join("tokens");
     fs::create_dir_all(&dir)

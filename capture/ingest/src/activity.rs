@@ -1,8 +1,9 @@
-//! What an event or a state says of who needs a session: who waits for it, and whether it is on the list of active ones.
+//! Classifies events and states: does a session need the user, and does it belong on the list of active sessions?
 
 use events::{Event, Payload, Timestamp};
 
-/// Whether somebody waits for what an event says: an approval is waited for, or was decided.
+/// Whether the user's attention may depend on an event: the session waits for an approval, an approval was requested or
+/// resolved, or a finding changed.
 pub(super) fn needs_somebody(event: &Event) -> bool {
     if let Payload::StatusChanged(change) = &event.payload {
         return change.to == events::State::WaitingApproval;
@@ -13,26 +14,27 @@ pub(super) fn needs_somebody(event: &Event) -> bool {
 /// How long after its last event, or its last use, a session that is idle or unknown still counts as active, ms.
 const ACTIVE_MS: i64 = 30 * 60 * 1000;
 
-/// Whether something of a session in this state may stand open.
+/// Whether a session in this state may have an open approval or finding.
 pub(super) const fn is_standing(state: events::State) -> bool {
     matches!(state, events::State::Running | events::State::Waiting | events::State::WaitingApproval)
 }
 
-/// Whether a session that has this reason just goes on with its turn.
+/// Whether the reason is ordinary progress within a turn.
 pub(super) const fn is_progress(reason: events::Reason) -> bool {
     use events::Reason::{Streaming, Subagents, Thinking, Tool};
     matches!(reason, Thinking | Streaming | Tool | Subagents)
 }
 
-/// Whether a session belongs on a list of what goes on; an `unattended` one is kept by a daemon whose user has left.
+/// Whether a session belongs on the list of active sessions. An `unattended` session is one that a daemon keeps after
+/// its user left.
 pub(super) fn is_active(session: &projections::Session, unattended: bool, now: Timestamp) -> bool {
     session.status.state != events::State::Exited && active_until(session, unattended).is_none_or(|until| now < until)
 }
 
-/// When a session that rests leaves that list; `None` while its process keeps it there.
+/// When a resting session leaves the list of active sessions; `None` while its process keeps it there.
 pub(super) fn active_until(session: &projections::Session, unattended: bool) -> Option<Timestamp> {
     let rests = matches!(session.status.state, events::State::Idle | events::State::Unknown);
-    // Events about its process, and those of its daemon, do not use the session.
+    // Events about the session's process or daemon do not count as use.
     let used = session.last_user_prompt_at.max(session.last_assistant_output_at).filter(|_| unattended);
     let last = used.unwrap_or(session.last_event_at);
     (rests && (session.pid.is_none() || unattended)).then(|| last.plus_ms(ACTIVE_MS))

@@ -1,6 +1,6 @@
-//! Records decisions on approvals: the event that closes the approval and its row of the audit record are one
-//! transaction. The caller learns of the decision after the commit, and only then is the agent answered: a decision
-//! that is not recorded is not delivered.
+//! Records decisions on approvals: the event that closes the approval and its audit row are written in one transaction.
+//! The caller learns of the decision after the commit, and only then is the agent answered, so an unrecorded decision
+//! is never delivered.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,16 +15,16 @@ use tokio::sync::oneshot;
 
 use super::{Ingest, TransactionFailure};
 
-/// A decision that is to be made.
+/// A request to decide an approval.
 pub struct DecisionCommit {
-    /// Whose approval.
+    /// The session the approval belongs to.
     pub session: SessionId,
-    /// What was decided; names the approval.
+    /// The decision; names the approval.
     pub resolved: ApprovalResolved,
-    /// Who decided, from where, on what grounds: for the record.
+    /// Who decided, from where and on what grounds, for the audit record.
     pub evidence: Value,
-    /// Receives, after the commit, the approval in its state then, or why there was nothing to decide.
-    /// Dropped when the server ends before the commit.
+    /// After the commit, receives the approval in its new state, or the reason nothing was decided. Dropped if the
+    /// server ends before the commit.
     pub reply: oneshot::Sender<Result<Approval, Undecided>>,
     outcome: Mutex<Option<Result<Approval, Undecided>>>,
 }
@@ -39,7 +39,7 @@ pub enum Undecided {
 }
 
 impl DecisionCommit {
-    /// A decision.
+    /// Creates a request to decide.
     #[must_use]
     pub fn new(
         session: SessionId,
@@ -56,24 +56,24 @@ impl DecisionCommit {
 
     pub(super) fn send_reply(self) {
         let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Whoever decided may have ended meanwhile.
+        // The receiver may be gone.
         self.reply.send(outcome.unwrap_or(Err(Undecided::Unknown))).ok();
     }
 }
 
-/// Something of an approval that is only recorded.
+/// An audit row about an approval that does not change the approval.
 pub struct ApprovalRecord {
     /// What happened.
     pub what: AuditKind,
-    /// The approval it is about.
+    /// The approval the row is about.
     pub approval: Box<Approval>,
     /// The grounds.
     pub evidence: Value,
-    /// Is sent to after the commit.
+    /// Notified after the commit.
     pub done: oneshot::Sender<()>,
 }
 
-/// A row of the record.
+/// A row of the audit record.
 #[derive(Serialize)]
 struct AuditRow<'a> {
     at: Timestamp,
@@ -115,7 +115,8 @@ impl Ingest {
         self.record(record.what, &record.approval, &record.evidence)
     }
 
-    /// That a hook waits is a claim of ours: the agent shows that it works.
+    /// Records that a hook waits for the decision. This is a claim by capture: the agent itself reports that it is
+    /// working.
     pub(super) fn apply_wait(
         &mut self,
         session: SessionId,
@@ -140,7 +141,7 @@ impl Ingest {
         self.inject(slot, Source::Runtime, (self.clock)(), "hook-waits", signal.into())
     }
 
-    /// Adds a row to the record.
+    /// Adds a row to the audit record.
     pub(super) fn record(
         &mut self,
         what: AuditKind,
@@ -149,7 +150,7 @@ impl Ingest {
     ) -> Result<(), TransactionFailure> {
         let row = AuditRow { at: (self.clock)(), what, approval, evidence };
         let body = if self.redacted_only {
-            // What the agent asked and what people said of it comes from whoever waits, as it was.
+            // The agent's request and the answers arrive unredacted from the waiting hook.
             let mut row = serde_json::to_value(&row).unwrap_or_default();
             redact::of_strings(&mut row);
             row.to_string()
@@ -159,7 +160,7 @@ impl Ingest {
         Ok(self.transaction.audit(&body)?)
     }
 
-    /// Keeps an approval that an event of the log opened or closed.
+    /// Stores an approval that an event of the log opened or closed.
     pub(super) fn store_approval_of(&mut self, slot: usize, event: &Event) -> Result<(), TransactionFailure> {
         let id = if let Payload::ApprovalRequested(asked) = &event.payload {
             &asked.approval_id
@@ -169,13 +170,13 @@ impl Ingest {
             return Ok(());
         };
         let approval = self.sessions.loaded(slot).and_then(|state| state.approval(id)).cloned();
-        // What was closed by what follows from it is kept with that.
+        // If a derived event closed the approval, that event stores it.
         let asked = matches!(event.payload, Payload::ApprovalRequested(_));
         let approval = approval.filter(|approval| !asked || approval.state == ApprovalState::Pending);
         approval.map_or(Ok(()), |approval| self.store_approval(slot, approval, &event.payload, event.history))
     }
 
-    /// Stores the current state of an approval, and records how it ended when nobody decided it here.
+    /// Stores the current state of an approval, and audits how it ended if it was not decided in capture.
     pub(super) fn store_approval(
         &mut self,
         slot: usize,
@@ -194,7 +195,7 @@ impl Ingest {
     }
 }
 
-/// Whether it only tells how the call ended that was asked for.
+/// Whether the payload only reports the outcome of the call that needed approval.
 fn is_outcome(news: &Payload) -> bool {
     matches!(news, Payload::ApprovalResolved(resolved) if resolved.state.is_none() && resolved.outcome.is_some())
 }

@@ -1,4 +1,4 @@
-//! Applies a batch read from a transcript: which records are new, and which session they belong to.
+//! Applies a batch read from a transcript: finds out which records are new and which session they belong to.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,7 +18,7 @@ use super::{
     transaction::{Additions, PreparedParts},
 };
 
-/// Maximum number of copies of a record without an id that are told apart.
+/// Maximum number of identical records without an id that are counted separately.
 const OCCURRENCES: u32 = 100_000;
 
 impl Ingest {
@@ -40,8 +40,8 @@ impl Ingest {
                     self.resolve(new.provider, &new.provider_session_id, seen_at)?
                 }
             };
-            // Lines before the one that names the directory are not kept either. A session may be known by name before
-            // its directory is: as a helper's parent, by a hook.
+            // Lines before the one that names the directory are dropped too. A session may be known before its
+            // directory is, for example as the parent of a sub-agent or from a hook.
             if placed.insert(slot) {
                 if self.transaction.writer.has_removed()
                     && let Some(parent) =
@@ -60,7 +60,7 @@ impl Ingest {
             }
             let (row, is_removed) = (self.sessions.known(slot).row, self.sessions.known(slot).is_removed());
             if !self.sessions.known(slot).capture {
-                // A copy of the file may be another session's: what it copies is known then.
+                // Learn the identity: another session's file may contain copies of the record.
                 if is_removed && new.repeat == Repeat::Unique {
                     self.transaction.writer.learn(new.identity, row)?;
                 }
@@ -111,7 +111,7 @@ impl Ingest {
         }
         let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
         if batch.history && !reads_on {
-            // An agent that has it open may have been looked at before.
+            // The last process scan may have seen an agent that has the file open.
             self.processes.wanted(false);
         }
         let touched = additions.events.iter().map(|addition| addition.slot);
@@ -124,8 +124,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Whether a batch is of a file that belongs to forgotten sessions alone: then its path is not kept either, and it is
-    /// read again, for nothing, after the next start.
+    /// Whether all sessions of the batch's file are forgotten. Then its path is not stored either, and the file is read
+    /// again, without effect, after the next start.
     fn is_of_forgotten(&self, batch: &Batch, sessions: &HashSet<usize>) -> bool {
         let writer = &self.transaction.writer;
         let is_forgotten = |id: &str| writer.removed(batch.provider, id) == Some(RemovalKind::Forgotten);
@@ -138,8 +138,8 @@ impl Ingest {
                 .is_some_and(is_forgotten)
     }
 
-    /// A record of history that has no time of its own happened when its neighbours did; where none has a time, by the
-    /// time its file was last written.
+    /// The time of a historical record that contains none: the time of the session's last event, else of the next
+    /// record with a time, else the modification time of the file.
     fn neighbour_time(&self, slot: usize, batch: &Batch, following: &[NewEvent]) -> Timestamp {
         let this = &following[0];
         let before =
@@ -150,8 +150,7 @@ impl Ingest {
         before.or_else(next).unwrap_or_else(|| written_at(batch, this))
     }
 
-    /// A session that begins in a directory whose sessions are not captured is turned off, before
-    /// anything of it is kept.
+    /// Turns capture off for a session that begins in an ignored directory, before anything from the session is stored.
     pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), TransactionFailure> {
         if !self.sessions.known(slot).capture || !self.ignored.holds(Path::new(cwd)) {
             return Ok(());
@@ -166,8 +165,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Whether a record is new. One that is known, and belongs to another session, makes this one
-    /// a fork of that.
+    /// Whether a record is new. A known record that belongs to another session makes this session a fork of that one.
     fn learn(
         &mut self,
         new: &NewEvent,
@@ -193,7 +191,7 @@ impl Ingest {
         }
     }
 
-    /// Learns the first occurrence of a record that is not known.
+    /// Learns the first unknown occurrence of a record.
     fn learn_next(
         &mut self,
         identity: Identity,
@@ -208,7 +206,7 @@ impl Ingest {
         Ok(None)
     }
 
-    /// Counts by how much a response that was counted before has grown, in the session it was counted in.
+    /// Adds the growth of an already counted response to the session in which it was counted.
     fn count_growth(
         &mut self,
         new: &NewEvent,
@@ -230,7 +228,7 @@ impl Ingest {
         self.fold(slot, event, additions)
     }
 
-    /// Keeps where a session's transcript stands beside the session.
+    /// Records how far a session's transcript was read, in the session's row.
     fn record_transcript(&mut self, prepared: &PreparedBatch) {
         let batch = &prepared.batch;
         let Some(id) = batch
@@ -252,7 +250,8 @@ impl Ingest {
         self.sessions.mark(slot);
     }
 
-    /// After sessions were loaded: where the transcripts of those stand whose rows are behind; the log does not tell.
+    /// Restores the read positions of transcripts after sessions were loaded whose rows are behind: the log does not
+    /// contain them.
     pub(super) fn restore_transcripts(&mut self) -> Result<(), ReadError> {
         if self.sessions.behind_due().is_none() {
             return Ok(());
@@ -271,7 +270,7 @@ impl Ingest {
     }
 }
 
-/// Keeps where a transcript of a session stands.
+/// Records the read position of one transcript.
 fn put_transcript(session: &mut Session, cursor: &Cursor, backfill: bool) {
     let view = TranscriptView {
         path: cursor.path.clone(),
@@ -294,12 +293,12 @@ fn put_transcript(session: &mut Session, cursor: &Cursor, backfill: bool) {
     };
 }
 
-/// When the file of an event was last written.
+/// The modification time of the event's file, at most the time the event was observed.
 fn written_at(batch: &Batch, event: &NewEvent) -> Timestamp {
     batch.modified_at.unwrap_or(event.observed_at).min(event.observed_at)
 }
 
-/// What the beginning of the session of the first of these events says.
+/// A field of the first `session.started` event of the session to which the first of these events belongs.
 fn first_start<'a>(events: &'a [NewEvent], of: impl Fn(&'a SessionStarted) -> Option<&'a str>) -> Option<&'a str> {
     let session = &events.first()?.provider_session_id;
     events

@@ -1,4 +1,4 @@
-//! Whether a checkpoint runs beside the transactions.
+//! Tracks whether a checkpoint is running beside the transactions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct CheckpointProgress(AtomicBool);
 
 impl CheckpointProgress {
-    /// Runs a checkpoint.
+    /// Runs a checkpoint and marks it as running.
     ///
     /// # Errors
-    /// Those of the checkpoint.
+    /// The error of the checkpoint.
     pub fn run<E>(&self, checkpoint: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         self.0.store(true, Ordering::Release);
         let done = checkpoint();
@@ -18,7 +18,7 @@ impl CheckpointProgress {
         done
     }
 
-    /// Whether one runs now.
+    /// Whether a checkpoint is running.
     pub(crate) fn is_running(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -24,7 +24,7 @@ use prometheus_client::{
 /// One label and its value.
 type CounterLabel = [(&'static str, &'static str); 1];
 
-/// What was committed since the start. A handle: clones share it.
+/// Counters of committed work since the start. Clones share the values.
 #[derive(Debug, Clone)]
 pub struct Counters {
     /// Events committed.
@@ -61,7 +61,7 @@ impl Default for Counters {
     }
 }
 
-/// A counter for each value of a label, so that all are shown before anything is counted.
+/// A counter for each value of a label, so that all of them are exported from the start, with value 0.
 fn zeros(label: &'static str, values: impl Iterator<Item = &'static str>) -> Family<CounterLabel, Counter> {
     let family = Family::default();
     for value in values {
@@ -71,7 +71,7 @@ fn zeros(label: &'static str, values: impl Iterator<Item = &'static str>) -> Fam
 }
 
 impl Counters {
-    /// Shows them among the metrics.
+    /// Registers the counters as metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("capture_ingest_events", "Events committed since the start", self.events.clone());
         registry.register("capture_ingest_repeated", "Records that were already known", self.repeated.clone());
@@ -86,7 +86,7 @@ impl Counters {
         registry.register_collector(Box::new(self.approval_wait.clone()));
     }
 
-    /// Counts an approval that changed.
+    /// Counts an approval that was opened or closed.
     pub(super) fn approval(&self, approval: &Approval) {
         if approval.state == ApprovalState::Pending {
             self.approvals_requested.inc();
@@ -106,7 +106,7 @@ impl Counters {
 
 impl Collector for ApprovalWait {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Added up in milliseconds: seconds as floating point would gather errors.
+        // Summed in integer milliseconds: summing seconds as floating point would accumulate rounding errors.
         let seconds = self.0.load(Ordering::Relaxed) as f64 / 1000.0;
         let help = "Time from opening an approval to closing it.";
         encode_metric(&mut encoder, "capture_approval_wait_seconds", help, &ConstCounter::new(seconds))

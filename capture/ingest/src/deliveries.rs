@@ -14,17 +14,17 @@ use protocols::conversation;
 
 use super::{Ingest, LATE_MS, TransactionFailure};
 
-/// What an agent's hook delivers, or what its protocol reports.
+/// A delivery of an agent's hook, or a report over the agent's protocol.
 pub struct HookInput {
     delivery: Delivery,
-    /// What it says, or why nobody understands it.
+    /// The decoded delivery, or the reason it could not be decoded.
     decoded: Result<DecodedDelivery, String>,
-    /// Is told when it is stored, or that nobody understands it.
+    /// Called when the delivery is stored, or with the reason it could not be decoded.
     stored: Box<dyn FnOnce(Result<(), String>) + Send>,
 }
 
 impl HookInput {
-    /// Understands a delivery.
+    /// Decodes a delivery.
     #[must_use]
     pub fn new(delivery: Delivery, now: Timestamp, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> Self {
         let protocol = delivery.source == Source::Protocol;
@@ -33,7 +33,7 @@ impl HookInput {
     }
 }
 
-/// Whether all that a delivery says is that something is over.
+/// Whether a delivery only reports that something ended.
 fn says_only_that_it_ends(decoded: &DecodedDelivery) -> bool {
     let ends =
         |payload: &Payload| matches!(payload, Payload::Signal(signal) if matches!(signal.claim, Claim::Withdrawn));
@@ -41,7 +41,7 @@ fn says_only_that_it_ends(decoded: &DecodedDelivery) -> bool {
 }
 
 impl Ingest {
-    /// The delivery is committed.
+    /// The delivery was committed: updates hook health and notifies the sender.
     pub(super) fn delivered(&self, told: HookInput) {
         if told.delivery.source == Source::Hook {
             self.publisher.gauges.heard.delivery(told.delivery.provider, told.delivery.at);
@@ -52,12 +52,12 @@ impl Ingest {
     pub(super) fn apply_delivery(&mut self, told: &HookInput) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let delivery = &told.delivery;
-        // What is not understood is told to whoever handed it in, at the commit.
+        // A delivery that could not be decoded is reported to its sender at the commit.
         let Ok(decoded) = &told.decoded else { return Ok(()) };
         let known = self.sessions.find_by_provider(delivery.provider, &decoded.session);
         let slot = match known {
             Some(slot) => slot,
-            // `claude mcp list` has no session, and calls the hook of its end.
+            // `claude mcp list` has no session, but calls the `SessionEnd` hook.
             None if says_only_that_it_ends(decoded) => return Ok(()),
             None => {
                 let session = Arc::clone(&decoded.session);
@@ -96,7 +96,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The agent that called the hook, or that is spoken to, runs the session.
+    /// Records that the agent that called the hook, or that the protocol connects to, runs the session.
     fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), TransactionFailure> {
         let known = self.state(slot)?.process();
         if known == Some((agent.pid, agent.start_ticks)) || known.is_some() && agent.shared {

@@ -1,4 +1,4 @@
-//! Stores the monitor's findings and what is done about them, as events of the session and a row each. These events are
+//! Stores the monitor's findings and their notifications, each as an event of the session and a row. These events are
 //! derived: folding the log ignores them.
 
 use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
@@ -8,29 +8,29 @@ use super::{Ingest, TransactionFailure};
 
 /// A record about a session outside its conversation.
 pub struct DerivedRecord {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// What.
+    /// The record.
     pub what: DerivedKind,
-    /// Is told after the commit whether there is such a session.
+    /// Called after the commit with whether the session exists.
     pub done: Box<dyn FnOnce(bool) + Send>,
 }
 
-/// What is noted of a session.
+/// The kinds of derived records.
 #[derive(Debug, Clone)]
 pub enum DerivedKind {
     /// The current state of a finding.
     Finding(Box<Finding>),
-    /// A message was sent, or was not.
+    /// The outcome of sending a notification.
     Notification(Box<Notification>),
-    /// A prompt waits, or its outcome.
+    /// A waiting prompt, or its outcome.
     Prompt(Box<Prompt>),
-    /// A remark.
+    /// The text of a note.
     Note(String),
 }
 
 impl DerivedRecord {
-    /// A change whose outcome is not awaited.
+    /// A record whose outcome the caller does not wait for.
     #[must_use]
     pub fn new(session: SessionId, what: DerivedKind) -> Self {
         Self { session, what, done: Box::new(|_| ()) }
@@ -41,7 +41,7 @@ impl Ingest {
     pub(super) fn apply_derived(&mut self, aside: &DerivedRecord) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(aside.session) else { return Ok(()) };
         let now = (self.clock)();
-        // The fold lets time pass up to a derived event: it passes here too.
+        // The fold advances time up to a derived event, so time is advanced here too.
         self.try_advance(slot, now)?;
         let row = self.sessions.known(slot).row;
         let (payload, text) = match &aside.what {

@@ -1,4 +1,4 @@
-//! The last step of every input: gives an event its place in the log, folds it into its session, and adds the events
+//! The last step of every input: assigns an event its place in the log, folds it into its session, and adds the events
 //! derived from it.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -22,24 +22,24 @@ const FRESH_EVENTS: u64 = 20;
 /// An event that has no place in the log yet.
 pub(super) struct UnsequencedEvent<'a> {
     pub(super) new: &'a NewEvent,
-    /// What it is known by.
+    /// The identity under which the event is known.
     pub(super) identity: Identity,
-    /// What it says, if that is not what was read.
+    /// The payload, if it differs from that of the record.
     pub(super) payload: Option<Payload>,
-    /// Its long text.
+    /// The event's long text.
     pub(super) text: Option<&'a PackedText>,
     pub(super) history: bool,
 }
 
 impl<'a> UnsequencedEvent<'a> {
-    /// An event of now, as it was read.
+    /// A current event, unchanged from the record.
     pub(super) const fn of(new: &'a NewEvent) -> Self {
         Self { new, identity: new.identity, payload: None, text: None, history: false }
     }
 }
 
 impl Ingest {
-    /// Gives an event its place in the log.
+    /// Assigns an event its place in the log.
     pub(super) fn make(&mut self, slot: usize, draft: UnsequencedEvent<'_>) -> Result<Event, TransactionFailure> {
         let UnsequencedEvent { new, identity, payload, text, history } = draft;
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
@@ -84,7 +84,7 @@ impl Ingest {
         Ok(event)
     }
 
-    /// Folds an event of which nothing is prepared.
+    /// Folds an event without prepared parts.
     pub(super) fn fold(
         &mut self,
         slot: usize,
@@ -96,9 +96,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Folds an event and keeps what follows from it. `text` is its long text. When the session's clock runs out next is
-    /// not noted: once after all events of a batch is enough, and [`Sessions::rest`](super::sessions::Sessions::rest)
-    /// does it.
+    /// Folds an event and stores everything derived from it. `text` is its long text. Does not update the session's
+    /// deadline: [`Sessions::rest`](super::sessions::Sessions::rest) does so once after all events of a batch.
     pub(super) fn fold_prepared(
         &mut self,
         slot: usize,
@@ -127,7 +126,7 @@ impl Ingest {
             event.text = cut;
         }
         let process = state.process();
-        // What comes behind a turn's end, its tokens above all, is still the turn's.
+        // Usage and messages recorded after the end of a turn still belong to that turn.
         let adds = matches!(
             event.payload,
             Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)
@@ -147,7 +146,7 @@ impl Ingest {
             self.merge_awaited(slot, pid, start)?;
             self.link_host(slot, pid)?;
             if !history {
-                // A program that only started it may have a session of its own until processes are looked at.
+                // Until the next process scan, a program that only launched the agent may have a session.
                 self.processes.wanted(true);
             }
         }
@@ -161,7 +160,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Gives a conclusion its place in the log.
+    /// Assigns a conclusion its place in the log.
     pub(super) fn derive(
         &mut self,
         slot: usize,
@@ -205,7 +204,7 @@ impl Ingest {
         })
     }
 
-    /// Writes conclusions that no event brought about.
+    /// Writes conclusions that no event caused.
     pub(super) fn conclude(
         &mut self,
         slot: usize,
@@ -222,8 +221,8 @@ impl Ingest {
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
     }
 
-    /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
-    /// told by a signal, so that the parent's log explains its state alone.
+    /// Mirrors a sub-agent's state in its parent: the sub-agent's work keeps the parent running, and its dialog is also
+    /// the parent's. The parent gets a signal event, so that its own log is enough to explain its state.
     fn signal_parent(
         &mut self,
         slot: usize,
@@ -234,13 +233,13 @@ impl Ingest {
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let child_id = Arc::clone(&self.sessions.known(slot).provider_session_id);
         let (state, started_at) = (child.session.status.state, child.session.started_at);
-        // An agent may start helpers before its first prompt: by its directory its process is found.
+        // An agent may start sub-agents before its first prompt; the directory is needed to find its process.
         if let Some(cwd) = child.session.cwd.clone()
             && self.state(parent)?.session.last_sequence == 0
         {
             let place = Annotation { topic: Topic::Cwd, value: cwd };
             let place = self.new_for_parent(parent, &child_id, place.into(), now)?;
-            // The parent was there before its helper, which may be long over.
+            // The parent existed before its sub-agent, which may have ended long ago.
             let place = NewEvent { created_at: Some(started_at.min(now)), ..place };
             self.add_to_parent(parent, UnsequencedEvent { history: true, ..UnsequencedEvent::of(&place) }, additions)?;
         }
@@ -264,7 +263,7 @@ impl Ingest {
         self.add_to_parent(parent, UnsequencedEvent::of(&signal), additions)
     }
 
-    /// The next event that a helper brings about in its parent.
+    /// Creates the next event that a sub-agent causes in its parent.
     fn new_for_parent(
         &mut self,
         parent: usize,
@@ -293,7 +292,7 @@ impl Ingest {
         self.fold(parent, event, additions)
     }
 
-    /// Notes that a session repeats another's records, the first of which is of `at`.
+    /// Records that a session repeats another session's records; `at` is the time of the first repeated record.
     pub(super) fn fork(
         &mut self,
         slot: usize,
@@ -395,7 +394,7 @@ impl Ingest {
         self.add(slot, &new, false)
     }
 
-    /// Folds one event and writes it, with what follows from it.
+    /// Folds and writes one event with its derived events.
     pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), TransactionFailure> {
         if self.sessions.known(slot).is_removed() {
             return Ok(());
@@ -411,7 +410,7 @@ pub(super) fn first_seen(new: &NewEvent, history: bool) -> Timestamp {
     if history { new.created_at.unwrap_or(new.observed_at).min(new.observed_at) } else { new.observed_at }
 }
 
-/// An event of capture's own making. Its delivery id is its identity.
+/// An event created by capture. Its delivery id is its identity.
 fn internal(
     provider: Provider,
     session: &Arc<str>,

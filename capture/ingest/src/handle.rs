@@ -1,9 +1,9 @@
-//! The bounded channel into ingest. Senders, threads and tasks alike, wait in order of arrival, so history cannot keep
-//! live input out. Batches are bounded by their bytes too.
+//! The bounded channel into ingest. Senders, threads and tasks alike, wait in order of arrival, so history cannot
+//! starve live input. Batches are also limited by size.
 //!
-//! When the [`Inputs`] are dropped, pending inputs are dropped with them, and so are their reply channels: a caller
-//! that waits for a reply learns that ingest has stopped. A flume channel alone would keep them until the last sender
-//! is dropped.
+//! When the [`Inputs`] are dropped, pending inputs and their reply channels are dropped with them, so a caller that
+//! waits for a reply learns that ingest has stopped. A plain flume channel would keep them until the last sender is
+//! dropped.
 
 use std::{
     sync::{
@@ -28,10 +28,10 @@ pub struct IngestHandle {
     end: Arc<ReceivingEnd>,
 }
 
-/// What ingest has not taken yet.
+/// The receiving end: inputs that ingest has not received yet.
 pub struct Inputs(Arc<ReceivingEnd>);
 
-/// Shared with the senders, who empty it when nobody else does any more.
+/// Shared with the senders, which drain it after the receiver is gone.
 struct ReceivingEnd {
     is_dropped: AtomicBool,
     receiver: Receiver<IngestInput>,
@@ -54,7 +54,7 @@ pub enum NotSent {
     Stopped(#[from] IngestStopped),
 }
 
-/// A channel into ingest in which `capacity` inputs may wait.
+/// Creates a channel into ingest with room for `capacity` inputs.
 #[must_use]
 pub fn channel(capacity: usize) -> (IngestHandle, Inputs) {
     let (sender, receiver) = flume::bounded(capacity);
@@ -63,7 +63,7 @@ pub fn channel(capacity: usize) -> (IngestHandle, Inputs) {
 }
 
 impl IngestHandle {
-    /// Sends an input; blocks the thread while the channel is full, or holds too much for another batch.
+    /// Sends an input. Blocks the thread while the channel is full or the waiting batches use up their room.
     ///
     /// # Errors
     /// When ingest has stopped.
@@ -75,8 +75,8 @@ impl IngestHandle {
         self.end.check()
     }
 
-    /// Sends an input; the task waits while the channel is full. A future that is dropped before it is ready
-    /// may have sent it.
+    /// Sends an input; the task waits while the channel is full. The input may have been sent even if the future is
+    /// dropped before it completes.
     ///
     /// # Errors
     /// When ingest has stopped.
@@ -85,7 +85,7 @@ impl IngestHandle {
         self.end.check()
     }
 
-    /// Has everything that was sent before committed, and waits for that.
+    /// Waits until everything sent earlier is committed.
     ///
     /// # Errors
     /// When ingest has stopped.
@@ -95,10 +95,10 @@ impl IngestHandle {
         committed.await.map_err(|_| IngestStopped)
     }
 
-    /// Sends an input, if there is room for it now.
+    /// Sends an input if there is room now.
     ///
     /// # Errors
-    /// When there is none, or ingest has stopped.
+    /// When the channel is full, or ingest has stopped.
     pub fn try_send(&self, input: IngestInput) -> Result<(), NotSent> {
         self.sender.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => NotSent::Full,
@@ -121,10 +121,10 @@ impl IngestHandle {
 }
 
 impl Inputs {
-    /// Waits for the next input, but no longer than `timeout`; `None` when it has passed.
+    /// Waits up to `timeout` for the next input; `None` on timeout.
     ///
     /// # Errors
-    /// When nobody can send any more.
+    /// When all senders are gone.
     pub fn recv(&self, timeout: Duration) -> Result<Option<IngestInput>, flume::RecvError> {
         match self.0.receiver.recv_timeout(timeout) {
             Ok(input) => Ok(Some(taken(input))),
@@ -133,13 +133,13 @@ impl Inputs {
         }
     }
 
-    /// Takes the inputs that are there now.
+    /// The inputs that are waiting now.
     pub fn try_iter(&self) -> impl Iterator<Item = IngestInput> {
         self.0.receiver.try_iter().map(taken)
     }
 }
 
-/// An input that does not wait any more.
+/// Releases the room of an input that was received.
 fn taken(mut input: IngestInput) -> IngestInput {
     if let IngestInput::Batch(batch) = &mut input {
         batch.room = None;
@@ -155,8 +155,8 @@ impl Drop for Inputs {
 }
 
 impl ReceivingEnd {
-    /// After an input was sent: whoever sent it when nobody takes it any more drops it again. Either the
-    /// sender sees the mark, or [`Inputs`] were dropped later and took the input away themselves.
+    /// Checks after a send that the receiver still exists, and otherwise drains the channel. Either the sender sees the
+    /// flag, or [`Inputs`] were dropped later and drained the input themselves.
     fn check(&self) -> Result<(), IngestStopped> {
         if self.is_dropped.load(Ordering::SeqCst) {
             self.drain();
@@ -165,7 +165,7 @@ impl ReceivingEnd {
         Ok(())
     }
 
-    /// Senders that wait for room get it, and their inputs are dropped as well.
+    /// Makes room for waiting senders too, whose inputs are then dropped as well.
     fn drain(&self) {
         while self.receiver.drain().next().is_some() {}
     }

@@ -1,7 +1,7 @@
 //! Tracks when each agent's hooks were last called, and detects hooks that are installed but never called.
 //!
-//! Turns are seen in the agents' files. If turns run for a long time without a delivery from a hook, the hooks do not
-//! arrive. This module does not know what is installed.
+//! Turns are read from the agents' files. If turns run for a long time without a delivery from a hook, the hooks do not
+//! work. This module does not know which hooks are installed.
 
 use std::{
     collections::BTreeMap,
@@ -10,14 +10,14 @@ use std::{
 
 use events::{Confidence, Event, Payload, Provider, Source, Timestamp};
 
-/// Longest time between a hook call and the first sight of its turn in a file, ms.
+/// Longest time between a hook call and the first record of its turn in a file, ms.
 const BEFORE_MS: i64 = 60_000;
 /// Time with turns but without a delivery after which hooks count as silent, ms.
 const PATIENCE_MS: i64 = 2 * 60_000;
 /// Age from which a turn is ignored, ms.
 const RECENT_MS: i64 = 10 * 60_000;
 
-/// Longest reason for a lost delivery, characters.
+/// Maximum length of the reason for a lost delivery, in characters.
 const WHY_CHARS: usize = 200;
 
 /// Hook calls and turns of each agent since the start.
@@ -27,14 +27,14 @@ pub struct HookHealth {
     lost: Mutex<Option<LostDeliveries>>,
 }
 
-/// Deliveries that their hooks could not store.
+/// Deliveries that hooks could not store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostDeliveries {
-    /// How many.
+    /// Number of lost deliveries.
     pub count: u64,
-    /// When the last one was lost.
+    /// When the last delivery was lost.
     pub last: Timestamp,
-    /// Why.
+    /// Why the last delivery was lost.
     pub why: String,
 }
 
@@ -43,11 +43,11 @@ pub struct LostDeliveries {
 pub struct AgentHookHealth {
     /// Number of deliveries received.
     pub deliveries: u64,
-    /// When a hook was called last.
+    /// Time of the last hook call.
     pub last_delivery: Option<Timestamp>,
-    /// Since when turns are seen of which no hook told.
+    /// Since when turns have been seen without a hook call.
     silent_turns_since: Option<Timestamp>,
-    /// When a turn was last seen to begin or end.
+    /// When the beginning or end of a turn was last seen.
     last_turn: Option<Timestamp>,
 }
 
@@ -56,20 +56,20 @@ impl HookHealth {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hook could not store its delivery.
+    /// Records that a hook could not store its delivery.
     pub fn lost(&self, at: Timestamp, why: String) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let count = lost.as_ref().map_or(0, |lost| lost.count) + 1;
         *lost = Some(LostDeliveries { count, last: at, why: why.chars().take(WHY_CHARS).collect() });
     }
 
-    /// The deliveries that were lost since the start.
+    /// The deliveries lost since the start.
     #[must_use]
     pub fn lost_deliveries(&self) -> Option<LostDeliveries> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A hook was called.
+    /// Records a hook call.
     pub fn delivery(&self, provider: Provider, at: Timestamp) {
         let mut table = self.table();
         let hearing = table.entry(provider).or_default();
@@ -78,9 +78,9 @@ impl HookHealth {
         hearing.silent_turns_since.take_if(|since| since.since_ms(at) <= BEFORE_MS);
     }
 
-    /// An event was committed as it happened.
+    /// Records an event that was committed as it happened.
     pub fn event(&self, event: &Event) {
-        // A sub-agent's prompts and those restated are not turns that call a hook.
+        // Prompts of sub-agents and restated prompts do not start a turn that calls a hook.
         let prompted = matches!(event.payload, Payload::UserPrompt(_))
             && event.source == Source::Transcript
             && event.agent_id.is_none()
@@ -90,7 +90,7 @@ impl HookHealth {
         }
     }
 
-    /// A turn began or ended at this time, as a transcript tells.
+    /// Records the beginning or end of a turn found in a transcript.
     pub fn turn(&self, provider: Provider, at: Timestamp) {
         let mut table = self.table();
         let hearing = table.entry(provider).or_default();
@@ -110,8 +110,8 @@ impl HookHealth {
 }
 
 impl AgentHookHealth {
-    /// Since when turns are seen and no hook is called, once that is not a coincidence. `installed_at`
-    /// is when the hooks came to be there, as far as it is known: before, nothing could arrive.
+    /// Since when turns have been seen without hook calls, once that is too long for a coincidence. `installed_at` is
+    /// when the hooks were installed, if known: before that, none could be called.
     #[must_use]
     pub fn silent_since(&self, installed_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
         let since = self.silent_turns_since.max(installed_at.filter(|_| self.silent_turns_since.is_some()))?;

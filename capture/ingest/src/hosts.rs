@@ -1,9 +1,8 @@
-//! Applies what the terminal hosts of runs report: which session a run hosts, what its screen claims, and that it
-//! ended.
+//! Applies reports of the terminal hosts of runs: which session a run hosts, what its screen claims, and that it ended.
 //!
-//! A run has a session from the start, identified by the run until the agent's own session is known. When that appears,
-//! matched by process or by directory, the run's session is merged into it; when the agent switches to another session
-//! (`/clear`, resume), the run follows.
+//! A run has a session from the start, identified by the run until the agent's own session is known. When the agent's
+//! session appears, matched by process or by directory, the run's session is merged into it; when the agent switches to
+//! another session (`/clear`, resume), the run follows.
 
 mod session;
 
@@ -25,34 +24,34 @@ use super::{Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Se
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 pub(super) const BEFORE_MS: i64 = 2_000;
-/// Maximum number of runs that are awaited.
+/// Maximum number of runs whose host is awaited.
 const AWAITED: usize = 64;
-/// The screen shows work this close to the prompt that began it, ms.
+/// Longest time between a prompt and the first work on the screen that belongs to it, ms.
 const TOGETHER_MS: i64 = 3_000;
-/// A program that only starts the agent and the agent end this close to one another, ms.
+/// Longest time between the ends of a launcher and of the agent it started, ms.
 const ENDS_TOGETHER_MS: i64 = 3_000;
 
-/// Why what our own agent said of its session does not hold any more.
+/// The reason for withdrawing our own agent's claims about its session.
 const LINK_GONE: &str = "the process that runs the session is not connected any more";
 
 /// Inputs from the hosts of runs.
 pub enum HostInput {
-    /// A host connected, or something of it changed.
+    /// A host connected, or its description changed.
     Hello(Box<Hello>),
-    /// Something happened in a run.
+    /// A host reported an event in a run.
     Frame {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// What.
+        /// The report.
         frame: HostFrame,
-        /// Is called with the frame's number when it is stored.
+        /// Called with the frame's number when the frame is stored.
         stored: Box<dyn Fn(u64) + Send>,
     },
-    /// A host went and did not come back.
+    /// A host disconnected and did not reconnect.
     Lost(RunId),
 }
 
-/// A run hosts a session from now on.
+/// A run now hosts a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostedSession {
     /// The run.
@@ -67,18 +66,18 @@ pub struct HostedSession {
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     runs: HashMap<RunId, Host>,
-    /// Sessions that a hook reported from within a run whose host has not connected yet.
+    /// Sessions reported by a hook from within a run whose host has not connected yet.
     awaited: HashMap<RunId, SessionId>,
-    /// Sessions whose run did not end well, while their own process was still there; why, and when.
+    /// Sessions whose run failed while the session's own process was still running; the reason and the time.
     failed: HashMap<SessionId, (Reason, Timestamp)>,
 }
 
-/// A run whose host is there.
+/// A run whose host is connected.
 #[derive(Debug)]
 struct Host {
     hello: Hello,
     session: Option<SessionId>,
-    /// What its screen claims.
+    /// The claim of its screen.
     claim: Option<ScreenClaim>,
     /// When its screen last began to show work.
     running_at: Timestamp,
@@ -86,20 +85,20 @@ struct Host {
 }
 
 impl Host {
-    /// Whether it runs its session itself and says what it does.
+    /// Whether the host runs the session itself and reports its state.
     fn is_session(&self) -> bool {
         self.hello.session.is_some()
     }
 
-    /// Whose word its claims are.
+    /// The source of the host's claims.
     fn source(&self) -> Source {
         if self.is_session() { Source::Runtime } else { Source::Pty }
     }
 }
 
 impl Hosts {
-    /// A host is there, or something of it changed. What is known of its run stays, but for the session when another
-    /// agent runs there now. Gives the session.
+    /// Records a host that connected or whose description changed. Keeps the state of its run, except the session if
+    /// another agent runs there now. Returns the session.
     fn connect(&mut self, hello: &Hello) -> Option<SessionId> {
         let (session, claim, running_at, exited) = match self.runs.remove(&hello.run) {
             Some(host) if host.hello.provider == hello.provider => {
@@ -112,7 +111,7 @@ impl Hosts {
         session
     }
 
-    /// Takes in what a host told. Gives the run's session and the process the host started.
+    /// Applies a frame of a host. Returns the run's session and the process the host started.
     fn apply(&mut self, run: RunId, frame: &HostFrame) -> Option<(Option<SessionId>, u32)> {
         let host = self.runs.get_mut(&run)?;
         match &frame.event {
@@ -142,8 +141,8 @@ impl Hosts {
         Some((host.session, host.hello.pid))
     }
 
-    /// The program of a run that hosts a session ended, and another process runs the session: a daemon, or one that it
-    /// started and that ends with it.
+    /// Records how the program of a session's run ended while another process runs the session: a daemon, or a process
+    /// that the program started and that ends with it.
     fn end_before(&mut self, session: SessionId, how: Reason, at: Timestamp) {
         self.failed.retain(|_, (_, before)| at.since_ms(*before) < ENDS_TOGETHER_MS);
         if how != Reason::Clean {
@@ -151,12 +150,12 @@ impl Hosts {
         }
     }
 
-    /// How the run of a session ended whose own process ends now, unless it ended well or long ago.
+    /// Why the session's run failed, if it failed shortly before the session's own process ended.
     pub(super) fn failed_with(&mut self, session: SessionId, now: Timestamp) -> Option<Reason> {
         self.failed.remove(&session).filter(|(_, at)| now.since_ms(*at) < ENDS_TOGETHER_MS).map(|(how, _)| how)
     }
 
-    /// After a rollback: what the sessions were is found again.
+    /// After a rollback: forgets the runs' sessions, which are then looked up again.
     pub(super) fn forget_sessions(&mut self) {
         self.runs.values_mut().for_each(|host| host.session = None);
     }
@@ -172,9 +171,9 @@ impl Hosts {
         self.runs.iter().find(|(_, host)| host.hello.pid == pid).map(|(run, _)| *run)
     }
 
-    /// Runs whose agent works in another process (a daemon) find their session by place and time:
-    /// the same directory, begun or gone on since the run started, and when several runs would do,
-    /// the one whose screen began to show work when the prompt was given.
+    /// Matches runs whose agent works in another process (a daemon) to sessions by place and time: same directory,
+    /// begun or continued since the run started, and if several runs match, the one whose screen began to show work
+    /// when the prompt was submitted.
     fn by_place(&self, sessions: &Sessions) -> Vec<(RunId, usize)> {
         let name_of = |id| Some(Arc::clone(&sessions.known(sessions.find(id)?).provider_session_id));
         let waiting: Vec<(&RunId, &Host)> = self
@@ -207,7 +206,7 @@ impl Hosts {
                 links.push((**run, slot, prompted));
             }
         }
-        // Of several sessions for one run the last prompted one counts.
+        // If several sessions match one run, the one prompted last wins.
         links.sort_by_key(|(run, _, prompted)| (*run, std::cmp::Reverse(*prompted)));
         links.dedup_by_key(|(run, ..)| *run);
         links.into_iter().map(|(run, slot, _)| (run, slot)).collect()
@@ -246,7 +245,7 @@ impl Ingest {
         }
     }
 
-    /// Finds the session a run hosts, or makes one that is named by the run.
+    /// Finds the session a run hosts, or creates one named after the run.
     fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), TransactionFailure> {
         let Some(hello) = self.hosts.runs.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
         if let Some(named) = &hello.session {
@@ -260,7 +259,7 @@ impl Ingest {
                 && s.session.status.state != State::Exited
         });
         let known = known.filter(|(_, s)| s.process() == Some(process) || s.session.run_id == Some(run));
-        // A session the agent named counts more than one that was named by the run or the process.
+        // A session named by the agent takes precedence over one named after the run or the process.
         let known =
             known.max_by_key(|(_, s)| (!is_awaited(s.session.provider_session_id.as_deref()), s.session.last_event_at));
         if let Some((slot, _)) = known {
@@ -303,27 +302,27 @@ impl Ingest {
         self.host_session(run, slot)
     }
 
-    /// The program of a run is the process of this session.
+    /// Records that the program of a run is the process of this session.
     fn note_process(&mut self, slot: usize, hello: &Hello, words: String) -> Result<(), TransactionFailure> {
         let claim = Claim::ProcessAlive { pid: hello.pid, start_ticks: hello.start_ticks };
         let signal = Signal::new(claim, Confidence::High, Some(words));
         self.inject(slot, Source::Process, (self.clock)(), "run-process", signal.into())
     }
 
-    /// The session that the command line of a run takes up again, unless another process runs it.
+    /// The session that a run's command line resumes, unless another process runs it.
     fn taken_up(&mut self, hello: &Hello, provider: Provider) -> Result<Option<usize>, TransactionFailure> {
         let named = agents::Agent::of(provider).and_then(|agent| agent.resumed(&hello.command));
         let Some(slot) = named.and_then(|id| self.sessions.find_by_provider(provider, &Arc::from(id))) else {
             return Ok(None);
         };
         let state = self.state(slot)?;
-        // Agents find a session only in its directory.
+        // Agents find a session only in the directory where it began.
         let is_here = state.session.cwd.as_deref().is_none_or(|cwd| cwd == hello.cwd);
         let is_free = state.process().is_none() && state.session.merged_into.is_none() && is_here;
         Ok(Some(slot).filter(|slot| is_free && self.sessions.known(*slot).capture))
     }
 
-    /// Seats the hosts whose session was forgotten and not found again.
+    /// Finds sessions again for the hosts whose session was forgotten.
     pub(super) fn seat_hosts(&mut self) -> Result<(), TransactionFailure> {
         for (run, provider) in self.hosts.without_session() {
             self.seat(run, provider)?;
@@ -331,7 +330,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The run hosts this session from now on.
+    /// Makes the run host this session.
     fn host_session(&mut self, run: RunId, slot: usize) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         let Some(host) = self.hosts.runs.get_mut(&run) else { return Ok(()) };
@@ -369,7 +368,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// A run hosts another session than before. Gives the one before if it was merged into that one.
+    /// A run now hosts another session than `before`. Returns the previous session if it was merged into the new one.
     fn leave_session(
         &mut self,
         before: usize,
@@ -389,7 +388,7 @@ impl Ingest {
         Ok(None)
     }
 
-    /// Output of an unknown program does not describe the agent that works behind it.
+    /// Whether a claim only describes the output of an unknown program, which says nothing about the agent behind it.
     fn is_moot_claim(&self, run: RunId, slot: usize, claim: &ScreenClaim) -> bool {
         claim.reason == Some(Reason::NoEvidence)
             && self.sessions.known(slot).provider != Provider::Unknown
@@ -433,7 +432,7 @@ impl Ingest {
                 if runs_it {
                     (Source::Process, Some(SessionExited { reason: Some(how), code: *code }.into()))
                 } else {
-                    // Another process runs the session: a daemon goes on with it, others end in a moment.
+                    // Another process runs the session: a daemon continues with it, other processes end shortly.
                     self.hosts.end_before(self.sessions.known(slot).id, how, frame.at);
                     (Source::Pty, Some(withdrawn("its terminal is gone").into()))
                 }
@@ -451,7 +450,7 @@ impl Ingest {
         self.deliver(slot, run, frame, source, payload)
     }
 
-    /// Adds what a host told to the log, once.
+    /// Adds a host's report to the log, once.
     fn deliver(
         &mut self,
         slot: usize,
@@ -476,7 +475,7 @@ impl Ingest {
             self.publisher.live_view.offer_delta(delta);
         }
         let now = (self.clock)();
-        // What is only seen of a conversation is believed little.
+        // Conversation text read off the screen has low confidence.
         let (confidence, text) = match &frame.event {
             HostEvent::Prompt { text } | HostEvent::Text { text } => (Confidence::Low, Some(text.clone())),
             HostEvent::Alive => (Confidence::Low, None),
@@ -511,7 +510,7 @@ impl Ingest {
         self.add(slot, &new, now.since_ms(frame.at) > LATE_MS)
     }
 
-    /// A session's process is known: when a run started it, the run hosts the session.
+    /// A session's process became known: if a run started that process, the run hosts the session.
     pub(super) fn link_host(&mut self, slot: usize, pid: u32) -> Result<(), TransactionFailure> {
         if self.hosts.runs.is_empty()
             || self.sessions.loaded(slot).is_some_and(|s| s.session.parent_session_id.is_some())
@@ -529,11 +528,11 @@ impl Ingest {
         }
     }
 
-    /// A hook was called inside a run by a program that is not a known agent (a script around one, say): the run hosts
-    /// the session, unless it hosts one an agent named.
+    /// A hook was called inside a run by a program that is not a known agent, such as a wrapper script: the run hosts
+    /// the session, unless it already hosts one that an agent named.
     pub(super) fn link_host_by_environment(&mut self, slot: usize, run: RunId) -> Result<(), TransactionFailure> {
         let Some(host) = self.hosts.runs.get(&run) else {
-            // Its host has not connected yet.
+            // The run's host has not connected yet.
             if self.hosts.awaited.len() >= AWAITED {
                 self.hosts.awaited.clear();
             }
@@ -552,7 +551,8 @@ impl Ingest {
         self.host_session(run, slot)
     }
 
-    /// The agent of a run lets a daemon work: the run hosts the daemon's session, unless it hosts one an agent named.
+    /// The agent of a run works through a daemon: the run hosts the daemon's session, unless it already hosts one that
+    /// an agent named.
     pub(super) fn host_served(&mut self, run: RunId, slot: usize) -> Result<(), TransactionFailure> {
         let Some(host) = self.hosts.runs.get(&run).filter(|host| !host.exited) else { return Ok(()) };
         let hosted = host.session.and_then(|id| self.sessions.find(id));
@@ -560,7 +560,8 @@ impl Ingest {
         if hosted.is_some_and(is_named) { Ok(()) } else { self.host_session(run, slot) }
     }
 
-    /// An agent that runs inside a run and has named no session yet: gives whether that is so.
+    /// Handles an agent inside a run that has not named a session yet. Returns whether the agent is inside a connected
+    /// run.
     pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, TransactionFailure> {
         let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {
             return Ok(false);
@@ -572,7 +573,7 @@ impl Ingest {
         Ok(true)
     }
 
-    /// A short run may end before anybody has looked which session is its own: one that no other process runs.
+    /// A short run may end before its session was matched: links it to a session that no other process runs.
     fn link_before_end(&mut self, run: RunId) -> Result<(), TransactionFailure> {
         let process = self.hosts.runs.get(&run).map(|host| (host.hello.pid, host.hello.start_ticks));
         let found = self.hosts.by_place(&self.sessions).into_iter().find(|(of, _)| *of == run);
@@ -584,7 +585,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Runs whose agent works in another process find their session.
+    /// Matches runs whose agent works in another process to their sessions.
     pub(super) fn link_hosts_by_place(&mut self) -> Result<(), TransactionFailure> {
         for (run, slot) in self.hosts.by_place(&self.sessions) {
             self.host_session(run, slot)?;
@@ -593,12 +594,12 @@ impl Ingest {
     }
 }
 
-/// Whether a session is named by its run or process, because the agent has not named it yet.
+/// Whether a session is named after its run or process because the agent has not named it yet.
 pub(super) fn is_awaited(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with(AWAITED_RUN) || name.starts_with(super::link::AWAITED))
 }
 
-/// What makes a frame the same when it is delivered again.
+/// Identity of a frame, the same for each delivery.
 fn identity_of(run: RunId, frame: &HostFrame) -> Identity {
     Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()])
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The directories.
+/// The ignored directories.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored {
     dirs: Vec<IgnoredDir>,
@@ -15,25 +15,25 @@ pub(crate) struct Ignored {
 #[derive(Debug)]
 struct IgnoredDir {
     written: PathBuf,
-    /// Where it really is, once it was there.
+    /// The path with links resolved, once the directory exists.
     real: RefCell<Option<PathBuf>>,
 }
 
 impl Ignored {
-    /// Looks where these directories really are; those that do not exist yet are looked for again when they are asked for.
+    /// Resolves the directories' links; for directories that do not exist yet, this is retried at each lookup.
     #[must_use]
     pub(crate) fn new(dirs: Vec<PathBuf>) -> Self {
         let dir = |written: PathBuf| IgnoredDir { real: RefCell::new(written.canonicalize().ok()), written };
         Self { dirs: dirs.into_iter().map(dir).collect() }
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()
     }
 
-    /// Whether a directory is one of these or below one.
+    /// Whether a directory is one of the ignored directories or below one.
     #[must_use]
     pub(crate) fn holds(&self, directory: &Path) -> bool {
         if self.dirs.is_empty() {
@@ -50,7 +50,7 @@ impl Ignored {
 impl IgnoredDir {
     fn real(&self) -> Option<PathBuf> {
         let mut real = self.real.borrow_mut();
-        // A link may point elsewhere by now: what it pointed to counts until it is there again.
+        // A link may have changed. While it cannot be resolved, its last target counts.
         if let Ok(now) = self.written.canonicalize() {
             *real = Some(now);
         }
@@ -58,7 +58,7 @@ impl IgnoredDir {
     }
 }
 
-/// Where a directory really is. Of one that is gone the part counts that is still there.
+/// The directory with links resolved; if it no longer exists, its longest existing ancestor is resolved.
 fn real(directory: &Path) -> PathBuf {
     for ancestor in directory.ancestors() {
         if let Ok(real) = ancestor.canonicalize() {

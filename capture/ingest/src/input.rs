@@ -15,32 +15,32 @@ use super::{
     handle::room::UsedRoom,
 };
 
-/// A batch whose events are made ready for the store, which is done on the reading threads.
+/// A batch whose events are prepared for the store on the reading threads.
 #[derive(Debug)]
 pub struct PreparedBatch {
-    /// The batch; long texts are cut to what an event carries.
+    /// The batch, with long texts cut to the length an event may have.
     pub batch: Batch,
-    /// What is ready of each of its events.
+    /// The prepared parts of each event.
     pub events: Vec<PreparedEvent>,
-    /// The room it has while it waits for ingest.
+    /// Room reserved while the batch waits for ingest.
     pub(super) room: Option<UsedRoom>,
 }
 
 /// How batches are prepared.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Preparation {
-    /// Without the secrets in them.
+    /// Remove secrets.
     pub is_redacted: bool,
-    /// With an own copy of texts over 256 KiB.
+    /// Keep copies of texts over 256 KiB.
     pub keeps_large_texts: bool,
 }
 
-/// What of an event is ready for the store.
+/// The parts of an event that are ready for the store.
 #[derive(Debug)]
 pub struct PreparedEvent {
-    /// The text that is too long for the event, packed.
+    /// The part of the text that exceeds the event's limit, packed.
     pub text: Option<PackedText>,
-    /// The payload as it is stored, if ingest changes nothing of it.
+    /// The payload in its stored form, valid if ingest does not change it.
     pub payload: Box<str>,
 }
 
@@ -52,13 +52,13 @@ impl PreparedEvent {
 }
 
 impl PreparedBatch {
-    /// Prepares a batch.
+    /// Prepares a batch with the default settings.
     #[must_use]
     pub fn new(batch: Batch) -> Self {
         Self::with(Preparation::default(), batch)
     }
 
-    /// Prepares a batch as it is set.
+    /// Prepares a batch with these settings.
     #[must_use]
     pub fn with(preparation: Preparation, mut batch: Batch) -> Self {
         if preparation.is_redacted {
@@ -71,7 +71,7 @@ impl PreparedBatch {
         Self { batch, events, room: None }
     }
 
-    /// About the bytes of its events.
+    /// Approximate size of the batch's events in bytes.
     pub(super) fn size(&self) -> usize {
         let texts = self.batch.events.iter().map(|event| event.text.as_ref().map_or(0, String::len));
         let prepared = self
@@ -82,7 +82,7 @@ impl PreparedBatch {
     }
 }
 
-/// Answers whoever asked for a change of a session, after the commit.
+/// Replies to the requester of a change to a session, after the commit.
 #[derive(Debug)]
 pub struct ChangeReply {
     sender: oneshot::Sender<Result<bool, Refusal>>,
@@ -90,80 +90,80 @@ pub struct ChangeReply {
 }
 
 impl ChangeReply {
-    /// A reply, and where it arrives: whether there is such a session, or why nothing was changed.
+    /// A reply and its receiver, which gets whether the session exists, or why nothing was changed.
     #[must_use]
     pub fn new() -> (Self, oneshot::Receiver<Result<bool, Refusal>>) {
         let (sender, receiver) = oneshot::channel();
         (Self { sender, refusal: RefCell::default() }, receiver)
     }
 
-    /// Whether its client has stopped waiting.
+    /// Whether the client has stopped waiting.
     pub(super) fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// The change is not made.
+    /// Refuses the change.
     pub(super) fn refuse(&self, refusal: Refusal) {
         self.refusal.replace(Some(refusal));
     }
 
     pub(super) fn send(self, is_known: bool) {
         let Self { sender, refusal } = self;
-        // The client may have gone away meanwhile.
+        // The client may have disconnected.
         sender.send(refusal.into_inner().map_or(Ok(is_known), Err)).ok();
     }
 }
 
-/// What the ingest thread is told.
+/// The inputs of the ingest thread.
 pub enum IngestInput {
-    /// What was read of a file.
+    /// Records read from a file.
     Batch(Box<PreparedBatch>),
     /// A process ended.
     Ended(EndedProcess),
-    /// The agents that run now.
+    /// The agents that are running now.
     Agents(Vec<AgentProcess>),
-    /// An agent runs a shell command that it did not run when it asked for permission.
+    /// An agent runs a shell command that was not running when it asked for permission.
     CommandRuns {
         /// The agent's process.
         agent: EndedProcess,
         /// The shell.
         command: ShellCommand,
     },
-    /// A hook of the user, which may decide about the request of an agent, runs or has ended.
+    /// A user's hook that may decide an agent's request started or ended.
     HookDecides {
         /// The agent's process.
         agent: EndedProcess,
-        /// Whether it runs.
+        /// Whether the hook is running.
         runs: bool,
     },
-    /// Turn capture of a session on or off; the answer says whether there is such a session.
+    /// Turns capture of a session on or off; the reply says whether the session exists.
     SetCapture(SessionId, bool, ChangeReply),
-    /// Changes labels of a session; the answer says whether there is such a session.
+    /// Changes labels of a session; the reply says whether the session exists.
     Label(SessionId, Vec<LabelChange>, ChangeReply),
-    /// Marks of a session; the answer says whether there is such a session.
+    /// Changes marks of a session; the reply says whether the session exists.
     Mark(SessionId, Vec<MarkChange>, ChangeReply),
-    /// What the host of a run tells.
+    /// A report of a run's host.
     Host(HostInput),
-    /// What an agent's hook delivers.
+    /// A delivery of an agent's hook.
     Delivery(Box<HookInput>),
-    /// What an agent tells over OpenTelemetry.
+    /// A report of an agent over OpenTelemetry.
     Telemetry(TelemetryInput),
-    /// What an agent's daemon says.
+    /// A report of an agent's daemon.
     Protocol(ProtocolInput),
     /// An approval was decided.
     Decide(Box<DecisionCommit>),
-    /// Something of an approval is to be recorded.
+    /// An audit row about an approval.
     Record(Box<ApprovalRecord>),
-    /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
+    /// Whether a hook waits for the decision on an approval that the agent itself does not show.
     Waits(SessionId, ApprovalId, bool),
-    /// A finding, a message that was sent, a prompt that waits.
+    /// A finding, a notification, a waiting prompt or a note.
     Derived(DerivedRecord),
-    /// Sessions are to be removed.
+    /// A request to remove sessions.
     Remove(Box<RemovalRequest>),
-    /// Work on the store between two transactions; the others wait for it, so it is done in small parts.
+    /// Work on the store between two transactions. Other inputs wait for it, so it must be done in small steps.
     Maintain(Box<dyn FnOnce(&mut Writer) + Send>),
-    /// Commit now, and say so.
+    /// Commit now and reply.
     Commit(oneshot::Sender<()>),
-    /// Commit and end.
+    /// Commit and stop.
     Stop,
 }

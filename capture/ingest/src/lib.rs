@@ -1,13 +1,13 @@
 //! The single writer of the event log: drops known records, assigns position and sequence, folds the projections,
 //! commits, and publishes.
 //!
-//! One thread owns the store's writer and the reducers. Its inputs arrive over one bounded channel; a slow disk can
-//! delay only what waits there. A transaction holds whole inputs: if it fails, it has no effect, its inputs are kept
-//! and retried, and files are not read any further meanwhile.
+//! One thread owns the store's writer and the reducers. Its inputs arrive over one bounded channel, so a slow disk
+//! delays only those inputs. A transaction contains whole inputs: if it fails, it has no effect, its inputs are
+//! retried, and files are not read until it succeeds.
 //!
-//! [`Ingest`] is made of parts that own what they keep: the table of `sessions` with their clocks, the open
-//! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each
-//! kind of input has a module that applies it; `fold` is what they all end in.
+//! [`Ingest`] consists of parts that own their data: the table of `sessions` with their deadlines, the open
+//! `transaction`, the `publisher`, the `hosts` of runs, and the agents without a session in `processes`. Each kind of
+//! input is applied by its own module; all of them end in `fold`.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -74,59 +74,59 @@ pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
-/// Inputs that may wait for the ingest thread: as many as it takes in while the threads that read are woken, and as
-/// they read while it commits.
+/// Capacity of the ingest channel: enough to keep ingest busy while reading threads wake up, and readers busy while
+/// ingest commits.
 pub const INPUTS: usize = 64;
-/// Time after the start, or after the last commit of history, until its memory is given back.
+/// Time after the start, or after the last commit of history, until freed memory is returned to the system.
 const IMPORT_ENDED: Duration = Duration::from_secs(2);
-/// While the store does not work, the wish to end is looked for this often.
+/// Interval at which the request to end is checked while the store is failing.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// What a host or a hook told longer ago than this is history: its own clock says when it was, ms.
+/// Age in ms, by its own clock, from which a report of a host or hook counts as history.
 const LATE_MS: i64 = 2_000;
-/// After a failed commit the next try comes this much later.
+/// First delay after a failed commit.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// and less and less often, up to this;
+/// Longest delay between retries.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
-/// a database that another program holds is tried at least this often.
+/// Longest delay while another program holds the database lock.
 const LOCKED_RETRY: Duration = Duration::from_secs(2);
 
-/// What ingest asks of the process side.
+/// What ingest requests from the process watcher.
 pub trait Processes: Send {
-    /// A process runs a session: tell when it ends.
+    /// Watch a process that runs a session, and report its end.
     fn watch(&mut self, pid: u32, start_ticks: u64);
-    /// A live session's process is not known: look for it, at once if the session is `fresh`.
+    /// Look for the process of a live session; at once if the session is `fresh`.
     fn wanted(&mut self, fresh: bool);
-    /// The run a process belongs to, as its environment says.
+    /// The run a process belongs to, according to its environment.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
-    /// Whether a process is there.
+    /// Whether a process is still running.
     fn is_alive(&self, pid: u32, start_ticks: u64) -> bool;
-    /// Looks at the commands below the process of a session that waits for permission; `None` ends the look.
+    /// Watch the commands below the process of a session that waits for permission; `None` stops watching.
     fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>);
 }
 
-/// A request for permission, as far as the processes below its agent show what becomes of it.
+/// A permission request whose outcome may show among the processes below its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedRequest {
-    /// The agent's process id, and its start in clock ticks since boot.
+    /// The agent's process id and start time in clock ticks since boot.
     pub agent: (u32, u64),
-    /// What a command that begins now shows.
+    /// What to watch for.
     pub asks_for: WatchedAction,
 }
 
-/// What a request asks for, as far as it is seen among processes.
+/// The action a request asks permission for, if processes can show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchedAction {
-    /// This command, if the request names it: one that begins was granted.
+    /// This command, if the request names it: if one begins, permission was granted.
     Command(Option<String>),
-    /// Something that runs no process, or it is unknown which call a process belongs to. Only hooks of the user are
-    /// looked for.
+    /// An action that runs no process, or whose process cannot be attributed to a call. Only the user's hooks are
+    /// watched.
     Other,
 }
 
-/// Reads the clock; the tests give their own.
+/// Reads the clock; tests supply their own.
 pub use notifier::Clock;
 
-/// The ingest thread's state. Each part owns what it keeps; what needs several of them is done here.
+/// The ingest thread's state. Each part owns its data; steps that need several parts are implemented here.
 pub struct Ingest {
     sessions: Sessions,
     transaction: OpenTransaction,
@@ -138,75 +138,75 @@ pub struct Ingest {
     clock: Clock,
     wall: Clock,
     sleep: SleepWatch,
-    /// Sessions that a daemon made claims of before they were known, until those are answered.
+    /// Sessions that a daemon made claims about before they were known, until the claims are answered.
     unmatched: HashSet<Arc<str>>,
-    /// Events of now were taken in that lists do not show yet.
+    /// Whether current events were applied that lists do not show yet.
     has_news: bool,
-    /// When the start, or the import that the last commit was part of, counts as over.
+    /// When the start, or the import that the last commit belonged to, counts as finished.
     import_ended: Option<Instant>,
-    /// Nothing is stored before its secrets are taken out.
+    /// Whether secrets are removed before anything is stored.
     redacted_only: bool,
-    /// Asks for a checkpoint of the store.
+    /// Requests a checkpoint of the store.
     checkpoint: Box<dyn Fn() + Send>,
 }
 
-/// Ingest and its channel, for the ingest thread. Whoever waits to send something must not wait for what ends after
-/// ingest: the channel is dropped first.
+/// Ingest and its channel, for the ingest thread. The channel is dropped first: a blocked sender must not wait for
+/// parts that end after ingest.
 pub struct IngestLoop {
     inputs: Inputs,
     ingest: Ingest,
 }
 
 impl IngestLoop {
-    /// An ingest that takes these inputs.
+    /// Creates a loop over these inputs.
     #[must_use]
     pub const fn new(ingest: Ingest, inputs: Inputs) -> Self {
         Self { inputs, ingest }
     }
 
-    /// Runs until told to stop, or until nobody can tell it anything any more.
+    /// Runs until a stop input, or until all senders are gone.
     pub fn run(&mut self) {
         self.ingest.run(&self.inputs);
     }
 }
 
-/// A session as others see it: not in the future where the wall clock was set back.
+/// The session as published: its status must not lie in the future if the wall clock was set back.
 fn shown(state: &mut SessionState, wall: Timestamp) -> Session {
     let mut session = state.view().clone();
     session.status.since = session.status.since.min(wall);
     session
 }
 
-/// What [`Ingest`] works with.
+/// The parts [`Ingest`] is built from.
 pub struct IngestParts {
     /// The store.
     pub writer: Writer,
-    /// What is live.
+    /// The live view.
     pub live_view: LiveView,
-    /// Counters.
+    /// The metrics.
     pub gauges: Arc<Gauges>,
-    /// The process side.
+    /// The process watcher.
     pub processes: Box<dyn Processes>,
     /// The clock.
     pub clock: Clock,
     /// The wall clock, which may be set back.
     pub wall: Clock,
-    /// How long the machine has been up.
+    /// The machine's uptime.
     pub uptime: UptimeClock,
-    /// Looks on.
+    /// The observer of commits.
     pub onlooker: Box<dyn CommitObserver>,
     /// Limits of the status rules.
     pub rules: projections::StatusRules,
     /// Sessions that begin in or below these directories are not captured.
     pub ignore: Vec<PathBuf>,
-    /// Nothing is stored before its secrets are taken out.
+    /// Whether secrets are removed before anything is stored.
     pub redacted_only: bool,
-    /// Asks for a checkpoint of the store; never waits.
+    /// Requests a checkpoint of the store; never blocks.
     pub checkpoint: Box<dyn Fn() + Send>,
 }
 
 impl Ingest {
-    /// Takes up the store where it was left.
+    /// Continues from the stored state.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -241,7 +241,7 @@ impl Ingest {
             sleep: SleepWatch::new(uptime),
             unmatched: HashSet::new(),
             has_news: false,
-            // A start reads much that is not needed later.
+            // The start reads a lot of data that is not needed later.
             import_ended: Some(Instant::now() + IMPORT_ENDED),
             redacted_only,
             checkpoint,
@@ -250,7 +250,7 @@ impl Ingest {
         Ok(ingest)
     }
 
-    /// Runs until told to stop, or until nobody can tell it anything any more.
+    /// Runs until a stop input, or until all senders are gone.
     fn run(&mut self, inputs: &Inputs) {
         loop {
             let wait = self.next_wait();
@@ -266,7 +266,7 @@ impl Ingest {
                     done.send(()).ok();
                 }
                 Some(input @ IngestInput::Remove(_)) => {
-                    // What was taken in before is published before, and nothing after.
+                    // Earlier inputs are published before the removal, and later ones after it.
                     self.commit_all();
                     self.apply(input);
                     self.commit_all();
@@ -299,23 +299,23 @@ impl Ingest {
         }
     }
 
-    /// Commits what is open and all rows, before an orderly end.
+    /// Commits the open transaction and all rows, before an orderly end.
     pub fn finish(&mut self) {
         self.sessions.settle_at_next_write(self.transaction.position());
         self.commit_all();
     }
 
-    /// The program ends while the store does not work: what is open is read again at the next start.
+    /// Whether the program is ending while the store fails: the uncommitted inputs are read again at the next start.
     fn gave_up(&self) -> bool {
         let gauges = &self.publisher.gauges;
         gauges.stuck.load(Ordering::Relaxed) && gauges.ending.load(Ordering::Relaxed)
     }
 
-    /// How long nothing needs to be done, unless an input comes.
+    /// How long to wait for an input before something is due.
     fn next_wait(&self) -> Option<Duration> {
         let deadline = self.sessions.next_deadline();
         let deadline = deadline.map(|due| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
-        // What is open is committed soon, and takes them along.
+        // An open transaction is committed soon anyway, with these rows.
         let behind = self.sessions.behind_due().filter(|_| !self.transaction.is_open());
         let release = self.import_ended.map(|due| due.saturating_duration_since(Instant::now()));
         self.transaction.wait().into_iter().chain(deadline).chain(behind).chain(release).min()
@@ -326,12 +326,12 @@ impl Ingest {
         self.sessions.state(&self.transaction.writer, slot)
     }
 
-    /// The session of this name; made when there is none.
+    /// The session with this name; created if it does not exist.
     fn resolve(&mut self, provider: Provider, id: &Arc<str>, first_seen: Timestamp) -> Result<usize, CommitError> {
         self.sessions.resolve(&mut self.transaction.writer, provider, id, first_seen)
     }
 
-    /// Takes an input into the open transaction.
+    /// Applies an input in the open transaction.
     pub fn apply(&mut self, input: IngestInput) {
         if matches!(&input, IngestInput::Protocol(told) if self.is_moot(told)) {
             return;
@@ -358,7 +358,7 @@ impl Ingest {
             IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
             IngestInput::HookDecides { agent, runs } => self.apply_deciding_hook(*agent, *runs),
             IngestInput::Agents(agents) => self.apply_agents(agents),
-            // Its client has stopped waiting, or got an error: it is not carried out.
+            // The client has stopped waiting, or got an error: do not carry out its request.
             IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) | IngestInput::Mark(_, _, reply)
                 if reply.is_abandoned() =>
             {
@@ -380,7 +380,7 @@ impl Ingest {
         }
     }
 
-    /// Lets time pass for the sessions whose moment has come, then shows what came in before its commit.
+    /// Advances time for the sessions whose deadline has passed, then shows new inputs before their commit.
     pub fn advance(&mut self) {
         let now = (self.clock)();
         while let Some(slot) = self.sessions.take_due(now) {
@@ -389,7 +389,7 @@ impl Ingest {
                 return;
             }
         }
-        // Only now: what was just read may be long past.
+        // Only after the advance: records just read may be long past.
         if std::mem::take(&mut self.has_news) && self.transaction.is_open() && !self.transaction.is_due() {
             self.publisher.publish_ahead(&mut self.sessions, now, (self.wall)());
         }
@@ -399,10 +399,10 @@ impl Ingest {
         let state = self.state(slot)?;
         let reason = state.session.status.reason;
         let conclusions = state.advance(now);
-        // Why a session runs may change without an event: a claim that it tries again has ended.
+        // The reason may change without an event, for example when a claim of retrying expires.
         if !conclusions.is_empty() || state.session.status.reason != reason {
             self.transaction.begin()?;
-            // What time brought about in a session whose history was just read is history too: it waits like that.
+            // Conclusions in a session whose history was just read are history too, and wait like history.
             let is_late = conclusions.iter().all(|conclusion| now.since_ms(conclusion.at) > LATE_MS);
             if conclusions.is_empty() || !is_late {
                 self.transaction.mark_live();
@@ -420,12 +420,12 @@ impl Ingest {
         Ok(())
     }
 
-    /// Commits what is open and publishes it.
+    /// Commits the open transaction and publishes it.
     pub fn commit(&mut self) {
         if !self.transaction.is_open() {
             return;
         }
-        // History is read once: its rows are complete with each commit.
+        // History is read only once, so each commit of history writes all rows.
         let all = !self.transaction.is_live();
         match self.try_commit(all) {
             Ok(()) => {
@@ -438,7 +438,7 @@ impl Ingest {
         }
     }
 
-    /// Commits what is open, and the rows that are behind.
+    /// Commits the open transaction and all rows that are behind.
     fn commit_all(&mut self) {
         if !self.transaction.is_open() && self.sessions.behind_due().is_none() {
             return;
@@ -450,13 +450,13 @@ impl Ingest {
         }
     }
 
-    /// Commits, then tells who is to know. Without `all`, rows of sessions whose change can wait are not written.
+    /// Commits and publishes. Without `all`, rows whose changes can wait are not written.
     fn try_commit(&mut self, all: bool) -> Result<(), TransactionFailure> {
         let (now, wall) = ((self.clock)(), (self.wall)());
         let position = self.transaction.position();
         let entries = self.sessions.write_changed(&mut self.transaction.writer, position, all, (now, wall))?;
         let mut committed = self.transaction.commit()?;
-        // Events of history are not published one by one.
+        // Events of history are not published individually.
         let is_past = |id| self.sessions.find(id).is_some_and(|slot| self.sessions.is_past(slot));
         let standing = |entry: &&SessionEntry| is_standing(entry.state) && is_past(entry.id);
         let standing: Vec<SessionId> = entries.iter().filter(standing).map(|entry| entry.id).collect();
@@ -471,7 +471,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// An input is committed: answers whoever waits for that.
+    /// Replies to the sender of a committed input.
     fn reply(&mut self, input: IngestInput) {
         match input {
             IngestInput::SetCapture(id, _, reply)
@@ -501,8 +501,8 @@ impl Ingest {
         }
     }
 
-    /// After a failure: nothing of the open transaction happened. Its inputs are taken again,
-    /// after a while; until then no other input is taken, so that readers wait.
+    /// After a failure: the open transaction has no effect. Its inputs are retried after a delay; until then no other
+    /// input is received, so readers wait.
     fn recover(&mut self, failure: &TransactionFailure) {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
@@ -513,7 +513,7 @@ impl Ingest {
             gauges.fails(why, &failure);
             self.transaction.roll_back();
             if why == ReadFailure::Damaged {
-                // The next start checks the database, and rebuilds it if need be.
+                // The next start checks the database and rebuilds it if necessary.
                 tracing::error!("the database is damaged: the server ends and repairs it at the next start");
                 self.transaction.writer.suspect();
                 gauges.ending.store(true, Ordering::Relaxed);
@@ -540,7 +540,7 @@ impl Ingest {
         }
     }
 
-    /// What was shown before its commit, which failed, is shown as the store has it.
+    /// Restores the stored state of entries that were shown before their commit failed.
     fn take_back_shown(&self) {
         let view = &self.publisher.live_view;
         let (reader, now) = (self.transaction.writer.reader(), (self.clock)());
@@ -572,11 +572,11 @@ impl Ingest {
         if self.transaction.is_open() { self.try_commit(true) } else { Ok(()) }
     }
 
-    /// Waits, but not beyond the wish to end.
+    /// Waits, but stops when the program is ending.
     fn pause(&self, wait: Duration) {
         let until = Instant::now() + wait;
         while Instant::now() < until && !self.publisher.gauges.ending.load(Ordering::Relaxed) {
-            // Nobody sends on this channel: it is a wait.
+            // This channel only serves as a timer.
             crossbeam_channel::after(LOOK_EVERY.min(wait)).recv().ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Finds out which process runs which session where the agent does not say so itself.
+//! Finds out which process runs which session if the agent does not report it.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use events::{Confidence, Timestamp};
 use processes::AgentProcess;
 use projections::SessionState;
 
-/// Names of sessions whose agent has not named them yet begin so.
+/// Name prefix of sessions of processes whose agent has not named them yet.
 pub(super) const AWAITED: &str = "process-";
-/// Names of sessions of runs whose agent has not named them yet begin so.
+/// Name prefix of sessions of runs whose agent has not named them yet.
 pub(super) const AWAITED_RUN: &str = "run-";
 
 /// A session and the process found for it.
@@ -16,27 +16,27 @@ pub(super) const AWAITED_RUN: &str = "run-";
 pub(super) struct LinkedProcess<'a> {
     pub slot: usize,
     pub process: &'a AgentProcess,
-    /// High when it has the transcript open, medium when only the directory is the same.
+    /// High if the process has the transcript open, medium if only the directory matches.
     pub strength: Confidence,
-    /// Sessions the process ran before and has left.
+    /// Sessions the process ran earlier and has left.
     pub left: Vec<usize>,
 }
 
-/// Time of silence after which a session is not linked by its directory to a process that began later, ms.
+/// Time without events after which a session is not linked by directory to a process that began later, ms.
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
-/// Whether a session with this last event may be linked by its directory to a process.
+/// Whether a session with this last event may be linked by directory to a process.
 pub(super) fn is_recent(last_event_at: Timestamp, process: &AgentProcess, now: Timestamp) -> bool {
     now.since_ms(last_event_at) < RECENT_MS.max(process.age_ms)
 }
 
-/// Whether a process has a transcript of a session open.
+/// Whether a process has one of the session's transcripts open.
 pub(super) fn has_open(state: &SessionState, process: &AgentProcess) -> bool {
     state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
 }
 
-/// Whether a session is one of the directory a process runs in: it says so, or its transcripts stand where those of
-/// that directory do.
+/// Whether a session belongs to the directory a process runs in: by its own directory, else by the location of its
+/// transcripts.
 fn runs_in(state: &SessionState, process: &AgentProcess) -> bool {
     let session = &state.session;
     match session.cwd.as_deref() {
@@ -48,7 +48,7 @@ fn runs_in(state: &SessionState, process: &AgentProcess) -> bool {
     }
 }
 
-/// Finds processes for the sessions that have none.
+/// Finds processes for the sessions without one.
 pub(super) fn link<'s, 'a>(
     sessions: impl Iterator<Item = (usize, &'s SessionState)>,
     agents: &'a [AgentProcess],
@@ -94,8 +94,8 @@ pub(super) fn link<'s, 'a>(
             found.push(LinkedProcess { slot: *slot, process, strength: Confidence::Medium, left: Vec::new() });
         }
     }
-    // Of several processes for one session the surest counts, and of those the one that began
-    // first: a launcher begins before its child.
+    // If several processes match a session, the strongest match wins, then the process that began first: a launcher
+    // begins before its child.
     found.sort_by_key(|f| (f.slot, std::cmp::Reverse(f.strength), f.process.start_ticks, f.process.pid));
     let mut best: HashMap<usize, LinkedProcess<'a>> = HashMap::new();
     for candidate in found {

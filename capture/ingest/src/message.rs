@@ -4,24 +4,24 @@ use events::{AssistantDelta, Block, NewEvent, Payload};
 
 use super::transaction::Addition;
 
-/// The message of the batch that may still get blocks: where its event stands.
+/// The position of the batch's message that may still get blocks.
 #[derive(Debug, Default)]
 pub(super) struct OpenMessage {
     at: Option<(usize, usize)>,
 }
 
-/// What becomes of a block.
+/// What happens to a block.
 pub(super) enum Merge {
     /// It begins a message.
     New,
-    /// It went into the event of its message.
+    /// It was merged into its message's event.
     Into,
-    /// Its message is committed or has its text: it becomes a delta.
+    /// Its message is committed or already has text: the block becomes a delta.
     Delta,
 }
 
 impl OpenMessage {
-    /// Merges a block into its message's event where that is not committed yet.
+    /// Merges a block into its message's event if that is not committed yet.
     pub(super) fn merge(
         &mut self,
         slot: usize,
@@ -37,7 +37,7 @@ impl OpenMessage {
         let begun = self.at.filter(|(of, _)| *of == slot);
         let Some(begun) = begun.and_then(|(_, index)| additions.get_mut(index)) else { return Merge::Delta };
         let Payload::AssistantMessage(known) = &mut begun.event.payload else { return Merge::Delta };
-        // The event is folded already: what a fold would look at must not change any more.
+        // The event is already folded, so fields the fold reads must not change.
         if known.message_id.as_deref() != Some(id)
             || block.text.is_some()
             || new.stop.is_some_and(|stop| known.stop != Some(stop))
@@ -50,13 +50,13 @@ impl OpenMessage {
         Merge::Into
     }
 
-    /// Notes that the event at `index` of the batch begins a message.
+    /// Records that the event at `index` of the batch begins a message.
     pub(super) fn begin(&mut self, slot: usize, index: usize) {
         self.at = Some((slot, index));
     }
 }
 
-/// A block of a known message as an event of its own.
+/// A block of a known message as a separate event.
 pub(super) fn as_delta(payload: &Payload) -> Option<Payload> {
     let Payload::AssistantMessage(message) = payload else { return None };
     Some(

@@ -1,4 +1,4 @@
-//! Applies what the process table shows: which process runs which session, and that it ended.
+//! Applies process table changes: which process runs which session, and the ends of processes.
 
 use std::{
     cmp::Reverse,
@@ -18,21 +18,20 @@ use super::{
     link::{AWAITED, has_open, is_recent, link},
 };
 
-/// How long a command that was seen to start speaks for itself, ms: until the request it answers is closed.
+/// How long the start of a command counts as evidence, ms: until the request it answers is closed.
 const COMMAND_HOLDS_MS: i64 = 2_000;
-/// How long a request waits for a hook of the user that was seen to run, ms; it is reported again before that.
+/// How long a request waits for a running hook of the user, ms; the hook is reported again before that.
 const DECIDES_MS: i64 = 6_000;
 /// How long after the end of such a hook a dialog may open, ms.
 const DECIDED_MS: i64 = 500;
 
-/// Agents that run without a session. One gets a session of its own when it is seen so in two looks that follow one
-/// another.
+/// Running agents without a session. An agent gets its own session after two consecutive scans without one.
 #[derive(Debug, Default)]
 pub(super) struct Unclaimed {
-    /// Process ids and start ticks, of this look and the one before it.
+    /// Process ids and start ticks, from this scan and the previous one.
     now: Vec<(u32, u64)>,
     before: Vec<(u32, u64)>,
-    /// The agents of the last look that others of their kind started.
+    /// Agents of the last scan that were started by an agent of the same kind.
     children: Vec<AgentProcess>,
 }
 
@@ -41,23 +40,22 @@ impl Unclaimed {
         self.before = std::mem::take(&mut self.now);
     }
 
-    /// An agent has no session; says whether that was so before.
+    /// Records that an agent has no session; returns whether the previous scan found the same.
     fn is_seen_again(&mut self, process: (u32, u64)) -> bool {
         self.now.push(process);
         self.before.contains(&process)
     }
 }
 
-/// How much later than a program that only starts the agent the agent itself begins at the most, clock ticks.
+/// Longest time between the start of a launcher and of the agent it launches, clock ticks.
 const STARTED_TICKS: u64 = 1_000;
 
-/// Whether a daemon runs a session.
+/// Whether a daemon runs the session.
 fn is_served(state: &projections::SessionState, agents: &[AgentProcess]) -> bool {
     agents.iter().any(|agent| agent.shared && state.process() == Some((agent.pid, agent.start_ticks)))
 }
 
-/// The only request that is pending, when the agent's hook reported it and another hook may answer it before a dialog
-/// opens.
+/// The only pending request, if the agent's hook reported it and another hook may answer it before a dialog opens.
 fn hook_request(state: &projections::SessionState) -> Option<&projections::Approval> {
     let hooks = agents::Agent::of(state.session.provider)?.hooks.as_ref()?;
     let request = state.only_request().filter(|_| !hooks.answers.dialog_meanwhile)?;
@@ -65,7 +63,7 @@ fn hook_request(state: &projections::SessionState) -> Option<&projections::Appro
 }
 
 impl Ingest {
-    /// A process ended: so did every session it ran.
+    /// Applies the end of a process: every session it ran ends too.
     pub(super) fn apply_end(&mut self, ended: EndedProcess) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let mut slots: Vec<usize> = self
@@ -74,7 +72,7 @@ impl Ingest {
             .filter(|(_, s)| s.process() == Some((ended.pid, ended.start_ticks)))
             .map(|(slot, _)| slot)
             .collect();
-        // Helpers run in the process of the session they help, and end with it.
+        // Sub-agents run in their parent's process and end with it.
         let ids: Vec<SessionId> = slots.iter().map(|slot| self.sessions.known(*slot).id).collect();
         let helpers = self.sessions.all_loaded().filter(|(_, s)| {
             s.session.status.state != State::Exited && s.session.parent_session_id.is_some_and(|id| ids.contains(&id))
@@ -99,8 +97,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// The program that started the agent ended, and the agent itself goes on: Gemini CLI starts itself again with more
-    /// memory, and which of the two runs the session is known by their directory only. Gives whether that is so.
+    /// Handles the end of a launcher whose agent continues: Gemini CLI restarts itself with more memory, and only the
+    /// directory links the session to one of the two processes. Returns whether this is the case.
     fn goes_on(&mut self, slot: usize, ended: EndedProcess, now: Timestamp) -> Result<bool, TransactionFailure> {
         let Some(state) = self.sessions.loaded(slot) else { return Ok(false) };
         let session = &state.session;
@@ -122,7 +120,7 @@ impl Ingest {
         Ok(true)
     }
 
-    /// While a session waits for permission, the processes below its agent are watched.
+    /// Watches the processes below the agent while the session waits for permission.
     pub(super) fn watch_request(&mut self, slot: usize) {
         let Some(state) = self.sessions.loaded(slot) else { return };
         let asks_for = match (state.pending_command(), hook_request(state)) {
@@ -134,8 +132,8 @@ impl Ingest {
         self.processes.watch_request(self.sessions.known(slot).id, request);
     }
 
-    /// An agent that waited for permission runs a command: somebody allowed it, at the agent's own dialog. Of several
-    /// requests nothing tells which one it was.
+    /// An agent that waited for permission runs a command: the user allowed it in the agent's own dialog. With several
+    /// requests it is unknown which one was allowed.
     pub(super) fn apply_command(&mut self, agent: EndedProcess) -> Result<(), TransactionFailure> {
         let Some(slot) = self.asking_session(agent) else { return Ok(()) };
         if self.state(slot)?.pending_command().is_none() {
@@ -151,7 +149,7 @@ impl Ingest {
         self.inject(slot, Source::Process, now, "command", signal.into())
     }
 
-    /// A hook of the user may decide about the request that is pending: there is no dialog while it runs.
+    /// A hook of the user may decide the pending request: no dialog is open while the hook runs.
     pub(super) fn apply_deciding_hook(&mut self, agent: EndedProcess, runs: bool) -> Result<(), TransactionFailure> {
         let Some(slot) = self.asking_session(agent) else { return Ok(()) };
         let now = (self.clock)();
@@ -169,7 +167,7 @@ impl Ingest {
         self.inject(slot, Source::Hook, now, "decides", signal.into())
     }
 
-    /// The only session of an agent's process that waits for permission.
+    /// The session of an agent's process that waits for permission, if there is exactly one.
     fn asking_session(&self, agent: EndedProcess) -> Option<usize> {
         let runs = |state: &projections::SessionState| state.process() == Some((agent.pid, agent.start_ticks));
         let asks = |state: &projections::SessionState| runs(state) && !state.session.pending_approvals.is_empty();
@@ -177,7 +175,7 @@ impl Ingest {
         asking.next().filter(|_| asking.next().is_none())
     }
 
-    /// The agents that run now: finds the sessions they run.
+    /// Applies the list of running agents: finds the sessions they run.
     pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         self.load_sessions_of(agents, now)?;
@@ -193,7 +191,7 @@ impl Ingest {
                 Confidence::High => format!("process {pid} has its transcript open"),
                 Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
             });
-            // One found by its directory that did not know it.
+            // The session was linked by directory without knowing its own.
             if found.strength == Confidence::Medium && self.state(found.slot)?.session.cwd.is_none() {
                 let value = found.process.cwd.to_string_lossy().into_owned();
                 let place = Annotation { topic: Topic::Cwd, value };
@@ -211,8 +209,8 @@ impl Ingest {
         self.link_hosts_by_place()
     }
 
-    /// Notes whether nobody can type into this session, by the command line of its process. Of an agent whose files tell it,
-    /// only until there is one.
+    /// Records whether the session is headless, according to the command line of its process. For agents whose files
+    /// contain this, only until such a file exists.
     pub(super) fn note_headless(
         &mut self,
         slot: usize,
@@ -229,8 +227,8 @@ impl Ingest {
         self.inject(slot, Source::Process, now, "headless", told.into())
     }
 
-    /// Loads the sessions that these agents may run and that are not in memory, since they rest and no process of them was
-    /// known: those whose transcripts are open, and for an agent without a session those of its directory.
+    /// Loads sessions that these agents may run and that are not in memory because they rest and had no known process:
+    /// sessions whose transcripts are open, and for an agent without a session, those of its directory.
     fn load_sessions_of(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
         for agent in agents {
             let files = agent.open_files.iter().filter_map(|file| file.to_str());
@@ -256,8 +254,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// A program that only starts the agent proper, as npm's entry of Codex does, has no session of its
-    /// own: one it was given before that was known is the agent's.
+    /// A launcher, such as npm's entry point of Codex, has no session of its own: a session assigned to it before it
+    /// was recognized belongs to the agent it started.
     fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         for agent in agents.iter().filter(|agent| agent.child) {
             let runs =
@@ -271,15 +269,14 @@ impl Ingest {
         Ok(())
     }
 
-    /// An agent that runs and has told nothing yet has a session all the same: it waits for its
-    /// first prompt, or shows a dialog that comes before it. It is named by its process until the
-    /// agent names it.
+    /// Creates sessions for running agents that have written nothing yet: they wait for their first prompt, or show a
+    /// dialog that precedes it. Such a session is named after the process until the agent names it.
     fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
         self.unclaimed.begin_look();
         self.unclaimed.children = agents.iter().filter(|agent| agent.child).cloned().collect();
         let mut joined = HashSet::new();
         for agent in agents.iter().filter(|a| !a.child) {
-            // Its session is not captured, so none here has it: it is not without one.
+            // The agent has a session that is not captured, so it must not count as an agent without one.
             if self.ignored.holds(&agent.cwd) {
                 continue;
             }
@@ -320,8 +317,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// An agent took up a session that had ended, and has written nothing to it yet: it, or what it started, has the
-    /// transcript open. Gives whether that is so.
+    /// Links an agent that resumed an ended session and has not written to it yet: the agent, or a process it started,
+    /// has the transcript open. Returns whether one was found.
     fn take_up(&mut self, family: &[&AgentProcess], now: Timestamp) -> Result<bool, TransactionFailure> {
         let taken_up = family.iter().find_map(|process| {
             let is_it = |(_, state): &(usize, &projections::SessionState)| {
@@ -341,9 +338,9 @@ impl Ingest {
         Ok(true)
     }
 
-    /// An agent without a session of its own lets a daemon work: its session is one of the daemon's, in its directory,
-    /// that was prompted since the agent began or that it was started to take up, and that no other agent `joined`.
-    /// Gives whether there is one.
+    /// Links an agent that works through a daemon to one of the daemon's sessions: a session in the agent's directory
+    /// that was prompted since the agent began, or that the agent was started to resume, and that no other agent
+    /// `joined`. Returns whether one was found.
     fn join_daemon(
         &mut self,
         agent: &AgentProcess,
@@ -372,8 +369,8 @@ impl Ingest {
         Ok(true)
     }
 
-    /// Finds the sessions that a daemon keeps though their user has left: of one directory as many are attended, newest
-    /// first, as agents run there.
+    /// Finds sessions that a daemon keeps after their user left: in each directory, as many sessions count as attended,
+    /// newest first, as agents run there.
     fn find_unattended(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
         let mut served: Vec<&projections::Session> = self
             .sessions
@@ -404,8 +401,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// A session turned out to be run by this process: the one that was named by the process is
-    /// the same.
+    /// This process turned out to run the session: merges the session named after the process into it.
     pub(super) fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if known.provider_session_id.starts_with(AWAITED) {

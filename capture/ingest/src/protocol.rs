@@ -1,4 +1,4 @@
-//! Applies what agents' daemons report of their sessions.
+//! Applies reports of agents' daemons about their sessions.
 //!
 //! A daemon also has internal sessions without a transcript, so its reports do not create sessions. It may report on a
 //! session before the session's transcript is found; the caller then learns that the session is unknown and can retry.
@@ -13,17 +13,16 @@ use super::{Ingest, TransactionFailure};
 pub enum ProtocolInput {
     /// Claims, oldest first.
     Claims {
-        /// Which.
+        /// The claims.
         events: Vec<NewEvent>,
-        /// Is called with the unknown sessions when the others are stored.
+        /// Called with the unknown sessions when the others are stored.
         stored: Box<dyn FnOnce(Vec<Arc<str>>) + Send>,
     },
-    /// All daemons of an agent were looked for. What one said before of another session than these
-    /// is not so any more.
+    /// All daemons of an agent were queried. Their earlier claims about any other session no longer hold.
     Only {
         /// The agent.
         provider: Provider,
-        /// Its ids of the sessions.
+        /// The agent's ids of the sessions its daemons reported.
         sessions: BTreeSet<Arc<str>>,
     },
 }
@@ -40,7 +39,7 @@ impl Ingest {
         }
     }
 
-    /// Whether there is nothing to withdraw: a commit of nothing would only delay the next one.
+    /// Whether there is nothing to withdraw: an empty commit would only delay the next one.
     pub(super) fn is_moot(&self, input: &ProtocolInput) -> bool {
         match input {
             ProtocolInput::Claims { .. } => false,
@@ -48,7 +47,7 @@ impl Ingest {
         }
     }
 
-    /// The sessions a daemon's claim stands of, but these.
+    /// The sessions with an active claim of a daemon, except these.
     fn left(&self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Vec<usize> {
         self.sessions
             .all_loaded()
@@ -71,8 +70,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// The sessions of these events that were not known when they were applied. One of them may be known by the commit,
-    /// without what was claimed of it.
+    /// The sessions of these events that were unknown when the events were applied. A session may become known before
+    /// the commit, still without the claim.
     pub(super) fn take_unmatched(&mut self, events: &[NewEvent]) -> Vec<Arc<str>> {
         let ids = events.iter().map(|new| &new.provider_session_id);
         let mut unmatched: Vec<Arc<str>> = ids.filter_map(|id| self.unmatched.take(id)).collect();
@@ -80,7 +79,7 @@ impl Ingest {
         unmatched
     }
 
-    /// The sessions of these events that are not known.
+    /// The unknown sessions of these events.
     fn unknown(&self, events: &[NewEvent]) -> Vec<Arc<str>> {
         let known = |new: &NewEvent| self.sessions.find_by_provider(new.provider, &new.provider_session_id).is_some();
         events.iter().filter(|new| !known(new)).map(|new| Arc::clone(&new.provider_session_id)).collect()

@@ -1,4 +1,4 @@
-//! Publishes committed changes: to the live view, the streams, the counters and the observer. Everything is published
+//! Publishes committed changes to the live view, the streams, the counters and the observer. Everything is published
 //! after the commit, except that streams get status changes earlier.
 
 use std::sync::{
@@ -21,37 +21,36 @@ use super::{
 };
 use crate::{hook_health::HookHealth, store_health::StoreHealth};
 
-/// What others may know of the ingest thread.
+/// Ingest state that other threads may read.
 #[derive(Debug, Default)]
 pub struct Gauges {
-    /// What was committed.
+    /// Counters of committed work.
     pub counters: Counters,
     /// Whether the last commit failed: nothing is stored until one succeeds.
     pub stuck: AtomicBool,
-    /// What is wrong with the store.
+    /// Problems with the store.
     pub store: StoreHealth,
-    /// The program wants to end: a store that does not work is not waited for any more.
+    /// Whether the program is ending: then ingest stops waiting for a failing store.
     pub ending: AtomicBool,
-    /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
-    /// none since the start.
+    /// Time of each agent's last event, by provider code: milliseconds since 1970, 0 for none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
-    /// How many records of each agent were merged into the event of another one, by the code of its provider.
+    /// Number of records of each agent that were merged into another record's event, by provider code.
     pub merged: [AtomicU64; Provider::ALL.len()],
     /// Whether the write-ahead log is being moved into the database.
     pub checkpoints: CheckpointProgress,
-    /// What is heard of hooks, and what is not.
+    /// Hook calls, and turns without them.
     pub heard: HookHealth,
 }
 
 impl Gauges {
-    /// A commit failed.
+    /// Records a failed commit.
     pub(super) fn fails(&self, sort: ReadFailure, error: &dyn std::fmt::Display) {
         self.counters.commits_failed.inc();
         self.store.failed(sort, error);
         self.stuck.store(true, Ordering::Relaxed);
     }
 
-    /// A commit succeeded.
+    /// Records a successful commit.
     pub(super) fn works(&self) {
         if self.stuck.swap(false, Ordering::Relaxed) {
             self.store.recovered();
@@ -59,7 +58,7 @@ impl Gauges {
     }
 }
 
-/// Who looks on: told after the commit, and never to wait.
+/// Observes commits. Called after the commit; implementations must not block.
 pub trait CommitObserver: Send {
     /// A run is about to host a session: streams may show it before the commit.
     fn will_host(&self, _run: RunId, _session: SessionId) {}
@@ -71,20 +70,20 @@ pub trait CommitObserver: Send {
     fn removed(&self, _sessions: &[SessionId]) {}
     /// A finding changed.
     fn finding(&self, _finding: Finding) {}
-    /// These sessions, whose history was read, may need somebody.
+    /// These sessions, whose history was read, may need the user's attention.
     fn standing(&self, _sessions: &[SessionId]) {}
-    /// The log goes up to this position.
+    /// The log now extends to this position.
     fn recorded(&self, _position: u64) {}
-    /// The log goes up to this position; what is new in it was seen as it happened.
+    /// The log now extends to this position; its new events were seen as they happened.
     fn committed(&self, _position: u64) {}
 }
 
-/// Nobody looks on.
+/// An observer that does nothing.
 pub struct NoObserver;
 
 impl CommitObserver for NoObserver {}
 
-/// Publishes what ingest does.
+/// Publishes the changes ingest makes.
 pub(super) struct Publisher {
     pub(super) live_view: LiveView,
     pub(super) gauges: Arc<Gauges>,
@@ -92,7 +91,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Before the commit: lists have the new status at once, and streams get it, marked as not committed.
+    /// Before the commit: updates the status on lists, and sends it to streams marked as uncommitted.
     pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp, wall: Timestamp) {
         let watched = self.live_view.watched();
         for slot in sessions.changed_ahead() {
@@ -108,8 +107,8 @@ impl Publisher {
         }
     }
 
-    /// After the commit: the sessions of runs first, so that a session that is shown as merged has its run; then rows,
-    /// the events in order, approvals, findings, and the status of each session; then the rest for the onlooker.
+    /// After the commit, in this order: the sessions of runs, so that a session shown as merged has its run; rows;
+    /// events; approvals, findings, and the status of each session; then everything else for the observer.
     pub(super) fn publish(&self, committed: &mut Committed, entries: Vec<SessionEntry>) {
         let Committed { changes, position, live, .. } = committed;
         self.gauges.counters.commits.inc();
@@ -160,7 +159,7 @@ impl Publisher {
             self.live_view.put_finding(open(finding));
         }
         changes.events.sort_unstable_by_key(|event| event.position);
-        // First: it voids what was published before, and does nothing once a later position is known.
+        // First, because it invalidates what was published earlier, and has no effect once a later position is known.
         if changes.past.count > 0 {
             self.live_view.advance(position);
         }
@@ -183,13 +182,13 @@ impl Publisher {
     }
 }
 
-/// An approval as the live view holds it.
+/// An approval in the form of the live view.
 pub(super) fn pending(approval: &Approval) -> OpenItem {
     let json = (approval.state == ApprovalState::Pending).then(|| Json::of(approval).ok()).flatten();
     OpenItem { session: approval.session_id, id: approval.id.to_string(), json }
 }
 
-/// A finding as the live view holds it.
+/// A finding in the form of the live view.
 pub(super) fn open(finding: &Finding) -> OpenItem {
     let json = finding.is_open().then(|| Json::of(finding).ok()).flatten();
     OpenItem { session: finding.session_id, id: finding.id.to_string(), json }

@@ -1,8 +1,8 @@
-//! Removes sessions: from the store, from what is kept of them in memory, from the live view.
+//! Removes sessions from the store, from memory and from the live view.
 //!
-//! A removal is carried out for whoever waits for it, or not at all. While the store does not work, an input waits until
-//! it does; a [`RemovalTicket`] lets the one who asked take the removal back until then. So a request that was answered
-//! with an error has no effect later.
+//! A removal is carried out while its requester waits, or not at all. While the store fails, inputs wait; until then
+//! the requester can withdraw the removal with its [`RemovalTicket`]. So a request that was answered with an error has
+//! no effect later.
 
 use std::sync::{
     Arc,
@@ -15,20 +15,20 @@ use tokio::sync::oneshot;
 
 use super::{Ingest, TransactionFailure};
 
-/// Sessions that are to be removed.
+/// A request to remove sessions.
 #[derive(Debug)]
 pub struct RemovalRequest {
-    /// Each with what has to be known of it until it is erased everywhere. One that was pruned can be forgotten.
+    /// Each session with the facts needed until it is erased everywhere. A pruned session can still be forgotten.
     pub sessions: Vec<(SessionId, About)>,
-    /// Why.
+    /// The kind of removal.
     pub kind: RemovalKind,
-    /// Whether it is still wanted.
+    /// Whether the removal is still wanted.
     pub ticket: RemovalTicket,
-    /// Is sent to after the commit.
+    /// Notified after the commit.
     pub done: oneshot::Sender<()>,
 }
 
-/// Whether a removal is still wanted, or is being carried out. Clones share it.
+/// Whether a removal is still wanted, or is being carried out. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct RemovalTicket(Arc<AtomicU8>);
 
@@ -37,14 +37,14 @@ impl RemovalTicket {
     const TAKEN: u8 = 1;
     const WITHDRAWN: u8 = 2;
 
-    /// Takes the request back. False when ingest is carrying it out: then it is done within one transaction, or it can
-    /// be taken back soon.
+    /// Withdraws the request. Returns false if ingest is carrying it out: then it completes within one transaction, or
+    /// can soon be withdrawn.
     #[must_use]
     pub fn withdraw(&self) -> bool {
         self.change(Self::WANTED, Self::WITHDRAWN) || self.0.load(Ordering::Acquire) == Self::WITHDRAWN
     }
 
-    /// Begins to carry it out; false when it is not wanted any more.
+    /// Begins to carry it out; false if it was withdrawn.
     fn take(&self) -> bool {
         self.change(Self::WANTED, Self::TAKEN) || self.is_taken()
     }
@@ -53,7 +53,7 @@ impl RemovalTicket {
         self.0.load(Ordering::Acquire) == Self::TAKEN
     }
 
-    /// The transaction it was carried out in is undone.
+    /// The transaction that carried it out was rolled back.
     pub(super) fn release(&self) {
         self.change(Self::TAKEN, Self::WANTED);
     }
@@ -63,7 +63,7 @@ impl RemovalTicket {
     }
 }
 
-/// A session that goes; one that was pruned has no slot by its id.
+/// A session being removed; a pruned session has no slot by its id.
 struct Going {
     slot: Option<usize>,
     known: KnownSession,
@@ -96,7 +96,7 @@ impl Ingest {
         }
         self.remove(&going, request.kind)?;
         if !going.is_empty() {
-            // Streams get a new snapshot, without these sessions.
+            // Makes streams send a new snapshot without these sessions.
             let position = self.transaction.next_position();
             self.transaction.writer.keep_position(position)?;
         }
@@ -118,7 +118,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// A helper that begins in a session that was removed is removed too, before anything of it is kept.
+    /// Removes a sub-agent's session whose parent was removed, before anything from it is stored.
     pub(super) fn remove_with_parent(&mut self, slot: usize, parent: &str) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if known.is_removed() || &*known.provider_session_id == parent {
@@ -134,7 +134,7 @@ impl Ingest {
         self.remove(&[Going { slot: Some(slot), known, about }], kind)
     }
 
-    /// After the commit: nobody sees them any more.
+    /// After the commit: removes the sessions from the live view.
     pub(super) fn removed(&self, request: RemovalRequest) {
         if !request.ticket.is_taken() {
             return;
@@ -145,7 +145,7 @@ impl Ingest {
         }
         self.publisher.onlooker.removed(&ids);
         self.publisher.live_view.advance(self.transaction.position());
-        // Whoever asked may have gone away meanwhile.
+        // The requester may be gone.
         request.done.send(()).ok();
     }
 }

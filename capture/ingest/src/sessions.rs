@@ -1,5 +1,5 @@
-//! The sessions that ingest knows: all of them by name, the reducers of those in use, and when each reducer's next
-//! deadline is.
+//! The sessions that ingest knows: all sessions by name, the reducers of those in use, and each reducer's next
+//! deadline.
 
 use std::{
     cmp::Reverse,
@@ -28,24 +28,24 @@ struct SessionSlot {
     state: Option<Box<SessionState>>,
     deadline: Option<Timestamp>,
     dirty: bool,
-    /// State and reason the streams were told before the commit.
+    /// Whether the current state and reason were sent to streams before the commit.
     told_ahead: bool,
-    /// What its row in the store says, as far as that must not be late.
+    /// Hash of the stored values that must be up to date in the store.
     stored: Option<u64>,
-    /// Its row in the store is behind its log.
+    /// Whether the stored row is behind the log.
     behind: bool,
-    /// The last event of it was history.
+    /// Whether the last event was history.
     past: bool,
-    /// When it was last used, in uses.
+    /// The value of the use counter when the session was last used.
     used: u64,
 }
 
-/// How long the row of a session may be behind its log. At a start the rest of the log is folded into it.
+/// How long a session's row may be behind its log. A start folds the rest of the log into it.
 const BEHIND: Duration = Duration::from_secs(2);
-/// Number of events after which it is noted again that all rows are complete.
+/// Number of events after which all rows are recorded as complete again.
 const SETTLE_EVERY: u64 = 10_000;
 
-/// What of a session's row others act on: it is written with the commit that changes it.
+/// Hash of the fields that other code acts on: a change to them is written with its commit.
 fn prompt_part(session: &Session) -> u64 {
     let mut hasher = DefaultHasher::new();
     let reason = session.status.reason.filter(|reason| !is_progress(*reason)).map(|reason| reason as u8);
@@ -58,7 +58,7 @@ fn prompt_part(session: &Session) -> u64 {
     hasher.finish()
 }
 
-/// The row of a session for the live view, without its JSON. It shares the agent's id with what ingest knows.
+/// The row of a session for the live view, without its JSON. Shares the string of the agent's id.
 pub(super) fn cold_entry(session: &Session, active: bool, known: &KnownSession) -> SessionEntry {
     let mut entry = SessionEntry::cold(session, active);
     if let Some(name) = &mut entry.provider_session_id
@@ -69,7 +69,7 @@ pub(super) fn cold_entry(session: &Session, active: bool, known: &KnownSession) 
     entry
 }
 
-/// Views of sessions, as the JSON that was stored.
+/// Views of sessions as stored JSON.
 pub(super) type StoredViews = Vec<(SessionId, String)>;
 
 #[derive(Debug)]
@@ -81,14 +81,14 @@ pub(super) struct Sessions {
     dirty: Vec<usize>,
     woken: Vec<usize>,
     deadlines: BTreeSet<(Timestamp, usize)>,
-    /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
+    /// Sessions whose clock is stopped, by the file whose history is not fully read yet.
     resting: HashMap<String, BTreeSet<usize>>,
-    /// Sessions that a daemon keeps though no process of their user is there.
+    /// Sessions that a daemon keeps although no process of their user is running.
     unattended: HashSet<SessionId>,
-    /// Those whose rows are behind their logs, and since when the first of them is.
+    /// Sessions whose rows are behind their logs, and the time since when the first of them is.
     behind: Vec<usize>,
     behind_since: Option<Instant>,
-    /// Up to here it is noted that all rows are complete.
+    /// Position up to which all rows are recorded as complete.
     settled: u64,
     loaded: usize,
     uses: u64,
@@ -96,7 +96,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Those of the store, and the views of those that are listed, by their last events, newest first.
+    /// Loads the sessions of the store, with the views of listed ones, newest last event first.
     pub(super) fn load(writer: &Writer, reader: &Reader, rules: StatusRules) -> Result<(Self, StoredViews), ReadError> {
         let (mut known, mut listed) = (Vec::new(), Vec::new());
         for stored in reader.stored_sessions()? {
@@ -165,7 +165,7 @@ impl Sessions {
         self.by_provider.get(&(provider, Arc::clone(id))).copied()
     }
 
-    /// The session of this name; made when there is none.
+    /// The session with this name; created if it does not exist.
     pub(super) fn resolve(
         &mut self,
         writer: &mut Writer,
@@ -189,7 +189,7 @@ impl Sessions {
         Ok(slot)
     }
 
-    /// What stands for a session that was removed: it has no name, and nothing of it is kept.
+    /// A placeholder for a removed session: it has no name, and nothing from the session is stored.
     fn resolve_removed(&mut self, writer: &mut Writer, provider: Provider, id: &str) -> Result<usize, CommitError> {
         let name: Arc<str> = removed_name(provider, id).into();
         if let Some(slot) = self.find_by_provider(provider, &name) {
@@ -201,7 +201,7 @@ impl Sessions {
         Ok(self.add(KnownSession { row, id, provider, provider_session_id: name, capture: false }))
     }
 
-    /// Lets go of a session that was removed from the store.
+    /// Drops a session that was removed from the store.
     pub(super) fn remove(&mut self, slot: usize) {
         self.unlist(slot);
         self.set_deadline(slot, None);
@@ -227,8 +227,8 @@ impl Sessions {
         self.slots[slot].known.capture = on;
     }
 
-    /// The reducer of a session, from memory or from the store; what its log has in addition is folded, and all of it
-    /// when the snapshot is of another version.
+    /// The reducer of a session, from memory or from the store. Events of the log after the snapshot are folded; if the
+    /// snapshot has another version, the whole log is.
     pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
         self.uses += 1;
         self.slots[slot].used = self.uses;
@@ -266,12 +266,12 @@ impl Sessions {
         self.slots[slot].state.as_deref_mut()
     }
 
-    /// Every reducer in memory, with its slot.
+    /// All reducers in memory, with their slots.
     pub(super) fn all_loaded(&self) -> impl Iterator<Item = (usize, &SessionState)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| s.state.as_deref().map(|state| (slot, state)))
     }
 
-    /// Notes whether the last event of a session was history.
+    /// Sets whether the last event of a session was history.
     pub(super) fn set_past(&mut self, slot: usize, past: bool) {
         self.slots[slot].past = past;
     }
@@ -281,13 +281,13 @@ impl Sessions {
         self.slots[slot].past
     }
 
-    /// A session that is not captured is on no list.
+    /// Removes a session that is not captured from the lists.
     pub(super) fn unlist(&mut self, slot: usize) {
         self.dirty.retain(|dirty| *dirty != slot);
         self.slots[slot].dirty = false;
     }
 
-    /// Notes that the session changed in the open transaction.
+    /// Records that the session changed in the open transaction.
     pub(super) fn mark(&mut self, slot: usize) {
         let entry = &mut self.slots[slot];
         entry.told_ahead = false;
@@ -297,7 +297,7 @@ impl Sessions {
         }
     }
 
-    /// Changed sessions the streams were not told about yet.
+    /// Changed sessions that were not sent to streams yet.
     pub(super) fn changed_ahead(&mut self) -> Vec<usize> {
         let slots: Vec<usize> = self.dirty.iter().copied().filter(|s| !self.slots[*s].told_ahead).collect();
         for slot in &slots {
@@ -306,7 +306,7 @@ impl Sessions {
         slots
     }
 
-    /// Notes when a session's clock runs out next, or it leaves the list of what goes on.
+    /// Updates a session's deadline: the next timeout, or the time it leaves the list of active sessions.
     pub(super) fn schedule(&mut self, slot: usize, now: Timestamp) {
         let state = self.loaded(slot).filter(|_| !self.known(slot).is_removed());
         let Some(state) = state else { return self.set_deadline(slot, None) };
@@ -316,7 +316,7 @@ impl Sessions {
         self.set_deadline(slot, due);
     }
 
-    /// Notes when a session that is not in memory leaves the list of what goes on.
+    /// Sets the deadline of a session that is not in memory: the time it leaves the list of active sessions.
     pub(super) fn schedule_cold(&mut self, session: &Session, now: Timestamp) {
         let due = active_until(session, false).filter(|until| *until > now);
         if let Some(slot) = self.find(session.id).filter(|_| due.is_some()) {
@@ -324,18 +324,18 @@ impl Sessions {
         }
     }
 
-    /// Whether a session belongs on the list of what goes on.
+    /// Whether a session belongs on the list of active sessions.
     pub(super) fn is_active(&self, session: &Session, now: Timestamp) -> bool {
         is_active(session, self.unattended.contains(&session.id), now)
     }
 
-    /// Whether a session leaves the list of what goes on, because nothing of it happens any more.
+    /// Whether a session leaves the list of active sessions because it has been inactive.
     pub(super) fn leaves_list(&self, slot: usize, now: Timestamp) -> bool {
         let session = self.loaded(slot).map(|state| &state.session);
         session.is_some_and(|session| session.status.state != State::Exited && !self.is_active(session, now))
     }
 
-    /// Sets which sessions a daemon keeps though no process of their user is there; gives those for which that changed.
+    /// Sets which sessions a daemon keeps although no process of their user is running; returns those that changed.
     pub(super) fn set_unattended(&mut self, unattended: HashSet<SessionId>) -> Vec<usize> {
         let before = std::mem::replace(&mut self.unattended, unattended);
         before.symmetric_difference(&self.unattended).filter_map(|id| self.find(*id)).collect()
@@ -350,12 +350,12 @@ impl Sessions {
         }
     }
 
-    /// When the next clock runs out.
+    /// The next deadline.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         self.deadlines.first().map(|(due, _)| *due)
     }
 
-    /// Takes the session whose clock ran out first.
+    /// Removes and returns the session with the earliest expired deadline.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Option<usize> {
         let (_, slot) = self.deadlines.first().filter(|(due, _)| *due <= now)?;
         let slot = *slot;
@@ -363,8 +363,8 @@ impl Sessions {
         Some(slot)
     }
 
-    /// While the history of a file is read in parts, time must not pass between them: the rest
-    /// tells what happened then. The last part lets the clocks run.
+    /// Stops a session's clock while the history of its file is read in parts: the rest contains what happened next.
+    /// The last part restarts the clock.
     pub(super) fn rest(
         &mut self,
         cursor: &Cursor,
@@ -386,8 +386,8 @@ impl Sessions {
         }
     }
 
-    /// Writes the sessions that changed; those whose change can wait, and nothing else of whom is behind for long, only
-    /// when `all` are written. Gives the rows of all of them for the live view.
+    /// Writes the changed sessions. Without `all`, sessions whose change can wait are written only once the oldest
+    /// pending row is overdue. Returns the live view's rows of all changed sessions.
     pub(super) fn write_changed(
         &mut self,
         writer: &mut Writer,
@@ -429,15 +429,15 @@ impl Sessions {
         Ok(entries)
     }
 
-    /// Makes the next write of all rows note that they are complete up to this position, so that the next start folds
-    /// no log into them.
+    /// Makes the next write of all rows record that they are complete up to this position, so that the next start does
+    /// not fold any log into them.
     pub(super) fn settle_at_next_write(&mut self, position: u64) {
         if self.settled < position {
             self.behind_since.get_or_insert_with(Instant::now);
         }
     }
 
-    /// The row of a session is behind its log from now on.
+    /// Marks the row of a session as behind its log.
     fn mark_behind(&mut self, slot: usize) {
         if !std::mem::replace(&mut self.slots[slot].behind, true) {
             self.behind.push(slot);
@@ -456,7 +456,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// How long until the rows that are behind are to be written; `None` when none is.
+    /// Time until the rows that are behind must be written; `None` if there are none.
     pub(super) fn behind_due(&self) -> Option<Duration> {
         self.behind_since.map(|since| BEHIND.saturating_sub(since.elapsed()))
     }
@@ -471,7 +471,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The sessions with this id of the agent whose rows are behind.
+    /// The sessions with this agent's id whose rows are behind.
     pub(super) fn behind_of_provider_id(&self, id: &str) -> Vec<usize> {
         let is_named = |slot: &usize| &*self.slots[*slot].known.provider_session_id == id;
         self.behind.iter().copied().filter(is_named).collect()
@@ -487,7 +487,7 @@ impl Sessions {
         self.slots[slot].behind
     }
 
-    /// After a commit: nothing is dirty, and reducers nobody needs soon leave memory.
+    /// After a commit: marks all sessions as clean, and unloads reducers that will not be needed soon.
     pub(super) fn settle(&mut self) {
         for slot in self.dirty.drain(..) {
             self.slots[slot].dirty = false;
@@ -515,7 +515,7 @@ impl Sessions {
         }
     }
 
-    /// A session whose clock must be watched from the start.
+    /// Schedules a session whose deadlines must be observed from the start.
     pub(super) fn wake(&mut self, id: SessionId) {
         if let Some(slot) = self.find(id) {
             self.woken.push(slot);
@@ -526,7 +526,7 @@ impl Sessions {
         std::mem::take(&mut self.woken)
     }
 
-    /// After a rollback: everything is as the store has it, and what was in memory is again.
+    /// After a rollback: reloads everything from the store, including the reducers that were in memory.
     pub(super) fn reload(&mut self, writer: &Writer, now: Timestamp) -> Result<(), ReadError> {
         let loaded: Vec<SessionId> = self.slots.iter().filter(|s| s.state.is_some()).map(|s| s.known.id).collect();
         let unattended = std::mem::take(&mut self.unattended);
@@ -544,7 +544,7 @@ impl Sessions {
 /// Number of events folded at a time.
 const FOLD_PAGE: usize = 1_000;
 
-/// Folds a session's log into what there is of it, or from its beginning.
+/// Folds a session's log into the given state, or from the beginning.
 fn fold_log(
     writer: &Writer,
     known: &KnownSession,
@@ -558,7 +558,7 @@ fn fold_log(
     loop {
         let page: Vec<Event> = match reader.events(id, after, FOLD_PAGE, &[]) {
             Ok(page) => page,
-            // What can be read of it is better than no session at all.
+            // A partly readable session is better than none.
             Err(error) if error.failure() == ReadFailure::Damaged => {
                 tracing::error!(session = %id, after, %error, "the log of a session is damaged; events after the damaged one are left out");
                 break;
@@ -578,7 +578,7 @@ fn fold_log(
     }
     let mut state =
         state.unwrap_or_else(|| SessionState::new(id, provider, Some(provider_session_id), Timestamp::MIN, rules));
-    // The next event must not get the sequence of one that could not be read.
+    // The next event must not reuse the sequence of an unreadable one.
     state.session.last_sequence = state.session.last_sequence.max(writer.last_sequence(row)?);
     Ok(state)
 }

@@ -1,5 +1,5 @@
-//! Notices that the machine slept, or that the whole program was stopped: nothing was observed meanwhile, and no agent is
-//! silent because of that.
+//! Detects that the machine slept or the whole program was stopped. Nothing was observed during that time, so it does
+//! not count as silence of an agent.
 
 use std::time::Duration;
 
@@ -7,29 +7,28 @@ use events::{Annotation, Source, State};
 
 use super::{Ingest, TransactionFailure};
 
-/// A thread that notices sleep waits no longer than this at once: it tells how long the program was stopped by how late it
-/// comes back.
+/// Longest single wait of a thread that detects sleep: the delay of its wake-up shows how long the program was stopped.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// What is shorter may be a machine that is busy.
+/// Shorter delays may come from a busy machine.
 const SHORTEST_SLEEP: Duration = Duration::from_secs(10);
 
-/// How long the machine has been up.
+/// The machine's uptime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uptime {
-    /// With the time it slept.
+    /// Including the time it slept.
     pub with_sleep: Duration,
-    /// Without it.
+    /// Excluding the time it slept.
     pub awake: Duration,
 }
 
-/// Reads the uptime; the tests give their own.
+/// Reads the uptime; tests supply their own.
 pub type UptimeClock = Box<dyn Fn() -> Uptime + Send>;
 
-/// Tells how long a thread that waits was kept from going on.
+/// Measures for how long a waiting thread was prevented from running.
 pub struct SleepWatch {
     clock: UptimeClock,
     woken: Uptime,
-    /// When the wait began, and how long it was to be.
+    /// When the wait began, and its intended length.
     waits: Option<(Duration, Duration)>,
 }
 
@@ -41,14 +40,14 @@ impl SleepWatch {
         Self { clock, woken, waits: None }
     }
 
-    /// Begins a wait: shorter than asked where that is long, since it is to notice sleep.
+    /// Begins a wait, shortened if necessary so that sleep is detected.
     pub fn begin(&mut self, wait: Option<Duration>) -> Duration {
         let wait = wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
         self.waits = Some(((self.clock)().awake, wait));
         wait
     }
 
-    /// The wait is over: how long the machine slept since the one before, and by how much this one was too long.
+    /// Ends the wait: returns how long the machine slept since the last one, plus the delay of the wake-up.
     pub fn end(&mut self) -> Duration {
         let now = (self.clock)();
         let asleep = |uptime: Uptime| uptime.with_sleep.saturating_sub(uptime.awake);
@@ -60,7 +59,7 @@ impl SleepWatch {
 }
 
 impl Ingest {
-    /// Notes in every open turn for how long nothing was observed.
+    /// Records in every open turn for how long nothing was observed.
     pub(super) fn note_sleep(&mut self, slept: Duration) {
         if slept < SHORTEST_SLEEP {
             return;
@@ -79,7 +78,7 @@ impl Ingest {
         let ms = i64::try_from(slept.as_millis()).unwrap_or(i64::MAX);
         self.transaction.begin()?;
         self.transaction.mark_live();
-        // Told as of its beginning: no limit runs out before it counts.
+        // Dated to the beginning of the sleep, so that no timeout expires before it counts.
         self.inject(slot, Source::Runtime, now.plus_ms(-ms), "asleep", Annotation::asleep(ms).into())?;
         self.sessions.schedule(slot, now);
         Ok(())

@@ -1,4 +1,4 @@
-//! What a start shows of the sessions of the store, and which of them it keeps in view.
+//! Loads the stored sessions at start: puts them on the live view, and selects those to keep in memory.
 
 use std::thread;
 
@@ -16,15 +16,15 @@ use super::{
     shown,
 };
 
-/// Most pending approvals and open findings of before the start that a snapshot tells of.
+/// Maximum number of earlier pending approvals, and of open findings, in a snapshot.
 const OPEN_ITEMS: usize = 10_000;
-/// Views are parsed on a thread of their own, this many at a time, and
+/// Views are parsed on a separate thread, in chunks of this size.
 const PARSED_AT_ONCE: usize = 64;
-/// at most this many times ahead of what is done with them.
+/// Number of parsed chunks the thread may be ahead.
 const PARSED_AHEAD: usize = 2;
 
 impl Ingest {
-    /// Puts every known session on the live view, and takes up the clocks of those that may change.
+    /// Puts every known session on the live view, and starts the clocks of those that may change.
     pub(super) fn load_board(&mut self, views: StoredViews, reader: &Reader) -> Result<(), ReadError> {
         self.sessions.load_behind(&self.transaction.writer)?;
         self.restore_transcripts()?;
@@ -56,7 +56,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// What the live view says of a session whose stored view is `session` and `json`.
+    /// The live view's entry for a session whose stored view is `session` and `json`.
     fn load_entry(
         &mut self,
         index: usize,
@@ -86,7 +86,7 @@ impl Ingest {
         if index < LiveView::HOT_ROWS {
             entry.json = json;
         }
-        // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
+        // A resting session may still have a process whose end must be noticed, an open turn, or an approval that is
         // about to be closed.
         if session.pid.is_some()
             || session.turn.is_some()
@@ -98,7 +98,7 @@ impl Ingest {
         Ok(Some(entry))
     }
 
-    /// Puts on the live view what a snapshot tells beside the sessions.
+    /// Puts the open approvals and findings on the live view.
     fn load_open_items(&self, reader: &Reader) -> Result<(), ReadError> {
         let view = &self.publisher.live_view;
         let states = Some(ApprovalState::Pending..=ApprovalState::Pending);
@@ -114,7 +114,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The view of a session whose stored one is damaged, from its reducer; it is stored with the next commit.
+    /// Rebuilds the damaged stored view of a session from its reducer; it is stored with the next commit.
     fn rebuild_view(&mut self, id: SessionId) -> Result<Option<Session>, ReadError> {
         let Some(slot) = self.sessions.find(id) else { return Ok(None) };
         let wall = (self.wall)();

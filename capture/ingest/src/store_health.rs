@@ -1,5 +1,5 @@
-//! What is wrong with the store, for whoever asks: why the last commit failed, whether its files are still the ones
-//! that were opened, what is damaged in it.
+//! Problems with the store: why the last commit failed, whether its files are still those that were opened, and whether
+//! rows are damaged.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -9,23 +9,23 @@ use std::{
 
 use store::{DamagedRows, ReadFailure};
 
-/// What is wrong with the store.
+/// Problems with the store.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
     /// Why the database is not accepting writes.
     failing: Mutex<Option<String>>,
-    /// Why the files of the store are lost; they do not come back.
+    /// Why the store's files are lost, which is permanent.
     gone: OnceLock<String>,
     database: OnceLock<(PathBuf, DamagedRows)>,
 }
 
 impl StoreHealth {
-    /// The store is the database at `path`.
+    /// Sets the path of the database and its damaged rows.
     pub fn opened(&self, path: &Path, damaged: &DamagedRows) {
         self.database.get_or_init(|| (path.to_owned(), damaged.clone()));
     }
 
-    /// A commit failed.
+    /// Records a failed commit.
     pub fn failed(&self, failure: ReadFailure, error: &dyn std::fmt::Display) {
         let why = match failure {
             ReadFailure::Full => "the disk is full".to_owned(),
@@ -38,12 +38,12 @@ impl StoreHealth {
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// A commit succeeded again.
+    /// Records that commits succeed again.
     pub fn recovered(&self) {
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The files of the store are not the ones that were opened any more.
+    /// Records that the store's files are no longer those that were opened.
     pub fn lost(&self, why: String) {
         if self.gone.set(why).is_ok()
             && let Some(why) = self.gone.get()
@@ -52,7 +52,7 @@ impl StoreHealth {
         }
     }
 
-    /// Why nothing is recorded, in one line; `None` while everything is.
+    /// Why nothing is recorded, in one line; `None` while recording works.
     #[must_use]
     pub fn not_recording(&self) -> Option<String> {
         let failing = || self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -60,13 +60,13 @@ impl StoreHealth {
         Some(format!("nothing is recorded: {why}"))
     }
 
-    /// How many rows cannot be read.
+    /// The number of unreadable rows.
     #[must_use]
     pub fn damaged_rows(&self) -> u64 {
         self.database.get().map_or(0, |(_, damaged)| damaged.count())
     }
 
-    /// What a person should look at, though everything is recorded.
+    /// Damage the user should look at although recording works.
     #[must_use]
     pub fn damage(&self) -> Option<String> {
         let (path, damaged) = self.database.get()?;
@@ -86,7 +86,7 @@ impl StoreHealth {
     }
 }
 
-/// Which files a store consists of, whatever is done to their names.
+/// Identifies the store's files independently of their names.
 #[derive(Debug, Clone)]
 pub struct StoreFiles(Vec<StoreFile>);
 
@@ -99,7 +99,7 @@ struct StoreFile {
 }
 
 impl StoreFiles {
-    /// The files of the database at `path` as they are now.
+    /// The current files of the database at `path`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let directory = path.parent().unwrap_or(path).to_owned();
@@ -109,7 +109,7 @@ impl StoreFiles {
         Self(files.map(file).into())
     }
 
-    /// What happened to them, without their paths: `None` while they are the same.
+    /// What happened to the files, without their paths; `None` while they are unchanged.
     #[must_use]
     pub fn change(&self) -> Option<String> {
         self.0.iter().find_map(|StoreFile { name, path, identity: before }| match identity(path) {

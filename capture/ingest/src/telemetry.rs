@@ -1,8 +1,8 @@
-//! Applies what agents report over OpenTelemetry.
+//! Applies agents' OpenTelemetry reports.
 //!
-//! Telemetry arrives seconds late, and anybody with the ingest token can send it. So it only adds to known sessions and
-//! creates none; outdated claims are left out; and records of unknown sessions are counted and dropped: a hidden
-//! conversation that makes a title, or a session whose transcript capture does not see.
+//! Telemetry arrives seconds late, and anyone with the ingest token can send it. So it only adds to known sessions and
+//! creates none; outdated claims are dropped; and records of unknown sessions are counted and dropped. These belong to
+//! a hidden conversation that generates a title, or to a session whose transcript capture does not see.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use events::{NewEvent, Payload, Provider};
 
 use super::{Ingest, TransactionFailure};
 
-/// A message of an agent, understood.
+/// A decoded message of an agent.
 pub struct TelemetryInput {
-    /// What it tells, oldest first.
+    /// Its events, oldest first.
     pub events: Vec<NewEvent>,
-    /// Is called when it is stored.
+    /// Called when the message is stored.
     pub stored: Box<dyn FnOnce(Stored) + Send>,
 }
 
@@ -39,7 +39,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// How many events belong to no session, by agent.
+    /// Counts the events of unknown sessions, by agent.
     pub(super) fn strange(&self, events: &[NewEvent]) -> Stored {
         let mut stored = Stored::default();
         for new in events {
@@ -51,7 +51,7 @@ impl Ingest {
     }
 }
 
-/// A claim for a time that has passed says nothing about now.
+/// Whether the event claims a state for a period that is already over.
 fn has_ended(new: &NewEvent, now: events::Timestamp) -> bool {
     matches!(&new.payload, Payload::Signal(signal) if signal.valid_until.is_some_and(|until| until <= now))
 }

@@ -1,4 +1,4 @@
-//! Inputs in, log and live view out: with a clock of ours, a store of ours and no processes.
+//! Tests from inputs to log and live view, with a fake clock, a temporary store and no processes.
 
 use std::{
     collections::HashMap,
@@ -35,16 +35,16 @@ fn at(seconds: f64) -> Timestamp {
     Timestamp::from_millisecond(START).plus_ms((seconds * 1000.0) as i64)
 }
 
-/// What ingest asked of the process side.
+/// Records ingest's requests to the process watcher.
 #[derive(Debug, Default, Clone)]
 struct FakeProcesses {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
-    /// Processes that are there.
+    /// Processes that are running.
     alive: Arc<Mutex<Vec<u32>>>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
-    /// The requests whose agents' processes are looked at.
+    /// The watched permission requests.
     requests: Arc<Mutex<HashMap<SessionId, WatchedRequest>>>,
 }
 
@@ -72,7 +72,7 @@ impl Processes for FakeProcesses {
     }
 }
 
-/// Notes whether each session that a run hosts is stored by the time this is told.
+/// Records for each hosted session whether it was stored when the observer was called.
 #[derive(Clone, Default)]
 struct HostedObserver {
     reader: Arc<Mutex<Option<store::Reader>>>,
@@ -88,18 +88,18 @@ impl CommitObserver for HostedObserver {
     }
 }
 
-/// An ingest without its thread, and all it touches.
+/// An ingest without its thread, and everything it uses.
 struct World {
     dir: tempfile::TempDir,
     now: Arc<AtomicI64>,
-    /// What the wall clock says when it was set back.
+    /// The time of the wall clock if it was set back.
     set_back_to: Arc<AtomicI64>,
     asked: FakeProcesses,
     hosted: HostedObserver,
     gauges: Arc<Gauges>,
     live_view: LiveView,
     ingest: Option<Ingest>,
-    /// Bytes of each file that were read so far.
+    /// Number of bytes read from each file so far.
     offsets: HashMap<String, u64>,
 }
 
@@ -120,7 +120,7 @@ impl World {
         world
     }
 
-    /// Ends as at a power cut, and takes up the store again.
+    /// Ends as in a power failure, and opens the store again.
     fn start(&mut self) {
         self.ingest = None;
         self.live_view = LiveView::new("e");
@@ -152,7 +152,7 @@ impl World {
         self.ingest.as_ref().unwrap().transaction.writer.reader()
     }
 
-    /// Sets the time to this many seconds after the start; what is due happens.
+    /// Sets the time to this many seconds after the start and processes everything due.
     fn until(&mut self, seconds: f64) {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();
@@ -163,7 +163,7 @@ impl World {
         self.ingest().apply(input);
     }
 
-    /// A read of the file of the first event's session that found these events.
+    /// Simulates a read of the session's file that returned these events.
     fn file(&mut self, path: &str, events: Vec<NewEvent>, history: bool, more: bool) {
         let offset = self.offsets.entry(path.to_owned()).or_default();
         *offset += 100;
@@ -188,12 +188,12 @@ impl World {
         self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 
-    /// What a live session wrote just now.
+    /// Simulates new output of a live session.
     fn live(&mut self, session: &str, events: Vec<NewEvent>) {
         self.file(&path_of(session), events, false, false);
     }
 
-    /// All of what a session wrote before capture looked.
+    /// Simulates a session's output from before capture started.
     fn past(&mut self, session: &str, events: Vec<NewEvent>) {
         self.file(&path_of(session), events, true, false);
     }
@@ -223,7 +223,7 @@ impl World {
         self.read().log(0, 1_000_000, None).unwrap()
     }
 
-    /// Events of a session, each on a line; conclusions in brackets.
+    /// The events of a session, one per line; conclusions in parentheses.
     fn told(&self, session: &str) -> Vec<String> {
         self.read().events(self.id(session), 0, 1_000, &[]).unwrap().iter().map(show).collect()
     }
@@ -232,7 +232,7 @@ impl World {
         self.gauges.counters.repeated.get()
     }
 
-    /// What must hold of every store.
+    /// Checks the invariants of every store.
     #[track_caller]
     fn assert_sound(&mut self) {
         let now = Timestamp::from_millisecond(self.now.load(Ordering::Relaxed));
@@ -254,7 +254,7 @@ impl World {
             assert!(events.iter().is_sorted_by_key(|e| e.position), "and in the order of positions");
             let slot = ingest.sessions.find(id).unwrap();
             let mut live = ingest.sessions.state(&ingest.transaction.writer, slot).unwrap().clone();
-            // Where its files stand is not of the log.
+            // The read positions of files are not in the log.
             live.session.transcripts.clear();
             live.session.health = projections::SessionHealth::Ok;
             let mut again = SessionState::new(
@@ -321,7 +321,7 @@ fn prompt(session: &str, record: &str, seconds: f64) -> NewEvent {
     )
 }
 
-/// A block of a message: `text`, or a call where there is none.
+/// A block of a message: `text`, or a tool call without it.
 fn block(session: &str, record: &str, seconds: f64, message: &str, text: Option<&str>, stop: Stop) -> NewEvent {
     let said = AssistantMessage {
         message_id: Some(message.into()),

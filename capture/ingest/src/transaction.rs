@@ -1,7 +1,6 @@
-//! The open transaction: the store's writer, what was written since the last commit, and what is to be published after
-//! it.
+//! The open transaction: the store's writer, the writes since the last commit, and the changes to publish after it.
 //!
-//! It holds whole inputs. A transaction that is rolled back has no effect, and its inputs are applied again.
+//! A transaction contains whole inputs. If it is rolled back, it has no effect, and its inputs are applied again.
 
 use std::{
     collections::BTreeMap,
@@ -20,35 +19,36 @@ use super::{
     sessions::Sessions,
 };
 
-/// Time between two regular live commits on average; inputs in between share the next one.
+/// Average time between two regular live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
-/// Longest time from a commit to the next regular one, however many were made out of turn.
+/// Longest time from a commit to the next regular one, however many unscheduled commits were made.
 const REGULAR_WAITS: Duration = Duration::from_millis(200);
-/// How far commits that a person may act on can run ahead of the regular pace before they take turns with it.
+/// How far commits that the user may act on can run ahead of the regular pace before they have to share it.
 const AHEAD: Duration = Duration::from_millis(400);
-/// How long what an agent says and does between two changes of its state may wait for its commit, so that it shares
-/// one: it is read again from the transcript when it is lost.
+/// How long an agent's output between two state changes may wait for its commit, so that several share one: if lost, it
+/// is read again from the transcript.
 const PROGRESS_WAITS: Duration = Duration::from_secs(1);
-/// How long it may wait while a stream with events is open, which gets events when they are committed.
+/// How long an agent's output may wait for its commit while a stream with events is open, which gets events when they
+/// are committed.
 const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 6_000;
-/// Size of its texts at which it is committed, bytes.
+/// Total text size at which a transaction of history is committed, bytes.
 const BACKFILL_BYTES: usize = 5 << 20;
-/// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
+/// Age at which a transaction of history is committed. With a shorter limit a busy machine would split it into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
-/// What of the write-ahead log may be left to be moved into the database beside the transactions, bytes.
+/// Size of the unmoved part of the write-ahead log from which a checkpoint is requested, bytes.
 pub const LARGE_LOG: u64 = 24 << 20;
-/// Size from which it is restarted between two transactions if little is left to move, bytes.
+/// Size from which the log is restarted between two transactions if little is left to move, bytes.
 const EASY_LOG: u64 = 96 << 20;
-/// What counts as little, bytes.
+/// Size of the unmoved part that counts as little, bytes.
 const LITTLE_LOG: u64 = 32 << 20;
-/// Size from which it is restarted whatever is left, bytes.
+/// Size from which the log is restarted however much is left, bytes.
 const FULL_LOG: u64 = 160 << 20;
 /// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
 
-/// Why the open transaction has to be given up.
+/// Why the open transaction has to be rolled back.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TransactionFailure {
     #[error(transparent)]
@@ -58,7 +58,7 @@ pub(super) enum TransactionFailure {
 }
 
 impl TransactionFailure {
-    /// The sort of failure.
+    /// The kind of failure.
     pub(super) fn sort(&self) -> ReadFailure {
         match self {
             Self::Write(error) => error.failure(),
@@ -67,46 +67,46 @@ impl TransactionFailure {
     }
 }
 
-/// The writer, and what it wrote since the last commit.
+/// The writer and its writes since the last commit.
 pub(super) struct OpenTransaction {
-    /// Writes rows. It begins, commits and rolls back only by the methods here.
+    /// Writes rows. Only the methods of this type may begin, commit and roll back.
     pub(super) writer: Writer,
     /// Position of the last event, committed or not.
     position: u64,
     open_since: Option<Instant>,
     pace: Pace,
-    /// Rows of the log, and bytes of their texts.
+    /// Number of log rows, and bytes of their texts.
     rows: usize,
     bytes: usize,
-    /// How soon what it holds is to be committed.
+    /// How soon the transaction must be committed.
     urgency: Urgency,
     /// Whether a stream with events is open.
     watched: bool,
     inputs: Vec<IngestInput>,
-    /// Turns that changed, to be written with the commit.
+    /// Changed turns, written with the commit.
     turns: BTreeMap<(SessionRow, u32), Turn>,
     changes: ChangeSet,
 }
 
-/// Number of events of a transaction.
+/// Number of events in a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventCount {
     live: usize,
     past: usize,
 }
 
-/// When regular commits are due. One that was made out of turn, because somebody waited for it, puts the next regular
-/// one off, so that the number of commits stays that of regular ones.
+/// When regular commits are due. An unscheduled commit, made because something waited for it, postpones the next
+/// regular one, so that the total number of commits stays the same.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
-    /// From then on a regular commit may be made; at once before the first.
+    /// Earliest time of the next regular commit; `None` before the first.
     regular: Option<Instant>,
-    /// Until then the pace is used up by the commits made so far.
+    /// Time until which the commits made so far use up the pace.
     used: Option<Instant>,
 }
 
 impl Pace {
-    /// A commit was made now.
+    /// Records a commit made now.
     fn committed(&mut self, now: Instant) {
         let due = self.regular.map_or(now, |due| due.max(now));
         self.regular = Some((due + COMMIT_EVERY).min(now + REGULAR_WAITS));
@@ -114,33 +114,33 @@ impl Pace {
         self.used = Some(used.min(now + AHEAD + COMMIT_EVERY));
     }
 
-    /// When something that a person may act on is to be committed if it came `since`: at once, but a number of them
-    /// that is larger than the pace shares commits.
+    /// When something the user may act on, added at `since`, must be committed: at once, unless such commits exceed the
+    /// pace; then they share commits.
     fn soon(&self, since: Instant) -> Instant {
         self.used.and_then(|used| used.checked_sub(AHEAD)).map_or(since, |free| free.max(since))
     }
 }
 
-/// How soon something is to be committed; the most urgent of what a transaction holds counts.
+/// How soon something must be committed; the most urgent part of a transaction counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Urgency {
-    /// It is history: when there is much of it.
+    /// History: once there is a lot of it.
     #[default]
     History,
-    /// What agents say and do between two changes of state: within a second.
+    /// Agent output between two state changes: within a second.
     Progress,
-    /// It changes what a session is about, or somebody waits for its commit: with the next regular one.
+    /// The session's description changes, or something waits for the commit: with the next regular one.
     Regular,
-    /// A person may have to act, and no program waits: at once, if that does not happen all the time.
+    /// The user may have to act, and no program waits: at once, unless this happens too often.
     Soon,
-    /// A program waits for it, such as the hook of an agent that goes on after it: at once.
+    /// A program waits, such as an agent's hook: at once.
     AtOnce,
 }
 
 impl Urgency {
-    /// The urgency of a live input that brought these events.
+    /// The urgency of a live input with these events.
     fn of<'a>(input: &IngestInput, events: impl IntoIterator<Item = &'a Event>) -> Self {
-        // Whoever sent anything but lines of a transcript waits for the answer.
+        // Senders of anything but transcript lines wait for a reply.
         let least = if matches!(input, IngestInput::Batch(_)) { Self::Progress } else { Self::Regular };
         let nobody_waits = matches!(input, IngestInput::Batch(_) | IngestInput::Derived(_));
         let most = if nobody_waits { Self::Soon } else { Self::AtOnce };
@@ -167,30 +167,30 @@ impl Urgency {
     }
 }
 
-/// What a transaction changes, for those who learn of it after the commit.
+/// The changes of a transaction, to be published after the commit.
 #[derive(Default)]
 pub(super) struct ChangeSet {
-    /// Events of the log that were seen as they happened, in the order in which they were written.
+    /// Events seen as they happened, in the order they were written.
     pub(super) events: Vec<Event>,
-    /// Those of history, which are not published one by one.
+    /// Events of history, which are not published individually.
     pub(super) past: PastEvents,
-    /// Approvals as they stand now, in the order of their changes.
+    /// Approvals in their current state, in the order of their changes.
     pub(super) approvals: Vec<Approval>,
-    /// Findings as they stand now, in the order of their changes.
+    /// Findings in their current state, in the order of their changes.
     pub(super) findings: Vec<Finding>,
-    /// Sessions that runs host from now on.
+    /// Sessions that runs now host.
     pub(super) hosted: Vec<HostedSession>,
-    /// The agents of records that were merged into the event of another one, once for each record.
+    /// The agent of each record that was merged into another record's event.
     pub(super) merged: Vec<Provider>,
-    /// The end of the audit record, when it grew.
+    /// The end of the audit record, if it grew.
     audit_head: Option<AuditHead>,
 }
 
-/// Events of history that a transaction holds.
+/// Events of history in a transaction.
 #[derive(Default)]
 pub(super) struct PastEvents {
     pub(super) count: usize,
-    /// The time of the last event of each agent, by the code of its provider: milliseconds since 1970, 0 for none.
+    /// Time of each agent's last event, by provider code: milliseconds since 1970, 0 for none.
     pub(super) last_at: [i64; Provider::ALL.len()],
 }
 
@@ -203,13 +203,13 @@ impl PastEvents {
     }
 }
 
-/// A transaction that is committed.
+/// A committed transaction.
 pub(super) struct Committed {
     pub(super) changes: ChangeSet,
     pub(super) inputs: Vec<IngestInput>,
-    /// Whether it held anything but history.
+    /// Whether it contained anything but history.
     pub(super) live: bool,
-    /// The log goes up to here.
+    /// Position of its last event.
     pub(super) position: u64,
 }
 
@@ -243,7 +243,7 @@ impl OpenTransaction {
         self.urgency > Urgency::History
     }
 
-    /// Notes whether a stream with events is open.
+    /// Sets whether a stream with events is open.
     pub(super) const fn set_watched(&mut self, watched: bool) {
         self.watched = watched;
     }
@@ -257,16 +257,16 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// Something happened as it was looked at.
+    /// Marks the transaction as containing live data.
     pub(super) fn mark_live(&mut self) {
         self.urgency = self.urgency.max(Urgency::Regular);
     }
 
-    /// An input was applied whose events begin at `first_event`; says whether there are any.
+    /// Adds an applied input whose events begin at `first_event`; returns whether it has any.
     pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first: EventCount) -> bool {
         if live {
             self.urgency = self.urgency.max(Urgency::of(&input, &self.changes.events[first.live..]));
-            // History that is little is shown at once, so its commit must not be late.
+            // A small amount of history is shown at once, so its commit must not be late.
             if self.changes.past.count > first.past {
                 self.mark_live();
             }
@@ -275,23 +275,23 @@ impl OpenTransaction {
         self.events() != first
     }
 
-    /// An input could not be applied: it is to be taken again.
+    /// Keeps an input that could not be applied, to apply it again.
     pub(super) fn retain_input(&mut self, input: IngestInput) {
         self.inputs.push(input);
     }
 
-    /// How many events it holds.
+    /// The number of events in the transaction.
     pub(super) fn events(&self) -> EventCount {
         EventCount { live: self.changes.events.len(), past: self.changes.past.count }
     }
 
-    /// The place of the next event in the log.
+    /// Allocates the position of the next event in the log.
     pub(super) const fn next_position(&mut self) -> u64 {
         self.position += 1;
         self.position
     }
 
-    /// Writes events into the log, each with its long text and its payload where they are prepared.
+    /// Writes events into the log, each with its long text and prepared payload, if any.
     pub(super) fn append<'a>(
         &mut self,
         events: impl IntoIterator<Item = (SessionRow, Event, Option<&'a PackedText>, Option<&'a str>)>,
@@ -311,12 +311,12 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// Stores a turn as it is now. It is written with the commit, however often it changes until then.
+    /// Stores the current state of a turn. It is written once, with the commit, however often it changes until then.
     pub(super) fn put_turn(&mut self, row: SessionRow, turn: &Turn) {
         self.turns.insert((row, turn.number), turn.clone());
     }
 
-    /// A record was merged into the event of another one.
+    /// Records that a record was merged into another record's event.
     pub(super) fn add_merged(&mut self, provider: Provider) {
         self.changes.merged.push(provider);
     }
@@ -335,7 +335,7 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// A run hosts a session once this is committed; gives it back if nothing waits for a commit.
+    /// Publishes a hosted session after the commit; returns it if no transaction is open.
     pub(super) fn put_hosted(&mut self, hosted: HostedSession) -> Option<HostedSession> {
         if !self.is_open() {
             return Some(hosted);
@@ -350,12 +350,12 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// The audit record ends here.
+    /// Sets the end of the audit record.
     pub(super) fn set_audit_head(&mut self, head: Option<AuditHead>) {
         self.changes.audit_head = head.or(self.changes.audit_head);
     }
 
-    /// When it is to be committed, unless it grows; `None` when none is open.
+    /// When the transaction must be committed unless it grows; `None` if none is open.
     fn due(&self) -> Option<Instant> {
         let since = self.open_since?;
         let regular = self.pace.regular.unwrap_or(since);
@@ -369,7 +369,7 @@ impl OpenTransaction {
         })
     }
 
-    /// How long the commit can wait, unless an input comes.
+    /// How long the commit can wait for another input.
     pub(super) fn wait(&self) -> Option<Duration> {
         self.due().map(|due| {
             let due = if self.is_live() { due } else { due.min(Instant::now() + LULL) };
@@ -382,7 +382,7 @@ impl OpenTransaction {
         self.due().is_some_and(|due| much || Instant::now() >= due)
     }
 
-    /// Commits.
+    /// Commits the transaction.
     pub(super) fn commit(&mut self) -> Result<Committed, CommitError> {
         for ((row, _), turn) in std::mem::take(&mut self.turns) {
             self.writer.put_turn(row, &turn)?;
@@ -400,10 +400,10 @@ impl OpenTransaction {
         })
     }
 
-    /// After the commit: keeps the write-ahead log small. `checkpoint` asks for a checkpoint beside the transactions.
+    /// After the commit: keeps the write-ahead log small. `checkpoint` requests a checkpoint beside the transactions.
     ///
-    /// The log can be restarted only while nothing is written, and all of it has to be in the database first: ingest
-    /// waits as long as the least is left.
+    /// The log can be restarted only while nothing is written, and only after all of it is in the database. So ingest
+    /// restarts it when little is left to move, and waits as briefly as possible.
     pub(super) fn bound_log(&self, progress: &CheckpointProgress, checkpoint: &dyn Fn()) {
         let restart = |log: LogUse| {
             let is_easy = log.written >= EASY_LOG && log.left() <= LITTLE_LOG && !progress.is_running();
@@ -419,7 +419,7 @@ impl OpenTransaction {
         }
     }
 
-    /// Gives up what was written; the inputs stay. A removal among them can be withdrawn until it is applied again.
+    /// Rolls back the writes and keeps the inputs. A removal among them can be withdrawn until it is applied again.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
         for input in &self.inputs {
@@ -433,13 +433,13 @@ impl OpenTransaction {
         (self.rows, self.bytes) = (0, 0);
     }
 
-    /// After a rollback: the position is the store's again.
+    /// After a rollback: reads the position from the store again.
     pub(super) fn reload_position(&mut self) -> Result<(), ReadError> {
         self.position = self.writer.position()?;
         Ok(())
     }
 
-    /// Takes the inputs out, to apply them again. They come back by [`Self::restore_inputs`].
+    /// Removes the inputs to apply them again; return them with [`Self::restore_inputs`].
     pub(super) fn take_inputs(&mut self) -> Vec<IngestInput> {
         std::mem::take(&mut self.inputs)
     }
@@ -449,7 +449,7 @@ impl OpenTransaction {
         self.inputs = inputs;
     }
 
-    /// After the commit: keeps the end of the audit record beside it.
+    /// After the commit: stores the end of the audit record beside it.
     pub(super) fn write_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
@@ -459,15 +459,15 @@ impl OpenTransaction {
         }
     }
 
-    /// The next event gets a position that is taken.
+    /// Makes the next event get a position that is already used.
     #[cfg(test)]
     pub(super) const fn lose_position(&mut self) {
         self.position = 0;
     }
 }
 
-/// What one input adds to the log: folded already, and written together. Its own events go first, then those that
-/// follow from them.
+/// The additions of one input to the log, already folded and written together: its own events first, then those derived
+/// from them.
 #[derive(Default)]
 pub(super) struct Additions {
     pub(super) events: Vec<Addition>,
@@ -481,7 +481,7 @@ pub(super) struct Addition {
     pub(super) prepared: PreparedParts,
 }
 
-/// Which of an input's prepared events has the text and the payload of an event, as they are stored.
+/// Indexes of the prepared text and payload of an event among those of its input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PreparedParts {
     pub(super) text: Option<usize>,
@@ -493,7 +493,7 @@ impl PreparedParts {
 }
 
 impl Additions {
-    /// With room for the events of an input.
+    /// Additions with capacity for the events of an input.
     pub(super) fn with_capacity(events: usize) -> Self {
         Self { events: Vec::with_capacity(events), derived: Vec::new() }
     }
@@ -506,7 +506,7 @@ impl Additions {
         self.derived.push((slot, event));
     }
 
-    /// Writes them into the log.
+    /// Writes the events into the log.
     pub(super) fn write(
         self,
         transaction: &mut OpenTransaction,
@@ -528,8 +528,8 @@ impl Additions {
 mod tests {
     use super::*;
 
-    /// The number of commits in ten seconds, while something asks for one at once at this interval in milliseconds
-    /// and there is always something for a regular one.
+    /// The number of commits in ten seconds, while an immediate commit is requested at this interval in milliseconds
+    /// and there is always data for a regular one.
     fn commits_in_ten_seconds(at_once_every: u64) -> usize {
         let start = Instant::now();
         let (mut pace, mut made, mut last) = (Pace::default(), 0, None);

@@ -19,8 +19,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// An answer that takes a while. If it is dropped, the request is not started, or is finished without anybody waiting
-/// for it.
+/// An asynchronous reply. If the future is dropped, the request is either not started, or completed without a recipient
+/// for the result.
 pub type Reply<T> = BoxFuture<'static, Result<T, Refusal>>;
 
 /// The requests that the daemon carries out for the server.
@@ -28,51 +28,51 @@ pub trait Control: Send + Sync + 'static {
     /// Turns the capture of a session on or off.
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()>;
 
-    /// Writes a note on a session.
+    /// Adds a note to a session.
     fn note(&self, session: SessionId, text: String) -> Reply<()>;
 
-    /// Writes a note to go on from, in Markdown and without secrets.
+    /// Creates a handoff note in Markdown, without secrets.
     fn hand_off(&self, parts: HandoffParts) -> Reply<String>;
 
-    /// Puts labels on a session; a label without a value is taken off.
+    /// Changes labels of a session; a label without a value is removed.
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
 
     /// Marks a session for the user's lists.
     fn mark(&self, session: SessionId, changes: Vec<MarkChange>) -> Reply<()>;
 
-    /// Removes a session with its sub-agents, or says what would be removed. Ends by itself in time; dropping the future
-    /// takes the request back.
+    /// Removes a session with its sub-agents, or reports what would be removed. Has its own timeout; dropping the
+    /// future withdraws the request.
     fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport>;
 
-    /// Removes old sessions, or says which would be removed; as [`Self::forget`].
+    /// Removes old sessions, or reports which would be removed, like [`Self::forget`].
     fn prune(&self, request: PruneRequest) -> Reply<RemovalReport>;
 
-    /// What is still to be erased of removed sessions.
+    /// The state of erasing removed sessions.
     fn retention(&self) -> Reply<RetentionStatus>;
 
-    /// Talks with the host of a run until it goes; the connection has left HTTP.
+    /// Serves the host of a run until it disconnects; the connection was upgraded from HTTP.
     fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
 
     /// Reads a delivery that a hook put in the spool.
     fn accept_delivery(&self, id: DeliveryId) -> Reply<()>;
 
-    /// Notes that a hook could not store its delivery, and why.
+    /// Records that a hook could not store its delivery, and why.
     fn lose_delivery(&self, why: String) -> Reply<()>;
 
-    /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
-    /// future says that the hook waits no longer.
+    /// Waits for the decision on a delivery; `None` if the agent should ask the user itself. Dropping the future means
+    /// that the hook stopped waiting.
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>>;
 
     /// Lists approvals, newest first.
     fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>>;
 
-    /// One approval, by its id or a part of it.
+    /// Returns one approval, by its id or a part of it.
     fn approval(&self, id: String) -> Reply<ApprovalView>;
 
     /// Decides an approval.
     fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView>;
 
-    /// Answers an approval by the token of a button; `None` when the token is not good, or no longer.
+    /// Answers an approval with the token of a button; `None` if the token is invalid or expired.
     fn press_button(&self, token: String, who: Who) -> Reply<Option<ButtonAnswer>>;
 
     /// The public key with which browsers subscribe to messages.
@@ -96,19 +96,20 @@ pub trait Control: Send + Sync + 'static {
     /// Sends a message over a notification channel.
     fn test_channel(&self, channel: String) -> Reply<Receipt>;
 
-    /// Commits what is shown and not stored yet, so that whatever is read from the store afterwards holds it.
+    /// Commits changes that are shown but not stored yet, so that later reads from the store include them.
     fn commit_shown(&self) -> BoxFuture<'static, ()> {
         Box::pin(async {})
     }
 
-    /// Waits briefly, after a start, until the runs from before it are known again.
+    /// After a start, waits briefly until earlier runs are known again.
     fn runs_reconnected(&self) -> BoxFuture<'static, ()> {
         Box::pin(async {})
     }
 
-    /// The runs that are known, newest first.
+    /// The known runs, newest first.
     ///
-    /// # Errors When runs are not available.
+    /// # Errors
+    /// When runs are not available.
     fn runs(&self) -> Result<Vec<Run>, Refusal>;
 
     /// One run.
@@ -120,158 +121,158 @@ pub trait Control: Send + Sync + 'static {
     /// The screen of a run.
     fn screen(&self, target: RunTarget) -> Reply<Picture>;
 
-    /// What changed of a run's screen since a revision, as soon as something has, or after this time.
+    /// The changes of a run's screen since a revision, as soon as there are any, or after this time.
     fn grid(&self, target: RunTarget, since: u64, wait_ms: u32) -> Reply<GridUpdate>;
 
-    /// Lines that scrolled off a run's screen before the one with this number.
+    /// Lines that scrolled off a run's screen, before the line with this number.
     fn scrollback(&self, target: RunTarget, before: u64, count: u32) -> Reply<Scrollback>;
 
-    /// What there is of a run's recording.
+    /// Describes a run's recording.
     fn recording(&self, target: RunTarget) -> Reply<RecordingInfo>;
 
     /// The recorded screen at a time, ms, and at most this many changes from there.
     fn recorded_frames(&self, target: RunTarget, from_ms: u64, limit: usize) -> Reply<RecordedFrames>;
 
-    /// Gives a run's terminal another size, or, without one, that of the terminal that types.
+    /// Resizes a run's terminal; without a size, it follows the terminal that has control.
     fn resize(&self, target: RunTarget, size: Option<Size>) -> Reply<()>;
 
-    /// How the screen of a run is read.
+    /// Explains how the screen of a run was interpreted.
     fn explain_screen(&self, target: RunTarget) -> Reply<Explanation>;
 
-    /// Types into a run. Text waits for a prompt, at most as long as the input says.
+    /// Types into a run. Text waits for a prompt up to the timeout in the input.
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
 
-    /// Types what a person types at a view of the run's terminal. Refused only while a dialog or menu is open, unless
-    /// forced.
+    /// Types the characters a user enters in a view of the run's terminal. Refused only while a dialog or menu is open,
+    /// unless forced.
     fn type_characters(&self, target: RunTarget, text: String, force: bool) -> Reply<()>;
 
     /// Starts a session in a process that outlives the server.
     fn start_session(&self, start: SessionStart) -> Reply<StartedSession>;
 
-    /// Tells a session what to do.
+    /// Sends a command to a session.
     fn command(&self, session: SessionId, command: SessionCommand) -> Reply<SessionInputTaken>;
 
-    /// Searches the texts of all sessions, or of the one that the query names.
+    /// Searches the texts of all sessions, or of the one the query names.
     fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage>;
 
     /// The state of the search index.
     fn index_status(&self) -> Reply<IndexStatus>;
 
-    /// Removes the search index and builds it again.
+    /// Removes and rebuilds the search index.
     fn rebuild_index(&self) -> Reply<IndexStatus>;
 
-    /// Accepts an OpenTelemetry message; answers in its encoding once its events are stored.
+    /// Accepts an OpenTelemetry message; replies in its encoding once its events are stored.
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>>;
 }
 
-/// What a note to go on from is made of.
+/// The parts of a handoff note.
 #[derive(Debug, Clone)]
 pub struct HandoffParts {
     /// The session.
     pub session: Session,
     /// Its turns, oldest first.
     pub turns: Vec<Turn>,
-    /// What it did.
+    /// The session's work log.
     pub work: WorkLog,
-    /// Its findings that are not resolved, newest first.
+    /// The session's unresolved findings, newest first.
     pub findings: Vec<Finding>,
 }
 
-/// Which approvals to list.
+/// Selects the approvals to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalFilter {
-    /// Only those in this state.
+    /// Only approvals in this state.
     pub state: Option<ApprovalState>,
-    /// Only those of this session.
+    /// Only approvals of this session.
     pub session: Option<SessionId>,
-    /// Only those behind this one in the list: when it was opened, and its id.
+    /// Only approvals after this one in the list: when it was opened, and its id.
     pub behind: Option<(Timestamp, ApprovalId)>,
-    /// At most this many.
+    /// Maximum number of approvals.
     pub limit: usize,
 }
 
 /// A hook that waits for a decision.
 #[derive(Debug)]
 pub struct DecisionWait {
-    /// What it delivered.
+    /// The id of its delivery.
     pub delivery: DeliveryId,
-    /// Whether it waits for a person, and not only for a rule.
+    /// Whether it also waits for the user, not only for a rule.
     pub people: bool,
-    /// The BLAKE3 hash of what it was called with: what is decided is decided for exactly that.
+    /// The BLAKE3 hash of its input: the decision applies to exactly that input.
     pub digest: String,
-    /// The delivery itself, when nothing else reports the request.
+    /// The delivery itself, if nothing else reports the request.
     pub whole: Option<Box<RawValue>>,
 }
 
-/// A person's decision.
+/// A decision of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it allows or denies.
+    /// Whether the request is allowed or denied.
     pub verdict: Verdict,
-    /// The reason that the agent gets when it is denied.
+    /// The reason given to the agent on a denial.
     pub message: Option<String>,
-    /// What it covers.
+    /// The scope of the decision.
     pub scope: DecisionScope,
     /// The answers to questions, by question.
     pub answers: Option<BTreeMap<String, String>>,
-    /// What the request said when it was shown; it is checked where it is given.
+    /// The revision of the request that was shown; checked if given.
     pub revision: Option<String>,
-    /// Whether the suggested rule is saved too.
+    /// Whether the suggested rule should be saved too.
     pub rule: bool,
     /// Who decided.
     pub who: Who,
 }
 
-/// A session to be started.
+/// A request to start a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionStart {
-    /// What.
+    /// The session to start.
     pub request: SessionRequest,
-    /// For whom.
+    /// Who requested it.
     pub who: Who,
 }
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Who {
-    /// The process, as the kernel says; known on the Unix socket.
+    /// The process id according to the kernel; known only on the Unix socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// Its user.
+    /// The process's user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Where the connection came from.
+    /// The remote address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
     /// The id of the paired device that was signed in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// The name of that device at the time. It is not recorded with the id, which says more.
+    /// The name of that device at that time. It is not recorded, because the id identifies the device.
     #[serde(skip)]
     pub device_name: Option<String>,
 }
 
-/// A process at the other end of the Unix socket, as the kernel names it.
+/// The process at the other end of the Unix socket, as reported by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its user.
+    /// The process's user.
     pub uid: u32,
-    /// Its process id, when the kernel says.
+    /// The process id, if the kernel reports it.
     pub pid: Option<i32>,
 }
 
-/// A message of OpenTelemetry.
+/// An OpenTelemetry message.
 #[derive(Debug)]
 pub struct Telemetry {
-    /// What it holds.
+    /// The kind of its content.
     pub kind: TelemetryKind,
-    /// Whether it is protobuf; else it is JSON.
+    /// Whether it is protobuf; otherwise it is JSON.
     pub protobuf: bool,
     /// The message, decompressed.
     pub body: Vec<u8>,
 }
 
-/// What a message of OpenTelemetry holds.
+/// The content of an OpenTelemetry message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TelemetryKind {
     /// Log records.
@@ -285,7 +286,7 @@ pub enum TelemetryKind {
 /// Why telemetry was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelemetryRefusal {
-    /// It is not such a message; sending it again is pointless.
+    /// The message is malformed; a retry is pointless.
     #[error("{0}")]
     Malformed(String),
     /// The ingest queue is full; the sender should retry.
@@ -296,7 +297,7 @@ pub enum TelemetryRefusal {
     Stuck,
 }
 
-/// Which run is meant.
+/// Identifies a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunTarget {
     /// The run that hosts this session.
@@ -305,7 +306,7 @@ pub enum RunTarget {
     Run(String),
 }
 
-/// A connection that left HTTP.
+/// A connection upgraded from HTTP.
 pub struct HostConnection(pub Box<dyn HostStream>);
 
 impl fmt::Debug for HostConnection {
@@ -314,7 +315,7 @@ impl fmt::Debug for HostConnection {
     }
 }
 
-/// Bytes both ways.
+/// A bidirectional byte stream.
 pub trait HostStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> HostStream for T {}
@@ -322,46 +323,46 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> HostStream for T {}
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such thing.
+    /// The subject does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// It cannot be done as things stand.
+    /// It cannot be done in the current state.
     #[error("{0}")]
     Conflict(String),
-    /// A permission request is closed.
+    /// The permission request is closed.
     #[error("{why}")]
     Decided {
         /// Why nothing can be decided.
         why: String,
-        /// How it was closed.
+        /// How the request was closed.
         before: Box<DecidedBefore>,
     },
     /// A shortened id matches several things.
     #[error("{0}")]
     Ambiguous(String),
-    /// A parameter of the request is not understood.
+    /// A parameter of the request is invalid.
     #[error("{name}: {reason}")]
     Invalid {
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// The error in its value.
         reason: String,
     },
-    /// It could not be done in the time that was given for it.
+    /// It could not be done within the requested time.
     #[error("{0}")]
     TimedOut(String),
-    /// Whoever does it is busy or stopping.
+    /// The responsible part is busy or stopping.
     #[error("temporarily unavailable")]
     Unavailable,
-    /// It could not be done in time; the text says what was done.
+    /// It could not be done in time; the text says how much was done.
     #[error("{0}")]
     Busy(String),
-    /// It went wrong; the text goes to the log, not to the client.
+    /// It failed; the text goes to the log, not to the client.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Does nothing: every request is refused as unavailable.
+/// Refuses every request as unavailable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoControl;
 

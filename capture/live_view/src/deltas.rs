@@ -1,5 +1,5 @@
-//! Deltas: texts that nothing has stored yet, on their way to streams. What arrives for a session within a moment becomes
-//! one frame. Everything is bounded; a delta that finds no room is dropped, since its text is stored later.
+//! Deltas: texts that are not stored yet, on their way to streams. Deltas of a session that arrive within a short time
+//! become one frame. Everything is bounded; a delta without room is dropped, because its text is stored later.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ const TEXT_BYTES: usize = 16 << 10;
 /// Maximum number of sessions with deltas at the same time.
 const SESSIONS: usize = 256;
 
-/// A part of what an agent says, before anything of it is stored.
+/// A part of an agent's output, before it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
     /// The session.
@@ -34,11 +34,11 @@ pub struct Delta {
     pub source: Source,
     /// The text.
     pub text: String,
-    /// Number of deltas that were joined to this one before.
+    /// Number of deltas that were already joined to this one.
     pub joined: u64,
 }
 
-/// A delta as streams send it; a frame before its commit begins with `epoch` and `live`.
+/// A delta in the form sent to streams. Uncommitted frames begin with `epoch` and `live`.
 #[derive(Serialize)]
 struct DeltaForm<'a> {
     session_id: SessionId,
@@ -47,14 +47,14 @@ struct DeltaForm<'a> {
     text: &'a str,
 }
 
-/// Counters for the metrics. Every delta received is coalesced, dropped, or the first of a frame.
+/// Counters for the metrics. Each received delta is coalesced, dropped, or the first of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeltaCounts {
-    /// Received.
+    /// Deltas received.
     pub received: u64,
-    /// Joined to another one's frame.
+    /// Deltas joined to another one's frame.
     pub coalesced: u64,
-    /// Dropped.
+    /// Deltas dropped.
     pub dropped: u64,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Deltas {
     dropped: AtomicU64,
 }
 
-/// What is next of a session.
+/// The pending frame of a session.
 #[derive(Debug)]
 struct PendingDelta {
     provider: Provider,
@@ -77,7 +77,7 @@ struct PendingDelta {
 }
 
 impl Deltas {
-    /// Takes a delta in, unless there is no room or nobody to send it to.
+    /// Accepts a delta, unless there is no room or no recipient.
     pub(crate) fn offer(&self, delta: Delta, watched: bool, now: Instant) {
         let Delta { session, provider, source, text, joined } = delta;
         self.received.fetch_add(joined + 1, Ordering::Relaxed);
@@ -102,13 +102,13 @@ impl Deltas {
         self.dropped.fetch_add(deltas, Ordering::Relaxed);
     }
 
-    /// Counts deltas that were lost before they arrived.
+    /// Counts deltas that were lost before they were received.
     pub(crate) fn lost(&self, deltas: u64) {
         self.received.fetch_add(deltas, Ordering::Relaxed);
         self.dropped(deltas);
     }
 
-    /// Waits until frames are due, and takes them. Dropped while waiting, it has taken nothing.
+    /// Waits until frames are due, and removes and returns them. Cancel safe.
     pub(crate) async fn due(&self) -> Vec<Frame> {
         loop {
             let arrived = self.arrived.notified();
@@ -127,7 +127,7 @@ impl Deltas {
         }
     }
 
-    /// The frames that are due. A session that said nothing since its last frame is forgotten.
+    /// Removes and returns the due frames. Sessions without new text since their last frame are dropped.
     fn take_due(&self, now: Instant) -> Vec<Frame> {
         let mut frames = Vec::new();
         lock(&self.pending).retain(|session, pending| {

@@ -7,7 +7,7 @@ use projections::Session;
 
 use crate::Json;
 
-/// One session on the live view: what lists filter by, and its JSON.
+/// A session on the live view: the fields lists filter by, and its JSON.
 #[derive(Debug, Clone)]
 pub struct SessionEntry {
     /// capture's id.
@@ -16,15 +16,15 @@ pub struct SessionEntry {
     pub provider: Provider,
     /// The agent's own id of the session.
     pub provider_session_id: Option<Arc<str>>,
-    /// What it is doing.
+    /// The state of the session.
     pub state: State,
-    /// The run that hosts it, or hosted it last.
+    /// The run that hosts the session, or hosted it last.
     pub run_id: Option<RunId>,
     /// The parent session, if this is a sub-agent.
     pub parent: Option<SessionId>,
     /// The agent's own id of the session whose history this one continues.
     pub forked_from: Option<Arc<str>>,
-    /// The session this one turned out to be.
+    /// The session this one was merged into.
     pub merged_into: Option<SessionId>,
     /// Working directory.
     pub cwd: Option<Arc<str>>,
@@ -32,9 +32,9 @@ pub struct SessionEntry {
     pub started_at: Timestamp,
     /// The time of its last event.
     pub last_event_at: Timestamp,
-    /// Not exited, and not idle or unknown for long.
+    /// Whether it is active: not exited, and not idle or unknown for long.
     pub active: bool,
-    /// The serialized [`Session`]; absent for cold ones, which are read from the store.
+    /// The serialized [`Session`]; absent for cold entries, whose JSON is read from the store.
     pub json: Option<Json>,
 }
 

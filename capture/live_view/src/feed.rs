@@ -1,8 +1,8 @@
 //! Delivers frames from ingest to the streams.
 //!
-//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::relay_frames`]) puts it in the queue of
-//! each stream it concerns. Everything is bounded. A full queue or inbox breaks the stream: its queue is emptied, the
-//! stream learns of it, and it restarts with a snapshot.
+//! Publishing puts a frame in the inbox and wakes one task, [`Feed::relay_frames`], which puts the frame in the queue
+//! of each stream that wants it. Everything is bounded. A full queue or inbox breaks the stream: its queue is emptied,
+//! the stream is notified, and it restarts with a snapshot.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -26,19 +26,19 @@ const INBOX_BYTES: usize = 8 << 20;
 /// Number of deliveries after which the task yields to others.
 const BREATH: usize = 4096;
 
-/// Which frames a stream wants.
+/// The frames a stream wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interest {
-    /// All.
+    /// All frames.
     All,
-    /// Those of these sessions.
+    /// The frames of these sessions.
     Sessions(Vec<SessionId>),
-    /// All that tell how something stands. Events, and what agents say, of these sessions only.
+    /// All frames about states, but events and deltas only of these sessions.
     StatesAndEventsOf(Vec<SessionId>),
 }
 
 impl Interest {
-    /// The sessions it is about; `None` for all.
+    /// The sessions the stream is limited to; `None` for all.
     #[must_use]
     pub fn sessions(&self) -> Option<&[SessionId]> {
         match self {
@@ -47,7 +47,7 @@ impl Interest {
         }
     }
 
-    /// Whether it wants the events of a session.
+    /// Whether the stream wants the events of a session.
     #[must_use]
     pub fn wants_events_of(&self, session: SessionId) -> bool {
         match self {
@@ -66,8 +66,8 @@ impl Interest {
     }
 }
 
-/// Where the feed stands. Every frame with an order up to this one was published before, so the
-/// rows read afterwards, and the log up to `position`, hold what it told.
+/// The current point of the feed. Every frame up to this order was published before, so rows read later, and the log up
+/// to `position`, include its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
     /// The order of the last frame.
@@ -79,9 +79,9 @@ pub struct Mark {
 /// Why a stream broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedEnd {
-    /// It did not take its frames in time.
+    /// The stream did not receive its frames in time.
     Slow,
-    /// Events were committed that are not published.
+    /// Events were committed without being published.
     Skipped,
 }
 
@@ -90,11 +90,11 @@ pub enum FeedEnd {
 pub struct FeedCounts {
     /// Open streams and waits.
     pub subscribers: usize,
-    /// Frames and commits that were published.
+    /// Number of published frames and commits.
     pub published: u64,
-    /// Frames that were queued for streams.
+    /// Number of frames queued for streams.
     pub delivered: u64,
-    /// Times a stream was broken.
+    /// Number of times a stream was broken.
     pub broken: u64,
 }
 
@@ -113,11 +113,11 @@ struct Inbox {
     mark: Mark,
     frames: Vec<Arc<Frame>>,
     bytes: usize,
-    /// All streams are to be broken, for this reason.
+    /// The reason for which all streams must be broken.
     broken: Option<FeedEnd>,
     /// Number of streams that want the events of all sessions.
     events_of_all: usize,
-    /// The same of single sessions; none is 0.
+    /// Number of streams that want the events of single sessions; absent means 0.
     events_of: HashMap<SessionId, usize>,
 }
 
@@ -181,7 +181,7 @@ impl Feed {
         self.arrived.notify_one();
     }
 
-    /// Publishes an event that is committed, and has it encoded only when some stream wants it.
+    /// Publishes a committed event; encodes it only if a stream wants it.
     pub(crate) fn publish_event(&self, position: u64, session: SessionId, frame: impl FnOnce() -> Option<Frame>) {
         let mut inbox = lock(&self.inbox);
         if !inbox.wants_events_of(session) {
@@ -195,13 +195,14 @@ impl Feed {
         }
     }
 
-    /// Whether some stream wants events.
+    /// Whether any stream wants events.
     pub(crate) fn wants_events(&self) -> bool {
         let inbox = lock(&self.inbox);
         inbox.events_of_all > 0 || !inbox.events_of.is_empty()
     }
 
-    /// Publishes what is never committed, unless committed frames already wait in numbers. True when it was left out.
+    /// Publishes a frame that is never committed, unless many frames are already waiting. Returns true if it was
+    /// dropped.
     pub(crate) fn publish_delta(&self, frame: Frame) -> bool {
         let inbox = lock(&self.inbox);
         let crowded = inbox.frames.len() >= INBOX_FRAMES / 2 || inbox.bytes >= INBOX_BYTES / 2;
@@ -246,7 +247,7 @@ impl Feed {
         }
     }
 
-    /// Waits for frames and puts them in the queues they belong in.
+    /// Waits for frames and puts them in the queues of the streams that want them.
     pub(crate) async fn relay_frames(&self) {
         self.arrived.notified().await;
         let (frames, broken) = {
@@ -329,7 +330,7 @@ impl Feed {
     }
 }
 
-/// The queue of one stream, which one task empties.
+/// The queue of one stream, emptied by one task.
 #[derive(Debug)]
 struct Mailbox {
     interest: Interest,
@@ -348,13 +349,13 @@ struct Queue {
 }
 
 impl Mailbox {
-    /// Queues a frame; false when that broke the stream.
+    /// Queues a frame; false if that broke the stream.
     fn push(&self, frame: &Arc<Frame>) -> bool {
         let mut queue = lock(&self.queue);
         if queue.broken.is_some() {
             return true;
         }
-        // Who is slow gets what is stored, and not what is said meanwhile.
+        // A slow stream gets stored content, but no deltas.
         let crowded = queue.frames.len() >= self.max_frames / 2 || queue.bytes + frame.weight() > self.max_bytes / 2;
         if frame.kind == FrameKind::Delta && crowded {
             return true;
@@ -384,7 +385,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes all frames, or has the task woken when some arrive.
+    /// Removes all frames from the queue, or registers the task to be woken when some arrive.
     fn poll_take(&self, into: &mut VecDeque<Arc<Frame>>, context: &mut Context<'_>) -> Poll<Result<(), FeedEnd>> {
         let mut queue = lock(&self.queue);
         if let Some(reason) = queue.broken {
@@ -408,7 +409,7 @@ impl Mailbox {
 }
 
 impl Queue {
-    /// Drops what is queued; the first reason stays.
+    /// Empties the queue; the first reason is kept.
     fn interrupt(&mut self, reason: FeedEnd) {
         self.frames = VecDeque::new();
         self.bytes = 0;
@@ -416,7 +417,7 @@ impl Queue {
     }
 }
 
-/// A place among the streams. Dropping it gives the place up.
+/// A subscription of a stream. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     live_view: Arc<crate::Shared>,
@@ -425,7 +426,7 @@ pub struct Subscription {
 }
 
 impl crate::LiveView {
-    /// Takes a place among the streams, with a queue of at most this many frames and bytes.
+    /// Subscribes a stream, with a queue of at most this many frames and bytes.
     #[must_use]
     pub fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
         let mailbox = Arc::new(Mailbox { interest, queue: Mutex::default(), max_frames, max_bytes });
@@ -441,8 +442,8 @@ impl crate::LiveView {
 }
 
 impl Subscription {
-    /// Waits for frames and takes them; a break empties the queue and nothing comes after it
-    /// until [`Subscription::mend`]. Dropped while waiting, it has taken nothing.
+    /// Waits for frames and removes them from the queue. A break empties the queue, and nothing is queued until
+    /// [`Subscription::mend`]. Cancel safe.
     ///
     /// # Errors
     /// When the stream broke.
@@ -456,7 +457,7 @@ impl Subscription {
         lock(&self.mailbox.queue).broken.is_some()
     }
 
-    /// Takes frames again after a break. What was missed is covered by a [`Mark`] read later.
+    /// Resumes after a break. A [`Mark`] read afterwards covers the missed frames.
     pub fn mend(&self) {
         lock(&self.mailbox.queue).broken = None;
     }

@@ -1,4 +1,4 @@
-//! Frames: an event or the new status of a session, encoded once for all streams.
+//! Frames: an event or a changed status, encoded once for all streams.
 
 use std::sync::OnceLock;
 
@@ -8,23 +8,23 @@ use tungstenite::Utf8Bytes;
 
 use crate::{entry::SessionEntry, json::Json};
 
-/// What a frame tells.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
     /// An event; the JSON is the event.
     Event(Kind),
-    /// A session stands differently; the JSON is the session.
+    /// The state of a session changed; the JSON is the session.
     Status(State),
     /// An approval was opened or closed; the JSON is the approval.
     Approval,
     /// A finding changed; the JSON is the finding.
     Finding,
-    /// An agent says something that nothing has stored yet.
+    /// Output of an agent that is not stored yet.
     Delta,
 }
 
 impl FrameKind {
-    /// Its name on the wire.
+    /// The name used in the protocol.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,19 +37,19 @@ impl FrameKind {
     }
 }
 
-/// One message for streams. With a position it is committed; without, it is ahead of the commit
-/// and may never be heard of again after a crash.
+/// One message for streams. With a position it is committed; without one, it precedes the commit and may be void after
+/// a crash.
 #[derive(Debug)]
 pub struct Frame {
-    /// The position it is committed with; `None` ahead of the commit.
+    /// The position it is committed with; `None` before the commit.
     pub position: Option<u64>,
     /// Its session.
     pub session: SessionId,
-    /// What it tells.
+    /// The kind of the frame.
     pub kind: FrameKind,
-    /// What it tells it with.
+    /// The content of the frame.
     pub json: Json,
-    /// Order of publication; given by the live view.
+    /// Order of publication; assigned by the live view.
     pub order: u64,
     sse: OnceLock<Bytes>,
     sse_without_id: OnceLock<Bytes>,
@@ -57,37 +57,37 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// An event, as JSON in the contract's form.
+    /// A frame for an event, as JSON in the form of the API.
     #[must_use]
     pub fn event(position: Option<u64>, session: SessionId, kind: Kind, json: Json) -> Self {
         Self::new(position, session, FrameKind::Event(kind), json)
     }
 
-    /// How a session stands now. `position` is that of the last event it follows from.
+    /// A frame for the current state of a session. `position` is that of the last event included in it.
     #[must_use]
     pub fn status(position: Option<u64>, session: SessionId, state: State, json: Json) -> Self {
         Self::new(position, session, FrameKind::Status(state), json)
     }
 
-    /// How an approval stands now. `position` is that of the last event it follows from.
+    /// A frame for the current state of an approval. `position` is that of the last event included in it.
     #[must_use]
     pub fn approval(position: Option<u64>, session: SessionId, json: Json) -> Self {
         Self::new(position, session, FrameKind::Approval, json)
     }
 
-    /// How a finding stands now. `position` is that of its event.
+    /// A frame for the current state of a finding. `position` is that of its event.
     #[must_use]
     pub fn finding(position: Option<u64>, session: SessionId, json: Json) -> Self {
         Self::new(position, session, FrameKind::Finding, json)
     }
 
-    /// What an agent says now; it is never committed.
+    /// A frame for current output of an agent; it is never committed.
     #[must_use]
     pub fn delta(session: SessionId, json: Json) -> Self {
         Self::new(None, session, FrameKind::Delta, json)
     }
 
-    /// The status frame of an entry; `None` when the entry has no JSON.
+    /// The status frame of an entry; `None` if the entry has no JSON.
     #[must_use]
     pub fn of_entry(position: Option<u64>, entry: &SessionEntry) -> Option<Self> {
         let json = entry.json.clone()?;
@@ -107,9 +107,9 @@ impl Frame {
         }
     }
 
-    /// The frame as a server-sent event. A committed frame has its position as id unless a later
-    /// id was sent before (`id` false), so that a client never resumes from further back than it
-    /// has seen. A frame before its commit has the epoch and `live` among its fields instead.
+    /// The frame as a server-sent event. A committed frame has its position as id, unless a later id was already sent
+    /// (`id` is false), so that a client never resumes from further back than it has seen. An uncommitted frame has the
+    /// epoch and `live` among its fields instead.
     #[must_use]
     pub fn sse(&self, epoch: &Epoch, id: bool) -> Bytes {
         let cell = if id { &self.sse } else { &self.sse_without_id };
@@ -147,14 +147,14 @@ impl Frame {
             .clone()
     }
 
-    /// What it weighs in a queue, bytes.
+    /// Its size in a queue, bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.json.as_str().len()
     }
 }
 
-/// Names one life of the server: what was said before a commit in another one may be void.
+/// Identifies one run of the server: uncommitted frames of another run may be void.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epoch {
     text: String,
@@ -174,7 +174,7 @@ impl Epoch {
         &self.text
     }
 
-    /// As a JSON string, quotes included.
+    /// The name as a JSON string, including quotes.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json

@@ -12,12 +12,12 @@ impl Json {
     /// Serializes a value.
     ///
     /// # Errors
-    /// When the value cannot be JSON (a map with keys that are not strings).
+    /// When the value cannot be represented as JSON (a map with keys that are not strings).
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(Self::from_text)
     }
 
-    /// Takes a text that is JSON on one line.
+    /// Wraps a text that is JSON on one line.
     #[must_use]
     pub fn from_text(text: String) -> Self {
         Self(text.into())
@@ -35,7 +35,7 @@ impl Json {
         self.0.clone().into()
     }
 
-    /// Writes JSON texts into a list, as they are.
+    /// Appends a JSON array of these texts without encoding them again.
     pub fn concatenate(out: &mut String, parts: &[Self]) {
         out.reserve(parts.iter().map(|part| part.as_str().len() + 1).sum::<usize>() + 2);
         out.push('[');

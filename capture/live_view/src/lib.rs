@@ -1,18 +1,18 @@
 //! The live view: the current state of sessions, written by ingest and read by every handler of the server; and
 //! [`Control`], the requests that the daemon carries out for the server.
 //!
-//! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
-//! takes a short lock and never waits for a reader: lists are read in small parts, and
-//! publishing hands the frame to a task of the server that does the rest.
+//! Owns the rows (one lightweight row per session) and the feed (frames on their way to streams). A write holds a lock
+//! only briefly and never waits for a reader: lists are read in small parts, and publishing passes the frame to a task
+//! of the server that delivers it.
 //!
-//! What ingest must do so that streams have neither gaps nor duplicates:
-//! - [`LiveView::put`] the rows before publishing the frames that tell of them;
-//! - every committed event of live sessions is published ([`LiveView::publish_event`]), in the order of positions, and
-//!   the status frames of a commit after its events;
-//! - a commit that is not published (history read at start) is announced with [`LiveView::advance`];
-//!   streams then get a new snapshot, which holds what is open.
+//! Requirements on ingest, so that streams have neither gaps nor duplicates:
+//! - [`LiveView::put`] the rows before publishing the frames about them;
+//! - publish every committed event of live sessions ([`LiveView::publish_event`]) in the order of positions, and the
+//!   status frames of a commit after its events;
+//! - announce a commit that is not published (history read at start) with [`LiveView::advance`]; streams then get a new
+//!   snapshot, which contains the open approvals and findings.
 //!
-//! Must not know HTTP, read the store or decide what a request means.
+//! Must not know HTTP, read the store or interpret requests.
 
 mod control;
 mod deltas;
@@ -51,13 +51,13 @@ use open_items::OpenItems;
 use rows::Rows;
 pub use rows::{Key, Relative, SessionFilter};
 
-/// How many sessions of which agent are in which state.
+/// Number of sessions by agent and state.
 pub type SessionCounts = Vec<(Provider, State, u64)>;
 
-/// Most sessions that are looked at for one directory.
+/// Maximum number of sessions examined for one directory.
 const NEWEST: usize = 8;
 
-/// What is live. A handle: clones share one live view.
+/// The live view. Clones share it.
 #[derive(Debug, Clone)]
 pub struct LiveView(Arc<Shared>);
 
@@ -73,7 +73,7 @@ struct Shared {
 }
 
 impl LiveView {
-    /// An empty live view. The epoch names this life of the program.
+    /// An empty live view. The epoch identifies this run of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
         Self(Arc::new(Shared {
@@ -86,7 +86,7 @@ impl LiveView {
         }))
     }
 
-    /// Number of rows that keep their JSON, beside the active ones.
+    /// Number of inactive rows that keep their JSON, in addition to the active ones.
     pub const HOT_ROWS: usize = rows::HOT_ROWS;
 
     /// Fills the live view at start; `position` is the last committed one.
@@ -97,46 +97,46 @@ impl LiveView {
         self.advance(position);
     }
 
-    /// Puts a session's row, in place of the one it had.
+    /// Inserts or replaces a session's row.
     pub fn put(&self, entry: SessionEntry) {
         self.0.rows.put(entry);
     }
 
-    /// Puts the present form of an approval, before its frame is published: a snapshot tells of those that are pending.
+    /// Sets the current state of an approval, before its frame is published: a snapshot contains the pending ones.
     pub fn put_approval(&self, approval: OpenItem) {
         self.0.open_items.put_approval(approval);
     }
 
-    /// Puts the present form of a finding, before its frame is published: a snapshot tells of those that are open.
+    /// Sets the current state of a finding, before its frame is published: a snapshot contains the open ones.
     pub fn put_finding(&self, finding: OpenItem) {
         self.0.open_items.put_finding(finding);
     }
 
-    /// The pending approvals of the sessions that are of interest, as JSON.
+    /// The pending approvals of the sessions a stream wants, as JSON.
     #[must_use]
     pub fn pending_approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         self.0.open_items.approvals(interest)
     }
 
-    /// The open findings of the sessions that are of interest, as JSON.
+    /// The open findings of the sessions a stream wants, as JSON.
     #[must_use]
     pub fn open_findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         self.0.open_items.findings(interest)
     }
 
-    /// Takes a session off the live view, with what is open of it. It is still answered from the store.
+    /// Removes a session with its open items from the live view. It can still be read from the store.
     pub fn remove(&self, id: SessionId) {
         self.0.rows.remove(id);
         self.0.open_items.remove(id);
     }
 
-    /// Sends a frame to the streams it concerns. Never waits; who cannot keep up gets a snapshot
-    /// later. A status frame also answers those who wait for that state.
+    /// Sends a frame to the streams that want it. Never waits; a stream that cannot keep up gets a snapshot later. A
+    /// status frame also answers clients that wait for that state.
     pub fn publish(&self, frame: Frame) {
         self.0.feed.publish(frame);
     }
 
-    /// Sends a committed event to the streams that want it; encodes it only when one does.
+    /// Sends a committed event to the streams that want it; encodes it only if there are any.
     pub fn publish_event(&self, event: &Event) {
         self.0.feed.publish_event(event.position, event.session_id, || {
             let json = Json::of(event).ok()?;
@@ -144,24 +144,24 @@ impl LiveView {
         });
     }
 
-    /// Whether a client follows events, and not only how sessions stand.
+    /// Whether a client follows events, and not only states.
     #[must_use]
     pub fn wants_events(&self) -> bool {
         self.0.feed.wants_events()
     }
 
-    /// Sends what an agent says to the streams, before anything of it is stored. Never waits; at most one frame of a
-    /// session is sent in 0.1 s, and what finds no room is dropped.
+    /// Sends an agent's output to the streams before it is stored. Never waits; sends at most one frame per session in
+    /// 0.1 s, and drops deltas without room.
     pub fn offer_delta(&self, delta: Delta) {
         self.0.deltas.offer(delta, self.watched(), Instant::now());
     }
 
-    /// Counts deltas that were lost before they arrived.
+    /// Counts deltas that were lost before they were received.
     pub fn count_lost_deltas(&self, deltas: u64) {
         self.0.deltas.lost(deltas);
     }
 
-    /// Notes a commit up to this position whose events are not published.
+    /// Records a commit up to this position whose events are not published.
     pub fn advance(&self, position: u64) {
         self.0.feed.advance(position);
     }
@@ -172,38 +172,38 @@ impl LiveView {
         self.0.feed.mark().position
     }
 
-    /// Puts a session's row before the commit that makes it true, until [`Self::set_committed`].
+    /// Puts a session's row before the commit of its content, until [`Self::set_committed`].
     pub fn put_ahead(&self, entry: SessionEntry) {
         self.0.ahead.store(true, Ordering::Release);
         self.put(entry);
     }
 
-    /// Notes that the store holds whatever is shown.
+    /// Records that the store contains everything shown.
     pub fn set_committed(&self) {
         self.0.ahead.store(false, Ordering::Release);
     }
 
-    /// Whether rows show what the store does not hold yet.
+    /// Whether rows show content that the store does not contain yet.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
         self.0.ahead.load(Ordering::Acquire)
     }
 
-    /// Whether any stream is open. Frames need not be serialized for nobody before the commit; committed events are
+    /// Whether any stream is open. If not, frames need not be serialized before the commit; committed events are
     /// published in any case.
     #[must_use]
     pub fn watched(&self) -> bool {
         self.0.feed.subscribers() > 0
     }
 
-    /// Whether a session of this run waits for an approval, by whatever evidence.
+    /// Whether a session of this run waits for an approval, according to any source.
     #[must_use]
     pub fn waits_for_approval(&self, run: RunId) -> bool {
         self.0.rows.any_active(|entry| entry.run_id == Some(run) && entry.state == State::WaitingApproval)
     }
 
-    /// The last sessions of an agent in this directory, newest first, each with its last event's time: those that have not
-    /// exited, then those that have, since one whose process was not seen may go on.
+    /// The last sessions of an agent in this directory, newest first, each with the time of its last event: first those
+    /// that have not exited, then the others, because a session whose process was not seen may continue.
     #[must_use]
     pub fn newest_in(&self, provider: Provider, cwd: &str) -> Vec<(SessionId, Timestamp)> {
         let (exited, others) = State::ALL.iter().partition(|state| **state == State::Exited);
@@ -221,25 +221,25 @@ impl LiveView {
         others.iter().chain(&exited).map(|entry| (entry.id, entry.last_event_at)).collect()
     }
 
-    /// The sub-agents that a session started itself.
+    /// The direct sub-agents of a session.
     #[must_use]
     pub fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
         self.0.rows.children(parent)
     }
 
-    /// Sessions on the live view.
+    /// Number of sessions on the live view.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.rows.len()
     }
 
-    /// Whether there is no session on the live view.
+    /// Whether the live view is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
+    /// Delivers frames to the streams until cancelled. Exactly one such task runs, owned by `serve`.
     pub async fn relay_frames(self, cancel: CancellationToken) {
         let frames = async {
             loop {
@@ -261,7 +261,7 @@ impl LiveView {
         }
     }
 
-    /// Names this life of the program.
+    /// The identity of this run of the program.
     #[must_use]
     pub fn epoch(&self) -> &Epoch {
         &self.0.epoch
@@ -273,37 +273,37 @@ impl LiveView {
         self.0.rows.get(id)
     }
 
-    /// The session with this id of the agent.
+    /// The session with this agent's id.
     #[must_use]
     pub fn find(&self, provider_session_id: &str) -> Option<SessionId> {
         self.0.rows.find(provider_session_id)
     }
 
-    /// The sessions of whose id a text is the beginning or end, or of whose agent's id the beginning.
+    /// The sessions whose id begins or ends with a text, or whose agent's id begins with it.
     #[must_use]
     pub fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         self.0.rows.fitting(part, name)
     }
 
-    /// The rows a query asks for and whether there are more behind them.
+    /// The rows that match a query, and whether there are more after them.
     #[must_use]
     pub fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         self.0.rows.list(query)
     }
 
-    /// How many sessions of each agent are in each state.
+    /// The number of sessions by agent and state.
     #[must_use]
     pub fn counts(&self) -> SessionCounts {
         self.0.rows.counts()
     }
 
-    /// A number that grows with every change of a row.
+    /// A number that grows with every change to a row.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.0.rows.changes()
     }
 
-    /// Where the feed stands.
+    /// The current mark of the feed.
     #[must_use]
     pub fn mark(&self) -> Mark {
         self.0.feed.mark()

@@ -1,4 +1,4 @@
-//! Approvals that are pending and findings that are open: what a snapshot tells beside the sessions.
+//! Pending approvals and open findings, which a snapshot contains in addition to the sessions.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -15,14 +15,14 @@ pub(crate) struct OpenItems {
     findings: Mutex<Items>,
 }
 
-/// The present form of an approval or a finding.
+/// The current state of an approval or a finding.
 #[derive(Debug, Clone)]
 pub struct OpenItem {
     /// The session it belongs to.
     pub session: SessionId,
     /// Its id.
     pub id: String,
-    /// The item; `None` when it is closed.
+    /// The item; `None` if it is closed.
     pub json: Option<Json>,
 }
 

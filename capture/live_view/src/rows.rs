@@ -1,4 +1,4 @@
-//! The rows of the live view, in the order lists want them.
+//! The rows of the live view, in the order of lists.
 
 use std::{
     cmp::Reverse,
@@ -19,42 +19,42 @@ use crate::{
     locks::{read, write},
 };
 
-/// Maximum number of rows examined under one lock, which is how long a writer may wait.
+/// Maximum number of rows examined under one lock, which limits how long a writer waits.
 const PART: usize = 512;
-/// Number of changes remembered for lists that are being read.
+/// Number of changes remembered for concurrent list reads.
 const RECENT: usize = 4096;
 
-/// Number of rows that keep their JSON; that of older ones that are not active is read from the store.
+/// Number of inactive rows that keep their JSON; the JSON of older ones is read from the store.
 pub(crate) const HOT_ROWS: usize = 1_024;
 
 /// Place in the order of lists: newest last event first.
 pub type Key = (Reverse<Timestamp>, SessionId);
 
-/// Which rows, and how many. Rows of merged sessions are never among them.
+/// Selects and limits rows. Rows of merged sessions are never included.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
-    /// In one of these states; empty means any.
+    /// Only rows in one of these states; empty means any.
     pub states: Vec<State>,
-    /// Of one of these agents; empty means any.
+    /// Only rows of these agents; empty means any.
     pub providers: Vec<Provider>,
-    /// In this directory.
+    /// Only rows in this directory.
     pub cwd: Option<String>,
-    /// Sub-agents of this session, or sessions that continue its history.
+    /// Only sub-agents of this session, or sessions that continue its history.
     pub relative_of: Option<Relative>,
-    /// Active ones only.
+    /// Only active rows.
     pub active: bool,
-    /// Behind this place.
+    /// Only rows after this place.
     pub after: Option<Key>,
     /// Maximum number of rows.
     pub limit: usize,
 }
 
-/// A session that others come from.
+/// The session that others descend from.
 #[derive(Debug, Clone)]
 pub struct Relative {
-    /// Ours.
+    /// capture's id.
     pub id: SessionId,
-    /// The agent's own id of it.
+    /// The agent's own id of the session.
     pub provider_session_id: Option<Arc<str>>,
 }
 
@@ -87,26 +87,26 @@ pub(crate) struct Rows {
 struct Inner {
     by_id: HashMap<SessionId, Arc<SessionEntry>>,
     by_provider_id: HashMap<Arc<str>, SessionId>,
-    /// Working directories: rows share their texts, since many sessions run in few of them.
+    /// Working directories: rows share these strings, because many sessions run in few directories.
     directories: HashSet<Arc<str>>,
-    /// Their number when those without rows were dropped last.
+    /// Number of directories when unused ones were last dropped.
     directories_kept: usize,
     /// The sub-agents of each session.
     by_parent: HashMap<SessionId, BTreeSet<SessionId>>,
-    /// The sessions that continue the history of another, by the agent's own id of that one.
+    /// The sessions that continue another session's history, by the agent's own id of that session.
     by_origin: HashMap<Arc<str>, BTreeSet<SessionId>>,
     all: Ordered,
     active: Ordered,
-    /// Rows that have their JSON and are not active: the oldest of them lose it.
+    /// Inactive rows with JSON; the oldest of these lose it.
     hot: BTreeSet<Key>,
     counts: HashMap<(Provider, State), u64>,
-    /// Rows that were put lately, the last one at the end.
+    /// Recently put rows, the latest one last.
     recent: VecDeque<SessionId>,
     puts: u64,
 }
 
 impl Inner {
-    /// Makes a row use the texts that other rows have already.
+    /// Makes a row share the strings of other rows.
     fn share_texts(&mut self, entry: &mut SessionEntry) {
         if let Some(name) = &mut entry.provider_session_id
             && let Some((known, _)) = self.by_provider_id.get_key_value(name)
@@ -142,7 +142,7 @@ impl Inner {
         Some(old)
     }
 
-    /// Takes the JSON from the oldest rows that are not active, if there are too many.
+    /// Drops the JSON of the oldest inactive rows, if there are too many.
     fn cool(&mut self) {
         while self.hot.len() > HOT_ROWS {
             let Some(oldest) = self.hot.pop_last() else { return };
@@ -187,7 +187,7 @@ impl Rows {
             inner.by_origin.entry(Arc::clone(origin)).or_default().insert(entry.id);
         }
         if let Some(name) = &entry.provider_session_id {
-            // Of two sessions with the same name, the one that was not merged has it.
+            // If two sessions have the same name, the one that was not merged owns it.
             let same = old.as_ref().is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
             if !same && (entry.merged_into.is_none() || !inner.by_provider_id.contains_key(name)) {
                 inner.by_provider_id.insert(Arc::clone(name), entry.id);
@@ -238,7 +238,7 @@ impl Rows {
             let agents_id = entry.provider_session_id.as_deref();
             part.fits(&entry.id.to_string()) || agents_id.is_some_and(|id| id.starts_with(name))
         };
-        // Copied out part by part, as lists are: a writer waits for no more than a part.
+        // Copied part by part, as in lists: a writer waits for at most one part.
         let mut fitting = Vec::new();
         let mut from = Bound::Unbounded;
         loop {
@@ -272,8 +272,8 @@ impl Rows {
         counts
     }
 
-    /// Reads part by part, so that no writer waits long. Rows that were put meanwhile may have
-    /// moved from where the reading had not been to where it had been: those are looked at again.
+    /// Reads part by part, so that no writer waits long. Rows put during the read may have moved from the unread into
+    /// the read part; these are examined again.
     pub(crate) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         if let Some(relative) = &query.relative_of {
             return self.relatives(relative, query);
@@ -305,7 +305,7 @@ impl Rows {
 }
 
 impl Rows {
-    /// The rows that come from a session, which are few.
+    /// The relatives of a session, which are few.
     fn relatives(&self, of: &Relative, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         let inner = read(&self.inner);
         let children = inner.by_parent.get(&of.id);
@@ -324,8 +324,7 @@ impl Rows {
 }
 
 impl Inner {
-    /// Brings what was found up to date with the rows put since `started`, as far as the reading
-    /// got.
+    /// Updates the result with the rows put since `started`, up to the point that was read.
     fn look_again(&self, query: &SessionFilter, started: u64, until: Bound<Key>, found: &mut Vec<Arc<SessionEntry>>) {
         let changed = usize::try_from(self.puts - started).unwrap_or(usize::MAX);
         if changed == 0 {
@@ -406,7 +405,7 @@ mod tests {
         assert_eq!(ids(&rows, &of(1, false)), (vec![3], true));
         let behind = SessionFilter { after: rows.get(SessionId::from_bits(3)).map(|row| row.key()), ..of(10, false) };
         assert_eq!(ids(&rows, &behind), (vec![2], false));
-        // What has another origin by now, or is gone, is not listed any more.
+        // Rows that now have another origin or were removed are no longer listed.
         rows.put(entry(3, 5, State::Waiting));
         rows.remove(SessionId::from_bits(2));
         assert_eq!(ids(&rows, &of(10, false)), (vec![], false));
@@ -514,7 +513,7 @@ mod tests {
             scope.spawn(|| {
                 let mut n: u128 = 1;
                 while !done.load(Ordering::Relaxed) {
-                    // To places all over the list, not only to its front.
+                    // Moves rows to places all over the list, not only to its front.
                     n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) % (1 << 64);
                     rows.put(entry((n >> 33) % ROWS + 1, ((n >> 20) % 30_000) as i64, State::Running));
                 }

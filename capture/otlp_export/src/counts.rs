@@ -1,21 +1,21 @@
-//! What was sent and what was lost, for health and metrics.
+//! Counts of sent and lost spans, for health and metrics.
 
 use std::sync::{Mutex, PoisonError};
 
 /// Counts since the server started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExportCounts {
-    /// Spans the collector took.
+    /// Spans the collector accepted.
     pub sent: u64,
-    /// Spans the collector did not take.
+    /// Spans the collector rejected.
     pub rejected: u64,
-    /// Turns and calls that were too old when the collector could be reached again.
+    /// Turns and calls that were too old when the collector was reachable again.
     pub expired: u64,
-    /// Requests that failed and were tried again, or, with metrics, were not.
+    /// Failed requests. Requests with traces are retried, those with metrics are not.
     pub failed_requests: u64,
     /// Why the last request failed; `None` once one succeeded.
     pub trouble: Option<String>,
-    /// Events of the log that are not sent yet.
+    /// Number of log events that are not sent yet.
     pub behind: u64,
 }
 
@@ -27,7 +27,7 @@ impl ExportCounts {
     }
 }
 
-/// The counts, shared with whoever shows them.
+/// The counts, shared with the readers that show them.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCounts(Mutex<ExportCounts>);
 

@@ -1,4 +1,4 @@
-//! The thread that sends, and the handle on it.
+//! The sending thread, and its handle.
 
 use std::{
     collections::VecDeque,
@@ -30,15 +30,15 @@ use crate::{
     spans::{SpanMessage, SpanReader},
 };
 
-/// The name of the thread.
+/// Name of the thread.
 pub const THREAD: &str = "otlp";
-/// How often the position is written, at most.
+/// Minimum interval between writes of the position.
 const NOTE_EVERY: Duration = Duration::from_secs(5);
 
 /// Counts sessions by agent and state.
 pub type SessionCounts = Arc<dyn Fn() -> Vec<(Provider, State, u64)> + Send + Sync>;
 
-/// What the thread works with.
+/// The parts the thread needs.
 pub struct ExporterParts {
     /// The data directory.
     pub data: PathBuf,
@@ -50,7 +50,7 @@ pub struct ExporterParts {
     pub context: ChannelContext,
     /// Counts the sessions.
     pub sessions: SessionCounts,
-    /// Our version.
+    /// The version of capture.
     pub version: &'static str,
 }
 
@@ -73,37 +73,37 @@ impl fmt::Debug for OtlpExport {
 }
 
 impl OtlpExport {
-    /// The store has committed up to this position. Never waits.
+    /// Records that the store has committed up to this position. Never waits.
     pub fn committed(&self, position: u64) {
         self.0.committed.fetch_max(position, Ordering::Relaxed);
     }
 
-    /// Whether anything is sent.
+    /// Whether the export is on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.settings.is_on()
     }
 
-    /// Where to.
+    /// The endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.0.settings.endpoint
     }
 
-    /// What was sent and lost so far.
+    /// The counts of sent and lost spans.
     #[must_use]
     pub fn counts(&self) -> ExportCounts {
         self.0.counts.read()
     }
 
-    /// Ends the thread, and the request it may be making. What was not sent is sent after the next start.
+    /// Stops the thread and aborts its current request. Unsent spans are sent after the next start.
     pub fn stop(&self) {
         self.0.stop.try_send(()).ok();
         self.0.request.stop();
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 pub struct Exporter {
     shared: Arc<ExportShared>,
     stop: Receiver<()>,
@@ -115,10 +115,10 @@ pub struct Exporter {
     file: PositionFile,
     sent: SentPosition,
     noted: Instant,
-    /// Messages that were not taken yet, and up to where the log is in them.
+    /// Messages not accepted yet, and the position of the log they extend to.
     pending: VecDeque<SpanMessage>,
     pending_until: u64,
-    /// When traces may be sent again, after a failure.
+    /// When traces may be sent again after a failure.
     next_traces: Instant,
     pub(crate) next_metrics: Instant,
     began: Timestamp,
@@ -126,8 +126,8 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// The thread and a handle on it. To be called before ingest begins to write: what is in the store already is not
-    /// sent, unless this endpoint had a part of it before the last stop.
+    /// Creates the thread's state and its handle. Must be called before ingest begins to write: data already in the
+    /// store is not sent, unless an export to this endpoint had begun before the last stop.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -185,7 +185,7 @@ impl Exporter {
     pub(crate) fn round(&mut self) {
         if self.shared.settings.traces && Instant::now() >= self.next_traces {
             let until = self.shared.committed.load(Ordering::Relaxed);
-            // A session that cannot be exported must not end the service, at each of its starts.
+            // A session that cannot be exported must not end the service, which would repeat at each start.
             if catch_unwind(AssertUnwindSafe(|| self.traces(until))).is_err() {
                 self.skip(until);
             }
@@ -198,7 +198,7 @@ impl Exporter {
         self.shared.counts.update(|counts| counts.behind = behind);
     }
 
-    /// Goes on behind this position, as if everything up to it had been sent.
+    /// Skips to this position, as if everything up to it had been sent.
     fn skip(&mut self, until: u64) {
         self.pending.clear();
         self.spans = self.spans.fresh();
@@ -208,7 +208,7 @@ impl Exporter {
         self.note();
     }
 
-    /// Sends what was committed since the last time, up to this position.
+    /// Sends everything committed since the last round, up to this position.
     fn traces(&mut self, until: u64) {
         while self.stop.is_empty() && self.flush() && self.sent.position < until {
             let now = (self.context.clock)();
@@ -230,7 +230,7 @@ impl Exporter {
         }
     }
 
-    /// Sends what is pending; false if the collector has to be tried again later.
+    /// Sends pending messages; false if the collector must be tried again later.
     fn flush(&mut self) -> bool {
         while let Some(message) = self.pending.front() {
             let spans = message.spans;
@@ -267,7 +267,7 @@ impl Exporter {
         true
     }
 
-    /// Sends how sessions are now. What fails is not sent again: the next snapshot has it.
+    /// Sends the current metrics. A failed request is not repeated: the next snapshot includes its data.
     fn metrics(&mut self) {
         let sessions = (self.sessions)();
         let dropped = self.shared.counts.read().dropped();
@@ -296,7 +296,7 @@ impl Exporter {
         });
     }
 
-    /// Writes down how far it came.
+    /// Saves the position.
     pub(crate) fn note(&mut self) {
         self.noted = Instant::now();
         if let Err(error) = self.file.write(&self.sent) {

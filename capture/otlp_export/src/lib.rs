@@ -1,12 +1,13 @@
-//! Sends sessions to the user's collector of OpenTelemetry while they run: traces of turns and calls, metrics of states
+//! Sends sessions to the user's OpenTelemetry collector while they run: traces of turns and calls, metrics of states
 //! and waits.
 //!
-//! The log is the queue. The [`Exporter`]'s thread reads what was committed behind a position, sends it, and notes the
-//! position in a file; a collector that is away is tried again, and what is older than [`BACKLOG_MS`] by then is dropped
-//! and counted. Nothing waits for this thread: [`OtlpExport::committed`] stores a number.
+//! The log is the queue. The thread of the [`Exporter`] reads committed events after a position, sends them, and saves
+//! the position in a file. An unreachable collector is retried; data older than [`BACKLOG_MS`] by then is dropped and
+//! counted. No other part waits for this thread: [`OtlpExport::committed`] only stores a number.
 //!
-//! Decides nothing about the form ([`export::otlp`]) and connects to nothing but the endpoint of the [`OtlpSettings`](home::config::OtlpSettings),
-//! of which the default has none. `spans` finds what is over and was not sent, `sender` sends.
+//! Does not define the format ([`export::otlp`]), and connects only to the endpoint of the
+//! [`OtlpSettings`](home::config::OtlpSettings), which is empty by default. `spans` finds ended items that were not
+//! sent, `sender` sends.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -21,5 +22,5 @@ mod tests;
 pub use counts::ExportCounts;
 pub use exporter::{Exporter, ExporterParts, OtlpExport, SessionCounts, THREAD};
 
-/// Age at which what was not sent is dropped, ms.
+/// Age from which unsent data is dropped, ms.
 pub const BACKLOG_MS: i64 = 24 * 60 * 60 * 1_000;

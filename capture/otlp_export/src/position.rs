@@ -1,4 +1,4 @@
-//! How far the log was sent, in a file: a restart goes on there.
+//! The file with the position up to which the log was sent: a restart continues there.
 
 use std::{fs, io, path::PathBuf};
 
@@ -6,21 +6,21 @@ use atomic_file::Durability;
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The file in the data directory.
+/// Name of the file in the data directory.
 const FILE: &str = "otlp-position.json";
-/// Longest file that is read, bytes.
+/// Maximum size of the file, bytes.
 const BYTES: u64 = 4_096;
 
-/// How far the log was sent, and of which log.
+/// The position up to which a log was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SentPosition {
-    /// Names the log.
+    /// The id of the log.
     pub(crate) log: String,
-    /// Names the endpoint: another one gets what happens from then on.
+    /// The endpoint: another endpoint only gets data from then on.
     pub(crate) endpoint: String,
     /// Everything up to this position was sent or dropped.
     pub(crate) position: u64,
-    /// What ended before this time is not sent.
+    /// Items that ended before this time are not sent.
     pub(crate) since: Timestamp,
 }
 
@@ -33,7 +33,7 @@ impl PositionFile {
         Self(data.join(FILE))
     }
 
-    /// What it says; `None` when there is none, or nothing of use in it.
+    /// The saved position; `None` if there is none, or the file is invalid.
     pub(crate) fn read(&self) -> Option<SentPosition> {
         if fs::metadata(&self.0).ok()?.len() > BYTES {
             return None;
@@ -42,7 +42,7 @@ impl PositionFile {
     }
 
     pub(crate) fn write(&self, sent: &SentPosition) -> io::Result<()> {
-        // After a power cut a few spans are sent again, with the ids they had.
+        // After a power failure a few spans are sent again, with the same ids.
         atomic_file::replace(&self.0, &serde_json::to_vec(sent)?, Durability::Unsynced)
     }
 }

@@ -9,14 +9,14 @@ use notifier::{AttemptFailure, ChannelContext, RetryHint, Stopper, http::HttpCli
 
 use home::config::OtlpSettings;
 
-/// What messages are encoded as.
+/// Content type of the messages.
 const PROTOBUF: &str = "application/x-protobuf";
-/// Shortest and longest pause before a failed request is made again.
+/// Shortest and longest pause before a failed request is retried.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Longest pause a collector may ask for.
+/// Longest pause a collector may request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Ends the request under way, from another thread, and lets none begin afterwards.
+/// Aborts the current request from another thread, and prevents later ones.
 #[derive(Clone, Default)]
 pub(crate) struct RequestStop(Arc<Mutex<StopState>>);
 
@@ -25,7 +25,7 @@ enum StopState {
     /// No request was made yet.
     #[default]
     Unused,
-    /// This ends requests.
+    /// Aborts requests.
     Running(Stopper),
     Stopped,
 }
@@ -38,7 +38,7 @@ impl RequestStop {
         }
     }
 
-    /// What ends requests from now on; false if they were stopped already.
+    /// Sets the function that aborts requests from now on; false if requests were already stopped.
     fn put(&self, stopper: Stopper) -> bool {
         let mut state = self.lock();
         let is_stopped = matches!(*state, StopState::Stopped);
@@ -59,16 +59,16 @@ pub(crate) struct Sender {
     context: ChannelContext,
     client: Option<HttpClient>,
     stop: RequestStop,
-    /// Requests that failed one after the other.
+    /// Number of consecutive failures.
     failures: u32,
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SendFailure {
-    /// It may be taken after this time.
+    /// It may be retried after this time.
     Later(String, Duration),
-    /// It is never taken.
+    /// It will never be accepted.
     Refused(String),
 }
 
@@ -77,7 +77,7 @@ impl Sender {
         Self { settings, context, client: None, stop, failures: 0 }
     }
 
-    /// Sends a message of a signal, `traces` or `metrics`; gives the collector's answer.
+    /// Sends a message of a signal, `traces` or `metrics`; returns the collector's response.
     pub(crate) fn send(&mut self, signal: &str, body: &[u8]) -> Result<Vec<u8>, SendFailure> {
         let answer = self.attempt(signal, body);
         match answer {
@@ -103,7 +103,7 @@ impl Sender {
     }
 
     fn attempt(&mut self, signal: &str, body: &[u8]) -> Result<Vec<u8>, AttemptFailure> {
-        // What is wrong here the user can mend without a restart: a file, its permissions.
+        // The user can fix these errors without a restart: a file or its permissions.
         let mendable = |error: String| AttemptFailure { error, again: RetryHint::Soon };
         let headers = self.settings.read_headers(&self.context.env).map_err(mendable)?;
         let client = match &self.client {

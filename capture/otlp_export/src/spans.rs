@@ -1,8 +1,8 @@
-//! Finds in the log what is over and was not sent, and makes spans of it.
+//! Finds ended items in the log that were not sent, and converts them to spans.
 //!
-//! A call is sent when its result is there, a turn when it ended, a session when it is idle or has exited. Of each
-//! session it is remembered from where on its conversation is read, and what of that was sent. A call that is open when
-//! its turn ends is sent with the turn.
+//! A call is sent once its result is known, a turn once it ended, a session once it is idle or has exited. For each
+//! session the reader remembers where to continue reading its conversation, and which later items were sent. A call
+//! that is open when its turn ends is sent with the turn.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use export::otlp::{AgentTrace, OtlpOptions, SessionTrace, Span, encode_request, 
 use projections::{Approval, ConversationItem, ConversationItems, ItemBody, Session};
 use store::{ReadError, Reader};
 
-/// Events with which something is over.
+/// Events that end something.
 const ENDS: &[Kind] =
     &[Kind::ToolResult, Kind::ApprovalResolved, Kind::Error, Kind::TurnCompleted, Kind::StatusChanged];
-/// Events that spans are made of.
+/// Events that spans are built from.
 const PARTS: &[Kind] = &[
     Kind::UserPrompt,
     Kind::AssistantMessage,
@@ -28,53 +28,53 @@ const PARTS: &[Kind] = &[
     Kind::TurnCompleted,
     Kind::Annotation,
 ];
-/// Ends that are looked at in a round.
+/// Maximum number of ends processed in a round.
 const ROUND: usize = 2_000;
-/// Events of a conversation that are read at a time, and in all.
+/// Number of events of a conversation read at a time, and maximum in total.
 const PAGE: usize = 1_000;
 const MOST_EVENTS: usize = 20_000;
-/// Most bytes of long texts of a session in a round.
+/// Maximum bytes of a session's long texts in a round.
 const TEXTS: u64 = 8 << 20;
-/// Sessions whose place is remembered; beyond that some spans are sent twice, with the same ids.
+/// Maximum number of sessions whose position is remembered; beyond that some spans are sent twice, with the same ids.
 const SESSIONS: usize = 512;
-/// Most spans, and most bytes, of a message.
+/// Maximum number of spans, and maximum bytes, of a message.
 const MESSAGE: (usize, usize) = (500, 1 << 20);
 
-/// Spans of the log up to a position, encoded.
+/// Encoded spans of the log up to a position.
 #[derive(Debug, Default)]
 pub(crate) struct SpanBatch {
-    /// Everything up to here is in it, or is none of it.
+    /// The position up to which the log is covered: every span up to it is in the batch.
     pub(crate) until: u64,
     /// The messages for the collector.
     pub(crate) messages: Vec<SpanMessage>,
-    /// Turns and calls that ended too long ago.
+    /// Number of turns and calls that ended too long ago.
     pub(crate) expired: u64,
-    /// Permission requests that were closed, and how long they waited, ms.
+    /// Closed permission requests and how long they waited, ms.
     pub(crate) waits: Vec<(Provider, ApprovalState, i64)>,
 }
 
 /// A message for the collector.
 #[derive(Debug)]
 pub(crate) struct SpanMessage {
-    /// It, as protobuf.
+    /// The message as protobuf.
     pub(crate) body: Vec<u8>,
-    /// How many spans are in it.
+    /// Number of spans in the message.
     pub(crate) spans: u64,
 }
 
-/// Where the conversation of a session is read from, and what of it was sent.
+/// The position from which a session's conversation is read, and the later items already sent.
 #[derive(Debug, Default)]
 struct TurnWindow {
-    /// Items up to this sequence are done with.
+    /// Items up to this sequence are finished.
     from: u64,
-    /// Items behind it that were sent, by their sequence.
+    /// Sequences of later items that were sent.
     sent: HashSet<u64>,
 }
 
-/// What ended in a session.
+/// The ends in a session.
 #[derive(Debug, Clone, Copy)]
 struct EndedSession {
-    /// The first sequence at which something did.
+    /// The first sequence with an end.
     first: u64,
     /// Whether the session is idle or has exited.
     rests: bool,
@@ -97,7 +97,7 @@ impl SpanReader {
         Self { reader, texts, version, windows: HashMap::new() }
     }
 
-    /// Another one of the same store, which remembers nothing.
+    /// Another reader of the same store, with empty memory.
     pub(crate) fn fresh(&self) -> Self {
         Self::new(self.reader.clone(), self.texts, self.version)
     }
@@ -107,7 +107,7 @@ impl SpanReader {
         OtlpOptions { redact: &redact, texts: self.texts, provider, version: self.version }
     }
 
-    /// What ended behind a position, up to another at most; nothing that ended before `since`.
+    /// Reads the spans of everything that ended after a position, up to `until` at most and not before `since`.
     pub(crate) fn read(&mut self, after: u64, until: u64, since: Timestamp) -> Result<SpanBatch, ReadError> {
         let ends = self.reader.log_of(after, until, ROUND, ENDS)?;
         let is_whole = ends.len() < ROUND;
@@ -116,7 +116,7 @@ impl SpanReader {
         let mut sessions: BTreeMap<SessionId, EndedSession> = BTreeMap::new();
         for event in &ends {
             if event.created_at < since {
-                // History that is read for the first time was never to be sent.
+                // History that is read for the first time was never meant to be sent.
                 let counts = !event.history && matches!(event.payload.kind(), Kind::ToolResult | Kind::TurnCompleted);
                 batch.expired += u64::from(counts);
                 continue;
@@ -139,7 +139,7 @@ impl SpanReader {
         Ok(batch)
     }
 
-    /// How long the request waited that this event closes.
+    /// How long the request closed by this event waited.
     fn wait(&self, event: &Event) -> Result<Option<(Provider, ApprovalState, i64)>, ReadError> {
         let Payload::ApprovalResolved(resolved) = &event.payload else { return Ok(None) };
         let Some(state) = resolved.new_state() else { return Ok(None) };
@@ -151,7 +151,7 @@ impl SpanReader {
         let mut window = match self.windows.remove(&session.id) {
             Some(window) => window,
             None => {
-                // The turn it is in, from its beginning.
+                // Start at the beginning of the current turn.
                 let before = self.reader.last_before(session.id, ended.first, 1, &[Kind::TurnCompleted])?;
                 TurnWindow { from: before.last().map_or(0, |turn| turn.sequence), ..TurnWindow::default() }
             }
@@ -192,7 +192,7 @@ impl SpanReader {
                 spans.push(span);
             }
         }
-        // With texts a turn needs all that was asked and said in it.
+        // With texts, a turn needs all its prompts and messages.
         let done = if self.texts { last_turn } else { first_open.map_or(read_until, |open| open - 1).max(last_turn) };
         window.from = window.from.max(done);
         let from = window.from;
@@ -206,7 +206,8 @@ impl SpanReader {
         Ok(spans)
     }
 
-    /// The items of a conversation behind a sequence, and up to where it was read. The agent's traces go to `trace`.
+    /// The items of a conversation after a sequence, and the sequence up to which it was read. The agent's own traces
+    /// go to `trace`.
     fn items(
         &self,
         session: SessionId,
@@ -231,13 +232,13 @@ impl SpanReader {
             }
             if is_last || read >= MOST_EVENTS {
                 let items = items.into_items(usize::MAX).into_iter();
-                // What is left of a call that was sent before: its result.
+                // A result remains of a call that was sent earlier.
                 return Ok((items.filter(|item| !is_nameless(item)).collect(), after));
             }
         }
     }
 
-    /// Spans as messages of bounded size.
+    /// Splits spans into messages of bounded size.
     fn messages(&self, spans: Vec<Span>) -> Vec<SpanMessage> {
         let (most, most_bytes) = MESSAGE;
         let (mut messages, mut pending, mut bytes) = (Vec::new(), Vec::new(), 0);
@@ -269,7 +270,7 @@ const fn is_at_rest(state: State) -> bool {
     }
 }
 
-/// Whether nothing is added to an item any more, as far as its span goes.
+/// Whether nothing more is added to an item that its span would include.
 const fn is_over(item: &ConversationItem) -> bool {
     match &item.body {
         ItemBody::ToolCall { result, .. } => result.is_some(),

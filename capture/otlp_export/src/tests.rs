@@ -1,4 +1,4 @@
-//! What is read from a store, as ingest would have written it.
+//! Spans read from a store written as ingest would.
 
 mod exporting;
 
@@ -24,7 +24,7 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(NOW_MS + ms)
 }
 
-/// Put together here, so that no file holds it whole.
+/// Assembled here, so that no file contains the complete secret.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }
@@ -159,7 +159,7 @@ fn what_is_over_is_sent_once_and_as_soon_as_it_is() {
         log.prompt(0).call(10, "a").call(20, "b").result(30, "a");
         let batch = spans.read(0, 4, at(0)).unwrap();
         assert_eq!((names(&batch), batch.until), (vec!["execute_tool Bash".to_owned()], 4));
-        // The rest of the turn, with what is open when it ends.
+        // The rest of the turn, with the calls still open at its end.
         log.call(40, "c").result(50, "b").turn_end(600, 1);
         let batch = spans.read(4, 7, at(0)).unwrap();
         let sent = decoded(&batch);
@@ -169,7 +169,7 @@ fn what_is_over_is_sent_once_and_as_soon_as_it_is() {
         let turn = sent.iter().find(|span| span.name == "invoke_agent claude").unwrap();
         assert!(calls.iter().all(|call| call.parent_span_id == turn.span_id));
         assert!(turn.links.is_empty());
-        // A late result of a call that was sent with its turn is not sent as a call of its own.
+        // A late result of a call that was sent with its turn does not send the call again.
         log.result(700, "c").prompt(800).call(810, "d").result(820, "d");
         assert_eq!(names(&spans.read(7, 11, at(0)).unwrap()), ["execute_tool Bash"], "texts: {texts}");
         log.turn_end(900, 2).state(1_000, State::Idle);
@@ -189,7 +189,7 @@ fn attribute(span: &Span, key: &str) -> Option<String> {
 fn another_reader_goes_on_in_the_middle_of_a_turn() {
     let mut log = Log::new();
     log.prompt(0).turn_end(100, 1).prompt(200).call(210, "a").result(220, "a").call(230, "b").result(240, "b");
-    // A restart behind the first call: it may be sent again, with the id it had; the turn before is not.
+    // A restart after the first call: it may be sent again with the same id; the previous turn is not.
     let batch = log.spans(false).read(5, 7, at(0)).unwrap();
     let again = log.spans(false).read(4, 7, at(0)).unwrap();
     assert_eq!(names(&batch), ["execute_tool Bash", "execute_tool Bash"]);

@@ -1,4 +1,4 @@
-//! Where backups were put, so that whoever forgets a session learns which of them still hold it.
+//! Records the paths of backups, so that a user who forgets a session learns which backups still contain it.
 
 use std::{
     fs, io,
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Name of the file that lists them, a path a line.
+/// Name of the file that lists the backups, one path per line.
 const LIST: &str = "backups.list";
 
-/// Notes where a backup was put.
+/// Records the path of a backup.
 ///
 /// # Errors
 /// When the list cannot be written.
@@ -22,7 +22,7 @@ pub fn record(data: &Path, backup: &Path) -> io::Result<()> {
     writeln!(list, "{}", backup.display())
 }
 
-/// The backups that are still where they were put.
+/// The listed backups that still exist.
 fn listed(data: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(data.join(LIST)).unwrap_or_default();
     let mut paths: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
@@ -37,17 +37,17 @@ fn is_within(data: &Path, path: &Path) -> bool {
     real(path).starts_with(real(data))
 }
 
-/// Those in the data directory.
+/// The backups in the data directory.
 pub(crate) fn within(data: &Path) -> Vec<PathBuf> {
     listed(data).into_iter().filter(|path| is_within(data, path)).collect()
 }
 
-/// Those elsewhere.
+/// The backups elsewhere.
 pub(crate) fn elsewhere(data: &Path) -> Vec<PathBuf> {
     listed(data).into_iter().filter(|path| !is_within(data, path)).collect()
 }
 
-/// Takes those that are gone off the list.
+/// Removes deleted backups from the list.
 pub(crate) fn let_go(data: &Path) -> io::Result<()> {
     let path = data.join(LIST);
     if !path.exists() {

@@ -1,16 +1,17 @@
-//! Whether the wall clock can be trusted before anything is removed for its age.
+//! Decides whether the wall clock can be trusted, before anything is removed because of its age.
 //!
-//! Nothing else is gone when the clock is wrong, so one reading of it is never enough. Each reading is compared with an
-//! earlier one that was trusted and is kept in a file:
+//! A wrong clock has no other visible effect, so a single reading is never enough. Each reading is compared with an
+//! earlier trusted one that is stored in a file:
 //!
-//! - In the same boot, the wall clock must have gone on as far as the boot clock, which nobody sets and which counts
-//!   while the machine sleeps. [`STEP_MS`] more is a jump.
-//! - Since an earlier boot, the machine may have been off, and nothing says for how long. Up to [`OFF_MS`] is taken for
-//!   that. Before the first reading ever, the time of the newest stored event stands for one.
+//! - Within one boot, the wall clock must have advanced as much as the boot clock, which cannot be set and which counts
+//!   while the machine sleeps. A lead of more than [`STEP_MS`] is a jump.
+//! - Across boots, the machine may have been off for an unknown time. Up to [`OFF_MS`] is accepted. Before the first
+//!   reading ever, the time of the newest stored event takes the place of an earlier reading.
 //!
-//! A clock that goes back removes nothing too early and is followed. A clock that jumped ahead is trusted again when it
-//! is back; when it has kept pace with the boot clock for [`STEADY_MS`] of running time, across boots too, so that a
-//! machine that really was off for long removes old sessions after a day; or when a person says that it is right.
+//! A clock that goes back removes nothing too early and is followed. A clock that jumped ahead is trusted again once it
+//! is set back; or after it has kept pace with the boot clock for [`STEADY_MS`] of running time, across boots too, so
+//! that a machine that really was off for long removes old sessions after a day; or when the user confirms that it is
+//! right.
 
 use std::{
     fmt, fs, io,
@@ -26,34 +27,34 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "retention-clock.json";
 /// How far the wall clock may run ahead of the boot clock within one boot, ms.
 const STEP_MS: i64 = 3_600_000;
-/// How long the machine may have been off without question, ms: a long weekend.
+/// Longest time off that is accepted without doubt, ms: a long weekend.
 const OFF_MS: i64 = 3 * DAY_MS;
-/// How long a clock must keep pace before it is believed on its own, ms of running time.
+/// Running time for which a doubted clock must keep pace before it is trusted, ms.
 const STEADY_MS: i64 = DAY_MS;
-/// The first reading of a boot is taken when it has lasted this long, ms: by then the clock was set from the network.
+/// Minimum time since the boot for its first reading, ms: by then the clock was set from the network.
 const BOOTED_MS: i64 = 10 * 60_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// Both clocks, read together.
+/// Readings of both clocks, taken together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// The wall clock, which may be wrong.
     pub wall: Timestamp,
-    /// Names the boot; empty when the system does not say.
+    /// Identifies the boot; empty if the system does not report it.
     pub boot: String,
     /// Time since the boot, ms, including the time the machine slept.
     pub since_boot_ms: i64,
 }
 
 impl ClockReading {
-    /// Time that passed since an earlier reading of the same boot, ms; `None` for one of another boot.
+    /// Time since an earlier reading of the same boot, ms; `None` for a reading of another boot.
     fn passed_since(&self, earlier: &Self) -> Option<i64> {
         let is_same = !self.boot.is_empty() && self.boot == earlier.boot && self.since_boot_ms >= earlier.since_boot_ms;
         is_same.then(|| self.since_boot_ms - earlier.since_boot_ms)
     }
 
-    /// How much more the wall clock went on than the boot clock since an earlier reading, ms; since one of another boot,
-    /// how much it went on.
+    /// How much more the wall clock advanced than the boot clock since an earlier reading, ms; for a reading of another
+    /// boot, how much the wall clock advanced.
     fn ahead_of(&self, earlier: &Self) -> i64 {
         self.wall.since_ms(earlier.wall) - self.passed_since(earlier).unwrap_or(0)
     }
@@ -66,28 +67,28 @@ pub type ReadClocks = Arc<dyn Fn() -> ClockReading + Send + Sync>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockDoubt {
     why: Why,
-    /// What it says.
+    /// The reading of the wall clock.
     wall: Timestamp,
-    /// How long it has to keep pace yet, ms.
+    /// How long it must still keep pace, ms.
     left_ms: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// It went on this much more than the boot clock, ms.
+    /// It advanced this much more than the boot clock, ms.
     Jumped(i64),
     /// It is this much later than when it was last trusted, before this boot, ms.
     Later(i64),
-    /// It is this much later than the newest event, and was never trusted before, ms.
+    /// It is this much later than the newest event and was never trusted before, ms.
     NewestEvent(i64),
-    /// There is nothing to compare it with.
+    /// There is no earlier reading to compare it with.
     First,
-    /// The machine has only just started.
+    /// The machine was started only recently.
     JustBooted,
 }
 
 impl ClockDoubt {
-    /// Whether something contradicts the clock; otherwise there is only nothing to confirm it.
+    /// Whether there is evidence against the clock, rather than only no evidence for it.
     pub(crate) const fn is_contradicted(&self) -> bool {
         matches!(self.why, Why::Jumped(_) | Why::Later(_))
     }
@@ -121,20 +122,20 @@ impl fmt::Display for ClockSpan {
     }
 }
 
-/// What is known of the clock.
+/// The stored state of the check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Record {
-    /// The first trusted reading of the boot of `last`, or the first since the clock was set back.
+    /// The first trusted reading in the boot of `last`, or since the clock was last set back.
     first: Option<ClockReading>,
     /// The last trusted reading.
     last: Option<ClockReading>,
-    /// A clock that is not trusted: its last reading, and how long it has kept pace, ms.
+    /// The last reading of an untrusted clock, and for how long it has kept pace, ms.
     candidate: Option<(ClockReading, i64)>,
 }
 
 impl Record {
-    /// The record after a reading, and whether the reading is trusted.
+    /// The state after a reading, and whether the reading is trusted.
     fn after(&self, now: &ClockReading, newest: Option<Timestamp>) -> (Self, Result<(), ClockDoubt>) {
         let trusted = |first: &ClockReading| {
             let record = Self { first: Some(first.clone()), last: Some(now.clone()), candidate: None };
@@ -181,12 +182,12 @@ pub(crate) struct ClockCheck {
     read: ReadClocks,
     path: PathBuf,
     record: Mutex<Record>,
-    /// The time of the newest event that was stored when the service began.
+    /// The time of the newest event stored when the service started.
     newest: Option<Timestamp>,
 }
 
 impl ClockCheck {
-    /// The check of a data directory. A record that cannot be read counts as none.
+    /// Opens the check of a data directory. An unreadable state counts as none.
     pub(crate) fn open(data: &Path, read: ReadClocks, newest: Option<Timestamp>) -> Self {
         let path = data.join(FILE);
         let record = match fs::read(&path) {
@@ -203,13 +204,13 @@ impl ClockCheck {
         Self { read, path, record: Mutex::new(record), newest }
     }
 
-    /// The present time, if the clock is trusted. Changes nothing.
+    /// The current time, if the clock is trusted. Changes nothing.
     pub(crate) fn peek(&self) -> Result<Timestamp, ClockDoubt> {
         let now = (self.read)();
         self.lock().after(&now, self.newest).1.map(|()| now.wall)
     }
 
-    /// The present time, if the clock is trusted. The reading is kept for later ones.
+    /// The current time, if the clock is trusted. Stores the reading for later comparisons.
     pub(crate) fn check(&self) -> Result<Timestamp, ClockDoubt> {
         let now = (self.read)();
         let mut record = self.lock();
@@ -218,7 +219,7 @@ impl ClockCheck {
         trusted.map(|()| now.wall)
     }
 
-    /// A person says that the clock is right. Gives the present time.
+    /// Records that the user confirmed the clock. Returns the current time.
     pub(crate) fn confirm(&self) -> Timestamp {
         let now = (self.read)();
         let confirmed = Record { first: Some(now.clone()), last: Some(now.clone()), candidate: None };
@@ -226,7 +227,7 @@ impl ClockCheck {
         now.wall
     }
 
-    /// What the wall clock says, right or wrong.
+    /// The wall clock's time, trusted or not.
     pub(crate) fn wall(&self) -> Timestamp {
         (self.read)().wall
     }

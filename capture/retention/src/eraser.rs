@@ -1,4 +1,4 @@
-//! The thread that erases what is left of removed sessions, and removes old ones when the policy says so.
+//! The thread that erases the traces of removed sessions, and removes old sessions according to the policy.
 
 use std::{
     fs,
@@ -17,31 +17,31 @@ use crate::{
     files::{self, FileError},
 };
 
-/// The name of the thread.
+/// Name of the thread.
 pub const THREAD: &str = "retention";
 
-/// Events and texts that are deleted between two other transactions.
+/// Number of events and of texts deleted in one step between two other transactions.
 const STEP_EVENTS: usize = 1_000;
 const STEP_TEXTS: usize = 500;
-/// Pause between two steps, so that what happens now comes first.
+/// Pause between two steps, so that live input has priority.
 const STEP_PAUSE: Duration = Duration::from_millis(2);
 /// Longest wait for the search index.
 const INDEX_WITHIN: Duration = Duration::from_secs(120);
-/// First and longest wait after a failure.
+/// First and longest delay after a failure.
 const RETRY: Duration = Duration::from_secs(2);
 const RETRY_MOST: Duration = Duration::from_secs(300);
-/// The policy is applied this long after a start, ms.
+/// Delay after a start before the policy is applied, ms.
 const FIRST_PRUNE_MS: i64 = 15 * 60_000;
-/// Then it is applied this often, ms.
+/// Interval between applications of the policy, ms.
 const PRUNE_EVERY_MS: i64 = 24 * 3_600_000;
-/// While the clock is in doubt, it is looked at this often, ms.
+/// Interval between checks of a doubted clock, ms.
 const DOUBT_EVERY_MS: i64 = 3_600_000;
-/// The clock is read at least this often, so that it is known how long the machine was off.
+/// Longest interval between readings of the clock, so that the time the machine was off can be estimated.
 const READ_CLOCK_EVERY: Duration = Duration::from_secs(3_600);
-/// Free pages are given back from this share of the database on, percent.
+/// Share of free pages from which they are released, percent.
 const FREE_PERCENT: u64 = 10;
 
-/// Why something of a removed session is still there.
+/// Why traces of a removed session still exist.
 #[derive(Debug, thiserror::Error)]
 enum EraseError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ enum EraseError {
     Stopped(#[from] IngestStopped),
 }
 
-/// When the policy is applied, by the boot clock: it goes on while the machine sleeps, and nobody sets it.
+/// When the policy is applied, by the boot clock, which runs while the machine sleeps and cannot be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PruneTimes {
     due_ms: i64,
@@ -73,18 +73,18 @@ impl PruneTimes {
         now_ms >= self.due_ms
     }
 
-    /// It is due again in this time.
+    /// Schedules the next application after this time.
     const fn again_in(&mut self, now_ms: i64, ms: i64) {
         self.due_ms = now_ms + ms;
     }
 
-    /// How long to wait until then.
+    /// The time until the next application.
     fn wait(self, now_ms: i64) -> Duration {
         Duration::from_millis(u64::try_from(self.due_ms - now_ms).unwrap_or(0))
     }
 }
 
-/// Erases. [`Eraser::run`] belongs on a thread of its own.
+/// Erases sessions. [`Eraser::run`] needs its own thread.
 pub struct Eraser {
     retention: Retention,
     woken: Receiver<()>,
@@ -95,7 +95,7 @@ impl Eraser {
         Self { retention, woken }
     }
 
-    /// Erases until it is stopped.
+    /// Erases until the service stops.
     pub fn run(&mut self) {
         let mut retry = RETRY;
         let clock = Arc::clone(&self.retention.0);
@@ -124,7 +124,7 @@ impl Eraser {
                     (!rules.is_empty()).then(|| prune_times.wait(since_boot_ms()).min(READ_CLOCK_EVERY))
                 }
                 Err(EraseError::Stopped(_)) => {
-                    // The service ends, and this thread is about to be told.
+                    // The service is stopping, and this thread will be stopped next.
                     Some(RETRY)
                 }
                 Err(error) => {
@@ -137,7 +137,7 @@ impl Eraser {
             };
             match wait {
                 _ if self.is_stopped() => {}
-                // Whoever wakes it has removed something, or ends it.
+                // It is woken after a removal or when the service stops.
                 None => drop(self.woken.recv()),
                 Some(wait) => drop(self.woken.recv_timeout(wait)),
             }
@@ -148,7 +148,7 @@ impl Eraser {
         self.retention.0.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Removes what the policy asks for.
+    /// Removes the sessions the policy selects.
     fn prune(&self, rules: &[crate::plan::PruneRule], now: Timestamp) {
         let plan = self.retention.plan(rules, now).map_err(|error| Refusal::Failed(error.to_string()));
         match plan.and_then(|plan| self.retention.remove(&plan, RemovalKind::Pruned).map(|()| plan)) {
@@ -165,7 +165,7 @@ impl Eraser {
         }
     }
 
-    /// Erases all that is noted, if anything is.
+    /// Erases all removed sessions, if any.
     fn erase(&self) -> Result<(), EraseError> {
         let parts = &self.retention.0.parts;
         let pending = parts.reader.erasing()?;
@@ -179,7 +179,7 @@ impl Eraser {
         if !forgotten.is_empty() {
             files::remove(&parts.data, &forgotten)?;
         }
-        // The texts first: their hashes are in the events.
+        // Texts first, because the events contain their hashes.
         let (texts, until) = parts.reader.texts_only_of(&rows)?;
         for texts in texts.chunks(STEP_TEXTS) {
             let texts = texts.to_vec();
@@ -210,7 +210,7 @@ impl Eraser {
         if let Some(index) = &parts.index {
             return if index.erase_sessions(ids, INDEX_WITHIN) { Ok(()) } else { Err(EraseError::IndexBusy) };
         }
-        // One of a time when search was turned on.
+        // An index from a time when search was turned on.
         let path = parts.data.join("index");
         match fs::remove_dir_all(&path) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -220,7 +220,7 @@ impl Eraser {
         }
     }
 
-    /// Gives free pages back, if there are many; says how large the database was and is.
+    /// Releases free pages if there are many; returns the size of the database before and after.
     fn give_back(&self) -> Result<Option<Compacted>, EraseError> {
         let parts = &self.retention.0.parts;
         let size = || fs::metadata(parts.data.join("capture.db")).map_or(0, |file| file.len());
@@ -230,7 +230,7 @@ impl Eraser {
         }
         loop {
             match self.step(Writer::give_back)? {
-                // It is given back step by step from now on.
+                // After this, pages can be released step by step.
                 None => return self.compact().map(Some),
                 Some(0) => break,
                 Some(_) => {}
@@ -244,7 +244,7 @@ impl Eraser {
         self.step(Writer::compact)
     }
 
-    /// Has ingest do something between two transactions.
+    /// Runs work on the store between two transactions of ingest.
     fn step<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T, CommitError> + Send + 'static,
@@ -254,7 +254,7 @@ impl Eraser {
         }
         let (reply, done) = bounded(1);
         let work = move |writer: &mut Writer| {
-            // Whoever asked may have ended.
+            // The receiver may be gone.
             reply.send(work(writer)).ok();
         };
         self.retention.0.parts.inputs.send(IngestInput::Maintain(Box::new(work)))?;

@@ -1,4 +1,4 @@
-//! The files of the data directory that hold something of a session beside the database and the index.
+//! Files of the data directory that contain traces of a session, other than the database and the index.
 
 use std::{
     fs, io,
@@ -12,13 +12,13 @@ use store::About;
 
 use crate::backups;
 
-/// Longest file of the spool, or log, that is searched whole, bytes.
+/// Maximum number of bytes of a spool or log file that are searched.
 const SEARCHED_MOST: u64 = 256 << 20;
 
-/// The log of a server that was started in the background.
+/// Log files of a server started in the background.
 const LOGS: [&str; 4] = ["serve.log", "serve.log.1", "serve.log.2", "serve.log.3"];
 
-/// Why something of a session is still in a file.
+/// Why traces of a session are still in a file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot remove what {path} holds of a forgotten session: {source}")]
 pub(crate) struct FileError {
@@ -30,8 +30,8 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> FileError {
     move |source| FileError { path: path.to_owned(), source }
 }
 
-/// The files that are removed whole when these sessions are forgotten: recordings of their runs, deliveries, files of our
-/// own agent, and every backup and damaged database in the data directory, whatever sessions those hold.
+/// The files that are deleted when these sessions are forgotten: recordings of their runs, deliveries, files of our own
+/// agent, and all backups and damaged databases in the data directory, whichever sessions they contain.
 pub(crate) fn of_sessions<'a>(data: &Path, sessions: impl Iterator<Item = &'a About>) -> Vec<PathBuf> {
     let sessions: Vec<&About> = sessions.collect();
     let names: Vec<&str> = sessions.iter().flat_map(|about| &about.names).map(String::as_str).collect();
@@ -42,7 +42,7 @@ pub(crate) fn of_sessions<'a>(data: &Path, sessions: impl Iterator<Item = &'a Ab
         runs.iter().any(|run| name.starts_with(run))
     };
     files.extend(entries(&data.join("recordings")).into_iter().filter(is_of_run));
-    // Of a run whose host is alive its files are in use; it removes them itself.
+    // The files of a run whose host is alive are in use; the host removes them itself.
     let alive: Vec<String> = host_protocol::runs::list(data).iter().map(|run| run.run.to_string()).collect();
     let is_alive = |file: &PathBuf| {
         alive.iter().any(|run| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(run)))
@@ -66,7 +66,7 @@ pub(crate) fn of_sessions<'a>(data: &Path, sessions: impl Iterator<Item = &'a Ab
     files
 }
 
-/// Removes those files, and the lines of the server's log that name the sessions.
+/// Deletes those files, and removes the lines of the server's log that name the sessions.
 pub(crate) fn remove(data: &Path, sessions: &[About]) -> Result<(), FileError> {
     for file in of_sessions(data, sessions.iter()) {
         match fs::remove_file(&file) {
@@ -83,10 +83,10 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Whether a file holds one of these words; one that cannot be read holds none.
+/// Whether a file contains one of these words; false if it cannot be read.
 fn holds(path: &Path, words: &[&str]) -> bool {
     let mut text = Vec::new();
-    // Links are not followed.
+    // Does not follow symbolic links.
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let read = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
     let read = read.and_then(|file| file.take(SEARCHED_MOST).read_to_end(&mut text));
@@ -97,7 +97,7 @@ fn has_word(text: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| !word.is_empty() && text.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// Takes the lines with these words out of a file that others append to.
+/// Removes the lines with these words from a file to which other processes append.
 fn clear_lines(path: &Path, words: &[&str]) -> io::Result<()> {
     let mut file = match fs::OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -109,7 +109,7 @@ fn clear_lines(path: &Path, words: &[&str]) -> io::Result<()> {
         return Ok(());
     }
     let kept: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').filter(|line| !has_word(line, words)).collect();
-    // Whoever appends does so at the end, wherever that is.
+    // Other processes append at the end of the file, even after it moved.
     file.rewind()?;
     file.write_all(&kept.concat())?;
     let end = file.stream_position()?;

@@ -1,12 +1,12 @@
-//! Removes sessions that a person wants to be forgotten, or that are old, everywhere they are stored.
+//! Removes sessions that the user wants forgotten, or that are old, from everywhere they are stored.
 //!
-//! A removal has two halves. First ingest takes the sessions out of everything that is shown and notes what is still to
-//! be erased; both are one transaction. Then the [`Eraser`], a thread of low priority, erases events, texts, what the
-//! search index holds, files, free pages and the write-ahead log, in small parts. It goes on after a restart.
+//! A removal has two parts. First ingest removes the sessions from everything shown and records what must still be
+//! erased, in one transaction. Then the [`Eraser`], a low-priority thread, erases events, texts, entries of the search
+//! index, files, free pages and the write-ahead log in small steps. It continues after a restart.
 //!
-//! Never decides by itself what is removed, but for the [`PrunePolicy`]; writes to the store only through ingest. Nothing
-//! is removed for its age while the clock of the machine is in doubt (`clock`). A request that is answered with an error
-//! has removed nothing and does so at no later time either, or the error says how far it came.
+//! Only the [`PrunePolicy`] removes sessions automatically. This crate writes to the store only through ingest. Nothing
+//! is removed because of its age while the machine's clock is in doubt (`clock`). A request that was answered with an
+//! error removed nothing and will not do so later, or the error says how many sessions were removed.
 
 pub mod backups;
 mod clock;
@@ -39,14 +39,14 @@ pub use eraser::{Eraser, THREAD};
 use plan::{Plan, all_sessions};
 pub use plan::{PrunePolicy, PruneRule};
 
-/// Most sessions that are removed in one transaction.
+/// Maximum number of sessions removed in one transaction.
 const AT_ONCE: usize = 100;
-/// A request that is being carried out when its time has passed is tried to be taken back this often: it may fail.
+/// Interval between attempts to withdraw a request that timed out while it was being carried out, which may still fail.
 const WITHDRAW_EVERY: Duration = Duration::from_millis(20);
-/// Longest wait of a request for ingest, which may wait for a database that another program holds.
+/// Longest wait of a request for ingest, which itself may wait for another program's database lock.
 const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the removal of sessions works with.
+/// The parts that the removal of sessions needs.
 #[derive(Clone)]
 pub struct RetentionParts {
     /// The data directory.
@@ -55,15 +55,15 @@ pub struct RetentionParts {
     pub reader: Reader,
     /// Sends inputs to ingest.
     pub inputs: IngestHandle,
-    /// The search index; `None` when search is turned off.
+    /// The search index; `None` if search is turned off.
     pub index: Option<SearchIndex>,
     /// Reads the wall clock and the boot clock.
     pub clocks: ReadClocks,
-    /// What is removed without being asked for.
+    /// The policy for automatic removals.
     pub policy: PrunePolicy,
 }
 
-/// Removes sessions. A handle: clones share it.
+/// Removes sessions. Clones share the state.
 #[derive(Clone)]
 pub struct Retention(Arc<Shared>);
 
@@ -76,8 +76,8 @@ struct Shared {
 }
 
 impl Retention {
-    /// The handle, and what erases, which the caller runs on a thread of its own. To be called before new events are
-    /// stored: the time of the newest one says something about the clock.
+    /// Creates the handle and the eraser, which needs its own thread. Must be called before new events are stored: the
+    /// time of the newest stored event is evidence about the clock.
     #[must_use]
     pub fn new(parts: RetentionParts) -> (Self, Eraser) {
         let (wake, woken) = bounded(1);
@@ -90,11 +90,11 @@ impl Retention {
         (retention, eraser)
     }
 
-    /// Forgets a session with its sub-agents, also one that was pruned. Answers once nobody sees them any more;
-    /// [`Self::status`] says when nothing is left in the files. If the future is dropped before, nothing is removed.
+    /// Forgets a session with its sub-agents, including pruned ones. Returns once the sessions are no longer shown;
+    /// [`Self::status`] reports when all traces in files are gone. If the future is dropped before, nothing is removed.
     ///
     /// # Errors
-    /// When the store cannot be read or written in time, the session is not known, or the server stops.
+    /// When the store cannot be read or written in time, the session is unknown, or the server is stopping.
     pub async fn forget(&self, session: SessionId, dry_run: bool) -> Result<RemovalReport, Refusal> {
         self.commit_shown().await?;
         let own = self.clone();
@@ -103,10 +103,11 @@ impl Retention {
         self.carry_out(plan, RemovalKind::Forgotten, dry_run).await
     }
 
-    /// Removes old sessions. If the future is dropped, what is not removed yet stays.
+    /// Removes old sessions. If the future is dropped, sessions not removed yet stay.
     ///
     /// # Errors
-    /// When nothing says which, the clock is in doubt, the store cannot be read or written in time, or the server stops.
+    /// When the request has no criteria, the clock is in doubt, the store cannot be read or written in time, or the
+    /// server is stopping.
     pub async fn prune(&self, request: PruneRequest) -> Result<RemovalReport, Refusal> {
         let PruneRequest { older_than_s, larger_than_bytes, project, clock_is_right, dry_run } = request;
         if older_than_s.is_none() && larger_than_bytes.is_none() && project.is_none() {
@@ -138,7 +139,7 @@ impl Retention {
         Ok(report)
     }
 
-    /// What is still to be erased.
+    /// The state of pending erasures.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -158,8 +159,8 @@ impl Retention {
         .await
     }
 
-    /// Why nothing is removed for its age at the moment; `None` when the clock is trusted, or nothing asks for removals
-    /// by themselves and nothing contradicts the clock.
+    /// Why nothing is currently removed because of its age; `None` if the clock is trusted, or if nothing is removed
+    /// automatically and there is no evidence against the clock.
     #[must_use]
     pub fn clock_doubt(&self) -> Option<String> {
         let has_rules = self.removes_by_itself();
@@ -167,15 +168,15 @@ impl Retention {
         Some(format!("{doubt}. Until then, old sessions are not removed. If the clock is right: {CONFIRM}"))
     }
 
-    /// Whether the configuration says that old sessions are removed.
+    /// Whether the configuration removes old sessions automatically.
     #[must_use]
     pub fn removes_by_itself(&self) -> bool {
         !self.0.parts.policy.rules().is_empty()
     }
 
-    /// Ends the eraser; what is left is erased after the next start.
+    /// Stops the eraser; pending erasures continue after the next start.
     pub fn stop(&self) {
-        // How long the machine is off is counted from now.
+        // The time the machine is off is measured from this reading.
         let _trusted = self.0.clock.check();
         self.0.is_stopped.store(true, Ordering::Relaxed);
         self.wake();
@@ -187,7 +188,7 @@ impl Retention {
         Plan::of_rules(&parts.reader, &sessions, rules, now)
     }
 
-    /// Has committed what lists show already, so that it is found.
+    /// Commits changes that lists already show, so that the store contains them.
     async fn commit_shown(&self) -> Result<(), Refusal> {
         match timeout(CARRIED_OUT_WITHIN, self.0.parts.inputs.commit()).await {
             Ok(committed) => committed.map_err(|_| Refusal::Unavailable),
@@ -221,7 +222,7 @@ impl Retention {
         }
     }
 
-    /// Has ingest remove the sessions, and wakes the eraser. Waits as long as that takes.
+    /// Removes the sessions through ingest and wakes the eraser. Waits without a limit.
     fn remove(&self, plan: &Plan, kind: RemovalKind) -> Result<(), Refusal> {
         for sessions in plan.sessions.chunks(AT_ONCE) {
             let (_ticket, input, removed) = requested(sessions, kind);
@@ -232,7 +233,7 @@ impl Retention {
         Ok(())
     }
 
-    /// The same, but what ingest cannot do in time is not done.
+    /// Like [`remove`](Self::remove), but withdraws removals that ingest cannot carry out in time.
     async fn remove_in_time(&self, plan: &Plan, kind: RemovalKind) -> Result<(), Refusal> {
         let mut done = 0;
         for sessions in plan.sessions.chunks(AT_ONCE) {
@@ -263,7 +264,7 @@ impl Retention {
 
     fn wake(&self) {
         match self.0.wake.try_send(()) {
-            // One that waits is enough.
+            // One pending wake-up is enough.
             Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
         }
     }
@@ -273,15 +274,15 @@ impl Retention {
     }
 }
 
-/// How a person says that the clock is right.
+/// The command with which the user confirms the clock.
 const CONFIRM: &str = "`capture prune --older-than AGE --clock-is-right`";
 
-/// The database cannot be written at the moment; `what` says what that means for the request.
+/// A refusal because the database cannot be written now; `what` describes the consequence for the request.
 fn busy(what: &str) -> Refusal {
     Refusal::Busy(format!("the database cannot be written at the moment: {what}; try again later"))
 }
 
-/// A request to ingest, what takes it back, and what is told when it is carried out.
+/// A request to ingest, the ticket that withdraws it, and the receiver notified when it is carried out.
 fn requested(
     sessions: &[(RemovedSession, About)],
     kind: RemovalKind,
@@ -292,7 +293,7 @@ fn requested(
     (ticket, IngestInput::Remove(Box::new(request)), removed)
 }
 
-/// Takes a request back when its sender stopped waiting.
+/// Withdraws a request when its sender stops waiting.
 struct Withdrawn(RemovalTicket);
 
 impl Drop for Withdrawn {
@@ -301,7 +302,7 @@ impl Drop for Withdrawn {
     }
 }
 
-/// Waits for a request until this time has passed, and then until it can be taken back; `None` when it was.
+/// Waits for a request until the limit, then until it can be withdrawn; `None` if it was withdrawn.
 async fn within<T>(limit: Duration, carried_out: impl Future<Output = T>, withdraw: impl Fn() -> bool) -> Option<T> {
     tokio::pin!(carried_out);
     let mut limit = limit;
@@ -316,7 +317,7 @@ async fn within<T>(limit: Duration, carried_out: impl Future<Output = T>, withdr
     }
 }
 
-/// Reads the store on a thread that may block.
+/// Reads the store on a blocking thread.
 async fn blocking<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
 ) -> Result<T, Refusal> {

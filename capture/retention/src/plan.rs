@@ -1,4 +1,4 @@
-//! Which sessions go: one with its sub-agents, or the oldest ones that rest.
+//! Selects the sessions to remove: one with its sub-agents, or the oldest resting ones.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,37 +10,37 @@ use events::{SessionId, State, Timestamp};
 use projections::Session;
 use store::{About, PrunedSession, ReadError, Reader, SessionFilter};
 
-/// A session without a process rests once nothing was heard of it for this long, ms.
+/// Time without events after which a session without a process counts as resting, ms.
 const RESTS_MS: i64 = 3_600_000;
 
-/// What is removed without being asked for; nothing by default.
+/// What is removed automatically; nothing by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrunePolicy {
-    /// What holds for all sessions.
+    /// The rule for all sessions.
     pub all: PruneRule,
-    /// What holds for those of a directory in addition.
+    /// Additional rules for the sessions of a directory.
     pub projects: Vec<PruneRule>,
 }
 
 impl PrunePolicy {
-    /// The rules that ask for something.
+    /// The rules that set a limit.
     pub(crate) fn rules(&self) -> Vec<PruneRule> {
         let asks = |rule: &&PruneRule| rule.older_than_ms.is_some() || rule.larger_than_bytes.is_some();
-        // What is limited by its size comes last: it looks at what the others leave.
+        // Rules with a size limit come last, because they depend on what the others leave.
         let mut rules: Vec<PruneRule> = self.projects.iter().chain([&self.all]).filter(asks).cloned().collect();
         rules.sort_by_key(|rule| rule.larger_than_bytes.is_some());
         rules
     }
 }
 
-/// Which sessions are removed. Those that run never are.
+/// Selects sessions to remove. Running sessions are never selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneRule {
-    /// Those whose last event is older, ms.
+    /// Sessions whose last event is older than this, ms.
     pub older_than_ms: Option<i64>,
-    /// The oldest, until the database holds at most this, bytes.
+    /// The oldest sessions, until the database is at most this large, bytes.
     pub larger_than_bytes: Option<u64>,
-    /// Only those that began in this directory or below it.
+    /// Only sessions that began in this directory or below it.
     pub project: Option<PathBuf>,
 }
 
@@ -52,18 +52,18 @@ impl PruneRule {
     }
 }
 
-/// The sessions that go.
+/// The sessions to remove.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) sessions: Vec<(RemovedSession, About)>,
 }
 
-/// Every session.
+/// All sessions.
 pub(crate) fn all_sessions(reader: &Reader) -> Result<Vec<Session>, ReadError> {
     reader.sessions(&SessionFilter { before: None, limit: usize::MAX })
 }
 
-/// A session with its sub-agents, and with the sessions that were merged into it.
+/// A session with its sub-agents and the sessions merged into it.
 #[derive(Debug)]
 struct Family<'a>(Vec<&'a Session>);
 
@@ -82,7 +82,7 @@ fn seems_to_run(session: &Session) -> bool {
     session.status.state != State::Exited && (session.pid.is_some() || is_at_work)
 }
 
-/// Families by the session at their head.
+/// Groups sessions into families by their topmost session.
 fn families(sessions: &[Session]) -> Vec<Family<'_>> {
     let by_id: HashMap<SessionId, &Session> = sessions.iter().map(|session| (session.id, session)).collect();
     let mut families: HashMap<SessionId, Vec<&Session>> = HashMap::new();
@@ -105,7 +105,7 @@ fn above(session: &Session) -> Option<SessionId> {
 }
 
 impl Plan {
-    /// A session with its sub-agents, those included that were pruned before; `None` when there is none.
+    /// A session with its sub-agents, including pruned ones; `None` if it does not exist.
     pub(crate) fn of_family(reader: &Reader, id: SessionId) -> Result<Option<Self>, ReadError> {
         let (sessions, pruned) = (all_sessions(reader)?, reader.pruned()?);
         let listed = sessions.iter().map(|session| (session.id, above(session)));
@@ -131,7 +131,7 @@ impl Plan {
         Ok(plan.sessions.first().is_some_and(|(first, _)| first.id == id).then_some(plan))
     }
 
-    /// The oldest families that rest, as far as the rules ask for them.
+    /// The oldest resting families that the rules select.
     pub(crate) fn of_rules(
         reader: &Reader,
         sessions: &[Session],
@@ -157,7 +157,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Adds sessions; gives about how many bytes they take.
+    /// Adds sessions; returns their approximate size in bytes.
     fn add(&mut self, reader: &Reader, sessions: &[&Session]) -> Result<u64, ReadError> {
         let mut sum = 0;
         for session in sessions {
@@ -184,7 +184,7 @@ impl Plan {
     }
 }
 
-/// A session whose events are gone, and which can still be forgotten.
+/// Describes a pruned session, whose events are gone and which can still be forgotten.
 fn of_pruned(session: PrunedSession) -> (RemovedSession, About) {
     let PrunedSession { known, about } = session;
     let removed = RemovedSession {

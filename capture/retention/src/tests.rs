@@ -1,4 +1,4 @@
-//! The policy, carried out by the threads that do it in the service.
+//! The policy, applied by the same threads as in the service.
 
 use std::{
     thread::{self, JoinHandle},
@@ -16,7 +16,7 @@ use crate::{
     plan::tests::{DAY_MS, NOW, World},
 };
 
-/// No agent runs.
+/// A process table without agents.
 struct NoProcesses;
 
 impl Processes for NoProcesses {
@@ -31,7 +31,7 @@ impl Processes for NoProcesses {
     fn watch_request(&mut self, _session: SessionId, _request: Option<WatchedRequest>) {}
 }
 
-/// Ingest and eraser over a store, with a clock of ours.
+/// Ingest and eraser over a store, with a fake clock.
 struct Service {
     clocks: Clocks,
     retention: Retention,
@@ -78,13 +78,13 @@ impl Service {
         Self { clocks, retention, reader, inputs, threads, _dir: dir }
     }
 
-    /// Lets time pass, and has the eraser look at the clock.
+    /// Lets time pass, and lets the eraser check the clock.
     fn pass(&self, ms: i64) {
         self.clocks.pass(ms);
         self.retention.wake();
     }
 
-    /// Waits until these sessions are left, and nothing is left to be erased of others.
+    /// Waits until exactly these sessions are left and all others are erased.
     #[track_caller]
     fn leaves(&self, names: &[&str]) {
         let until = Instant::now() + Duration::from_secs(60);
@@ -96,7 +96,7 @@ impl Service {
                 return;
             }
             assert!(Instant::now() < until, "{left:?} instead of {names:?}");
-            // Its first day begins when its thread does.
+            // The thread's first day begins when it starts.
             self.pass(60_000);
             thread::park_timeout(Duration::from_millis(5));
         }
@@ -104,7 +104,7 @@ impl Service {
 
     fn stop(self) {
         self.retention.stop();
-        // It may have stopped before the call returns.
+        // The thread may have stopped before the send returns.
         self.inputs.send(IngestInput::Stop).ok();
         for thread in self.threads {
             thread.join().unwrap();
@@ -131,13 +131,13 @@ fn what_the_configuration_says_is_removed_after_the_start_and_every_day() {
     service.leaves(&["new"]);
     assert_eq!(service.reader.events(ids[0], 0, 10, &[]).unwrap().len(), 0, "its events are gone");
     assert!(!service.reader.events(ids[1], 0, 10, &[]).unwrap().is_empty());
-    // It gets as old, and is looked at the day after that.
+    // The session gets old enough, and is removed at the next daily check.
     service.pass(89 * DAY_MS);
     service.leaves(&[]);
     service.stop();
 }
 
-/// Runs a request to its end.
+/// Runs a request to completion.
 fn wait<T>(request: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(request)
@@ -167,7 +167,7 @@ fn a_clock_that_jumped_removes_nothing_until_it_kept_pace() {
     service.clocks.jump(365 * DAY_MS);
     for _ in 0..20 {
         service.pass(3_600_000);
-        // The eraser has looked at the clock when it has done what comes after.
+        // After this request, the eraser has checked the clock.
         let report =
             wait(service.retention.prune(PruneRequest { project: Some("/none".into()), ..Default::default() }));
         assert!(report.unwrap().sessions.is_empty());
@@ -176,7 +176,7 @@ fn a_clock_that_jumped_removes_nothing_until_it_kept_pace() {
     let doubt = service.retention.clock_doubt().unwrap();
     assert!(doubt.contains("--clock-is-right") && doubt.contains("1 year"), "{doubt}");
     assert_eq!(wait(service.retention.status()).unwrap().clock.as_deref(), Some(&*doubt));
-    // Time that passes in fact makes a clock right in the end.
+    // After enough real time the clock is trusted.
     service.leaves(&[]);
     assert_eq!(service.retention.clock_doubt(), None);
     service.stop();
@@ -204,7 +204,7 @@ fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is
         );
     }
     assert_eq!(names(&service), ["ancient", "today"]);
-    // A look at what would be removed is not a word about the clock.
+    // A dry run does not confirm the clock.
     assert_eq!(prune(dry(right(older_than(30)))).unwrap().sessions.len(), 2);
     assert!(prune(older_than(30)).is_err());
     assert_eq!(prune(right(older_than(500))).unwrap().sessions.len(), 1);
@@ -238,7 +238,7 @@ fn a_pruned_session_leaves_what_is_kept_on_purpose_and_is_forgotten_with_it() {
             service.leaves(&["new"]);
             assert_eq!(audit(), [true; 3], "decisions outlive a pruned session");
         }
-        // By the session or by the helper alone.
+        // By the session, or by the sub-agent alone.
         let plan = wait(service.retention.forget(ids[1], true)).unwrap();
         assert_eq!((plan.sessions.len(), plan.sessions[0].was_pruned), (1, prunes));
         let report = wait(service.retention.forget(ids[0], false)).unwrap();

@@ -1,4 +1,4 @@
-//! What of an event is searchable, and what is known of it besides its text.
+//! Decides which texts of an event are searchable, and collects the context of its session.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -12,18 +12,18 @@ use store::{ReadError, Reader};
 
 use crate::tokens::floor;
 
-/// What is searchable of the beginning of a text, bytes.
+/// Length of the searchable beginning of a text, bytes.
 const HEAD_BYTES: usize = 16 << 10;
-/// What is searchable of its end, bytes.
+/// Length of the searchable end of a text, bytes.
 const TAIL_BYTES: usize = 16 << 10;
 /// Maximum number of sessions whose context is kept in memory.
 const SESSIONS: usize = 512;
-/// Maximum number of calls of a session that wait for their result.
+/// Maximum number of a session's calls remembered until their result.
 const CALLS: usize = 256;
-/// How many calls before a result are looked through for its own.
+/// Number of calls before a result that are searched for its call.
 const CALLS_BACK: usize = 64;
 
-/// The kinds of events that hold a text, or say where the next ones belong.
+/// The kinds of events that contain a text, or change the context of later events.
 pub(crate) const KINDS: &[Kind] = &[
     Kind::SessionStarted,
     Kind::TurnStarted,
@@ -60,7 +60,7 @@ pub(crate) fn texts_of(event: &Event, store: &Reader) -> Result<Vec<Searchable>,
     Ok(texts)
 }
 
-/// What an event may hold.
+/// The kinds of text an event may contain.
 fn kinds_of(event: &Event) -> Vec<TextKind> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "events of the other kinds hold nothing that is searched for")]
     match &event.payload {
@@ -95,18 +95,18 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
             | Topic::Asleep => Vec::new(),
         },
         Payload::ApprovalRequested(_) => vec![TextKind::Approval],
-        // With an outcome alone it reports how the call ended, which its result says.
+        // A resolution with only an outcome reports how the call ended, which its result says too.
         Payload::ApprovalResolved(resolved) if resolved.new_state().is_some() => vec![TextKind::Approval],
         Payload::Finding(finding) => match finding.state {
             FindingState::Open => vec![TextKind::Finding],
-            // Found once, by its beginning.
+            // The finding is found once, by its opening event.
             FindingState::Resolved | FindingState::Acknowledged => Vec::new(),
         },
         _ => Vec::new(),
     }
 }
 
-/// The text of a kind, as people would read it.
+/// The text of this kind, in readable form.
 pub(crate) fn text_of(event: &Event, kind: TextKind, store: &Reader) -> Result<String, ReadError> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the text of the other kinds is that of the event")]
     Ok(match &event.payload {
@@ -132,7 +132,7 @@ pub(crate) fn text_of(event: &Event, kind: TextKind, store: &Reader) -> Result<S
     })
 }
 
-/// What an agent asks permission for.
+/// The text of a permission request.
 fn request_text(request: &ApprovalRequested, text: &str) -> String {
     let mut lines = vec![request.tool.as_deref().unwrap_or_default()];
     lines.extend(request.command.as_deref());
@@ -140,13 +140,13 @@ fn request_text(request: &ApprovalRequested, text: &str) -> String {
     lines.extend(request.url.as_deref());
     lines.push(text);
     let shown = joined(lines);
-    // The command and the paths are among the strings of the input.
+    // The command and the paths also occur among the strings of the input.
     let input = request.input.as_deref().map(|input| strings_of(input).unwrap_or_else(|| input.to_owned()));
     let more = input.iter().flat_map(|input| input.lines()).filter(|line| !shown.contains(line));
     joined(std::iter::once(shown.as_str()).chain(more))
 }
 
-/// How a permission request was decided, by whom and why.
+/// The text of a decision: the outcome, who decided, and why.
 fn decision_text(resolved: &ApprovalResolved) -> String {
     let state = match resolved.new_state() {
         Some(ApprovalState::AnsweredElsewhere) => "answered elsewhere",
@@ -158,7 +158,7 @@ fn decision_text(resolved: &ApprovalResolved) -> String {
     joined(std::iter::once(by.as_deref().unwrap_or(state)).chain(reasons))
 }
 
-/// What a finding says, each thing once.
+/// The text of a finding, without repetitions.
 fn finding_text(finding: &Finding) -> String {
     let is_new = |subject: &&str| !finding.what.contains(*subject);
     joined([finding.what.as_str(), &finding.why].into_iter().chain(finding.subject.as_deref().filter(is_new)))
@@ -175,12 +175,12 @@ fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     out
 }
 
-/// The text of an event, whole if it is stored.
+/// The text of an event; the complete text if it is stored.
 fn whole_text(event: &Event, store: &Reader) -> Result<String, ReadError> {
     if let Some(reference) = event.text_ref.as_ref().filter(|reference| reference.stored) {
         match store.text(&reference.hash) {
             Ok(Some(text)) => return Ok(text),
-            // What the event itself has of it is still searchable.
+            // The part in the event is still searchable.
             Ok(None) | Err(ReadError::Damaged { .. }) => {}
             Err(error @ ReadError::Sqlite { .. }) => return Err(error),
         }
@@ -188,7 +188,7 @@ fn whole_text(event: &Event, store: &Reader) -> Result<String, ReadError> {
     Ok(event.text.clone().unwrap_or_default())
 }
 
-/// The beginning and the end of a text.
+/// Shortens a long text to its beginning and end.
 fn capped(text: String) -> String {
     if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return text;
@@ -198,7 +198,7 @@ fn capped(text: String) -> String {
     format!("{head}\n…\n{tail}")
 }
 
-/// The strings of a JSON value, one a line; `None` when it is not JSON.
+/// The strings in a JSON value, one per line; `None` if it is not JSON.
 fn strings_of(json: &str) -> Option<String> {
     struct Strings<'a>(&'a mut String);
     impl<'de> DeserializeSeed<'de> for Strings<'_> {
@@ -252,47 +252,47 @@ fn strings_of(json: &str) -> Option<String> {
     Some(out)
 }
 
-/// A tool, as a session called it.
+/// A tool called by a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalledTool {
     pub(crate) name: Arc<str>,
-    /// Its kind, as far as it is known.
+    /// The kind of the tool, if known.
     pub(crate) kind: Option<ToolKind>,
     /// The files it reads or changes.
     pub(crate) files: Vec<Arc<str>>,
 }
 
-/// What is known of a session where an event belongs, as the index has it.
+/// The context of a session's events, as stored in the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionContext {
-    /// Its id and the agent's, in lower case.
+    /// Its id and the agent's id, in lower case.
     pub(crate) ids: [Arc<str>; 2],
-    /// Where it works now.
+    /// The current working directory.
     pub(crate) cwd: Option<WorkingDir>,
     /// The name of the directory it began in.
     pub(crate) project: Option<Arc<str>>,
     /// Its model.
     pub(crate) model: Option<Arc<str>>,
-    /// Its newest turn: the id and the number.
+    /// The latest turn: its id and number.
     turn: Option<(TurnId, u32)>,
-    /// Calls whose results are awaited.
+    /// Calls waiting for their result.
     calls: HashMap<String, CalledTool>,
 }
 
-/// A directory and those it is in.
+/// A directory and its ancestors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkingDir {
     pub(crate) path: Arc<str>,
-    /// The directory itself and all above it.
+    /// The directory itself and all its ancestors.
     pub(crate) ancestors: Vec<Arc<str>>,
 }
 
-/// What is known of the sessions whose events were seen last.
+/// The contexts of the sessions whose events were seen most recently.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts(HashMap<SessionId, SessionContext>);
 
 impl Contexts {
-    /// What is known of the session of an event once the event is taken in.
+    /// The context of an event's session, including the event itself.
     pub(crate) fn of(&mut self, event: &Event, store: &Reader) -> Result<&mut SessionContext, ReadError> {
         let id = event.session_id;
         if !self.0.contains_key(&id) {
@@ -316,7 +316,7 @@ impl SessionContext {
         if event.sequence <= 1 {
             return Ok(context);
         }
-        // What the session's row says may be newer than the event.
+        // The session's row may be newer than the event.
         if let Some(session) = store.session(id)? {
             context.moved_to(session.began_in.as_ref());
             context.moved_to(session.cwd.as_ref());
@@ -376,12 +376,12 @@ impl SessionContext {
         let id = event.turn_id?;
         match self.turn {
             Some((newest, number)) if newest == id => Some(number),
-            // The event that opens a turn stands in front of the one that gives its number.
+            // The event that opens a turn precedes the one that contains its number.
             newest => (id == event.id.into()).then(|| newest.map_or(1, |(_, number)| number + 1)),
         }
     }
 
-    /// The tool that an event is about.
+    /// The tool an event is about.
     pub(crate) fn tool_of(&mut self, event: &Event, store: &Reader) -> Result<Option<CalledTool>, ReadError> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds of events are not about tools")]
         match &event.payload {
@@ -419,12 +419,12 @@ impl CalledTool {
     }
 }
 
-/// The name of the directory a session began in.
+/// The name of the directory in which a session began.
 fn project_of(directory: &str) -> &str {
     directory.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
-/// A directory and those above it.
+/// A directory and its ancestors.
 fn ancestors(directory: &str) -> impl Iterator<Item = &str> {
     let whole = directory.trim_end_matches('/');
     let inner = whole.match_indices('/').filter(|(at, _)| *at > 0).filter_map(|(at, _)| whole.get(..at));

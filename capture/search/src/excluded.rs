@@ -1,14 +1,14 @@
-//! A query whose matches are to be left out of others.
+//! A query whose matches are excluded from another query's.
 //!
-//! Tantivy asks an excluded query for documents that it may have passed, which its phrases do not support; a set of all
-//! matches does.
+//! Tantivy may ask an excluded query about documents it has already passed, which phrase queries do not support; a
+//! precomputed set of all matches does.
 
 use tantivy::{
     BitSet, DocId, Result, Score, SegmentReader,
     query::{BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight},
 };
 
-/// The documents that another query matches, as a set.
+/// The set of documents matched by another query.
 #[derive(Debug)]
 pub(crate) struct Excluded(pub(crate) Box<dyn Query>);
 

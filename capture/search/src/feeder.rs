@@ -1,20 +1,19 @@
-//! Feeds the index from the store, in the order of the log, on a thread of its own.
+//! Feeds the index from the store, in log order, on its own thread.
 //!
-//! Reads committed events only, in small batches, and sleeps without a timer while there is nothing to do. While there is
-//! a backlog it writes with more memory and commits seldom; otherwise new texts are read and committed when somebody
-//! searches, or every ten seconds: each commit is files of its own, which are written again when they are merged, and
-//! a writer takes megabytes while it is open.
-//! When nothing can be written, it says so, gives up what is not committed, and tries again later.
+//! Reads only committed events, in small batches, and sleeps without a timer while there is nothing to do. During a
+//! backlog it uses more memory and commits rarely; otherwise new texts are read and committed on a search, or every ten
+//! seconds: each commit creates files, which are rewritten when they are merged, and an open writer uses megabytes of
+//! memory. If writing fails, the feeder reports it, discards uncommitted texts and retries later.
 //!
 //! # Removed sessions
 //!
-//! A text is filed under the id of its session, which no other session gets. The store returns a session's events up to
-//! the transaction that removes the session, and none afterwards: an event and the id of its session are read by one
-//! statement, so there is no third case, also while the feeder is behind, after a restart and when the index is built
-//! again. The order to erase a session is given after that transaction, and repeated until it is carried out. The feeder
-//! carries it out between two batches, so whatever it read of the session is in the index or in its writer by then, and
-//! nothing is read later: deleting by the id deletes all. Then the files that held the texts are written again without
-//! them. Until that is done, a search leaves the session out (`searcher::without`).
+//! A text is stored under the id of its session, which is never reused. The store returns a session's events until the
+//! transaction that removes the session, and none afterwards: an event and its session id are read by one statement, so
+//! there is no third case, even while the feeder is behind, after a restart and while the index is rebuilt. The order
+//! to erase a session is given after that transaction and repeated until it is carried out. The feeder carries it out
+//! between two batches, so everything it read of the session is in the index or in its writer by then, and nothing is
+//! read later: deleting by id deletes everything. Then the files that contained the texts are rewritten without them.
+//! Until that is done, searches exclude the session (`searcher::without`).
 
 use std::{
     mem,
@@ -41,40 +40,40 @@ use crate::{
     merging::SmallMerges,
 };
 
-/// The name of the thread.
+/// Name of the thread.
 pub const THREAD: &str = "search";
 
-/// Most events read at once.
+/// Maximum number of events read at once.
 const BATCH: usize = 256;
-/// Texts are handed on when there are this many bytes of them.
+/// Size of collected texts from which they are passed to the writer, bytes.
 const BATCH_BYTES: usize = 256 << 10;
-/// Threads that write a backlog.
+/// Number of threads that write a backlog.
 const BACKLOG_THREADS: usize = 2;
-/// Memory for texts that are not in the index yet, bytes for each thread: with a backlog, and without.
+/// Memory for texts that are not in the index yet, bytes per thread: with and without a backlog.
 const BACKLOG_HEAP: usize = 16 << 20;
 const LIVE_HEAP: usize = 15_000_000;
-/// Without a backlog, events are read at once when there are this many of them, so that a search has few to wait for.
+/// Number of unread events from which they are read at once without a backlog, so that a search has to wait for few.
 const LIVE_EVENTS: u64 = 512;
-/// A writer is closed this long after a commit: what it merges takes a while.
+/// Delay after a commit before the writer is closed, because it may still be merging.
 const WRITER_RESTS: Duration = Duration::from_secs(1);
-/// A commit is made after this many events without a text, so that they are not read again after a start.
+/// Number of events without a text after which a commit is made, so that they are not read again after a start.
 const EMPTY_EVENTS: u64 = 50_000;
-/// First and longest wait after a failure.
+/// First and longest delay after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(30);
-/// How much less important the thread is than others of the process.
+/// Niceness of the thread.
 const NICE: i32 = 10;
 
 /// When texts are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// From this many events on there is a backlog.
+    /// Number of unread events from which there is a backlog.
     pub backlog: u64,
-    /// Shortest time between two commits while there is a backlog.
+    /// Shortest time between two commits during a backlog.
     pub behind: Duration,
-    /// The same when it has just been read.
+    /// Shortest time between two commits right after a backlog was read.
     pub caught_up: Duration,
-    /// The same without one, while nobody searches.
+    /// Shortest time between two commits without a backlog, while there are no searches.
     pub live: Duration,
 }
 
@@ -89,7 +88,7 @@ impl Default for Pace {
     }
 }
 
-/// Feeds the index. [`Feeder::run`] belongs on a thread of its own.
+/// Feeds the index. [`Feeder::run`] needs its own thread.
 pub struct Feeder {
     shared: Arc<IndexParts>,
     store: Reader,
@@ -99,16 +98,16 @@ pub struct Feeder {
     writer: Option<BatchWriter>,
     contexts: Contexts,
     in_flight: InFlight,
-    /// Up to where events were read.
+    /// Position up to which events were read.
     read: u64,
-    /// Up to where they are in a commit.
+    /// Position recorded in the last commit.
     marked: u64,
-    /// Whether the writer has what is not committed.
+    /// Whether the writer has uncommitted texts.
     is_dirty: bool,
     last_commit: Option<Instant>,
-    /// Where the store ended at the start, until the index is open.
+    /// End of the store's log at the start, until the index is open.
     first_end: Option<u64>,
-    /// The store ends here and the index goes on: what is behind is removed first.
+    /// End of the store's log, if the index extends beyond it: later texts are removed first.
     cut: Option<u64>,
 }
 
@@ -123,14 +122,14 @@ struct BatchWriter {
     has_backlog: bool,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// There is more.
+    /// Continue: there is more to do.
     Continue,
-    /// Nothing, until something is committed.
+    /// Wait until something is committed.
     Rest,
-    /// Something, at this time.
+    /// Wait until this time.
     At(Instant),
 }
 
@@ -157,7 +156,7 @@ impl Feeder {
 
     /// Feeds the index until it is stopped.
     pub fn run(&mut self) {
-        // Threads that the writer starts inherit it. Without the right to it, all are equal.
+        // Threads started by the writer inherit the priority. Without permission, the priority stays unchanged.
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
             tracing::debug!(%error, "cannot lower the priority of the search thread");
         }
@@ -196,7 +195,7 @@ impl Feeder {
         }
     }
 
-    /// What is not committed is given up, and read again.
+    /// Discards uncommitted texts, which are read again.
     fn failed(&mut self, error: &IndexError) {
         let mut trouble = self.shared.trouble();
         if trouble.is_none() {
@@ -218,7 +217,7 @@ impl Feeder {
         let log = self.store.log_id()?;
         let end = self.first_end.map_or_else(|| self.store.position(), Ok)?;
         let (open, position) = index::open(&self.shared.directory, log)?;
-        // After a power cut the store may have lost what the index kept.
+        // After a power failure the store may have lost events that the index still contains.
         self.cut = self.cut.or((position > end).then_some(end));
         self.begin_at(open, position.min(self.cut.unwrap_or(end)));
         self.shared.committed.fetch_max(end, Ordering::Relaxed);
@@ -238,7 +237,7 @@ impl Feeder {
         self.open = Some(open);
     }
 
-    /// Does one piece of work.
+    /// Does one unit of work.
     fn step(&mut self) -> Result<Next, IndexError> {
         let take = |order: &AtomicBool| order.swap(false, Ordering::Relaxed);
         if take(&self.shared.orders.rebuild) {
@@ -265,7 +264,7 @@ impl Feeder {
             self.shared.erase_orders().sessions.drain(..erased.len());
             self.shared.set_erased(number);
         }
-        // Before the end is read: one that is given later is for what comes later.
+        // Taken before the end is read: a later order refers to later events.
         let flush = take(&self.shared.orders.flush);
         let end = self.store.position()?;
         self.shared.committed.fetch_max(end, Ordering::Relaxed);
@@ -302,12 +301,12 @@ impl Feeder {
         Ok(closes_at.map_or(Next::Rest, Next::At))
     }
 
-    /// When to read the next events; `None` when it is time.
+    /// When to read the next events; `None` means now.
     fn read_due(&self, end: u64) -> Option<Instant> {
         if self.is_dirty || self.writes_backlog() || end - self.read >= LIVE_EVENTS {
             return None;
         }
-        // The first text shows that there is an index.
+        // Before the first commit, events are read at once, so that an index exists.
         self.last_commit.map(|last| last + self.pace.live).filter(|due| *due > Instant::now())
     }
 
@@ -315,7 +314,8 @@ impl Feeder {
         self.writer.as_ref().is_some_and(|writer| writer.has_backlog)
     }
 
-    /// Closes the writer, if it has nothing to do: when it is time, or a backlog was read. Gives when it will be time.
+    /// Closes an idle writer when its time has come or a backlog was read. Returns when an open writer should be
+    /// closed.
     fn close_writer_in_time(&mut self) -> Option<Instant> {
         let closes_at = self.last_commit? + WRITER_RESTS;
         if self.writer.is_some() && !self.is_dirty && (self.writes_backlog() || closes_at <= Instant::now()) {
@@ -324,8 +324,8 @@ impl Feeder {
         self.writer.is_some().then_some(closes_at)
     }
 
-    /// When to commit what was read, where `flush` means that somebody waits for it; `None` when there is nothing to
-    /// commit.
+    /// When to commit the texts read so far; `None` if there is nothing to commit. `flush` means that a search is
+    /// waiting.
     fn commit_due(&self, is_behind: bool, flush: bool) -> Option<Instant> {
         if !self.is_dirty && self.read - self.marked <= EMPTY_EVENTS {
             return None;
@@ -338,7 +338,7 @@ impl Feeder {
             (true, false) => self.pace.caught_up,
             (false, _) => self.pace.live,
         };
-        // The first commit shows that there is an index.
+        // The first commit is made at once, so that an index exists.
         Some(self.last_commit.map_or_else(Instant::now, |last| last + every))
     }
 
@@ -363,7 +363,7 @@ impl Feeder {
         self.send(&mut documents, end - self.read)
     }
 
-    /// Makes documents of the texts of an event; gives the bytes of the texts.
+    /// Creates documents from the texts of an event; returns the total size of the texts in bytes.
     fn add(
         &mut self,
         open: &OpenIndex,
@@ -381,7 +381,7 @@ impl Feeder {
             bytes += text.text.len();
             let permit = self.in_flight.enter(text.text.len());
             if permit.is_late {
-                // To be sent at once.
+                // Makes the caller send the documents at once.
                 bytes = BATCH_BYTES;
             }
             documents.push(UserOperation::Add(open.fields.document(event, text, context, tool.as_ref(), permit)));
@@ -389,7 +389,7 @@ impl Feeder {
         Ok(bytes)
     }
 
-    /// Hands documents to the writer's threads.
+    /// Passes documents to the writer's threads.
     fn send(&mut self, documents: &mut Vec<UserOperation<IndexedText>>, backlog: u64) -> Result<(), IndexError> {
         if !documents.is_empty() {
             self.writer(backlog)?.run(mem::take(documents))?;
@@ -398,7 +398,7 @@ impl Feeder {
         Ok(())
     }
 
-    /// The writer for a backlog of this many events.
+    /// The writer suited to a backlog of this many events.
     fn writer(&mut self, backlog: u64) -> Result<&IndexWriter<IndexedText>, IndexError> {
         if self.writer.is_none() {
             let has_backlog = backlog >= self.pace.backlog;
@@ -411,7 +411,7 @@ impl Feeder {
                 .build();
             let writer = open.index.writer_with_options(options)?;
             if has_backlog {
-                // Merging waits until everything is there.
+                // Merges wait until the backlog is read.
                 writer.set_merge_policy(Box::new(NoMergePolicy));
                 self.shared.is_ready.store(false, Ordering::Relaxed);
             } else {
@@ -423,7 +423,7 @@ impl Feeder {
         writer.ok_or_else(|| TantivyError::InternalError("no writer".into()).into())
     }
 
-    /// Commits what was read so far, with its position.
+    /// Commits the texts read so far, with the position.
     fn commit(&mut self) -> Result<(), IndexError> {
         if !self.is_dirty && self.read == self.marked {
             return Ok(());
@@ -444,7 +444,7 @@ impl Feeder {
         Ok(())
     }
 
-    /// Gives the writer's memory back.
+    /// Closes the writer and releases its memory.
     fn close_writer(&mut self) {
         let Some(BatchWriter { writer, .. }) = self.writer.take() else { return };
         if let Err(error) = writer.wait_merging_threads() {
@@ -455,7 +455,7 @@ impl Feeder {
         }
     }
 
-    /// Removes the index and begins an empty one.
+    /// Removes the index and creates an empty one.
     fn replace(&mut self) -> Result<(), IndexError> {
         self.writer = None;
         self.open = None;
@@ -467,7 +467,7 @@ impl Feeder {
         Ok(())
     }
 
-    /// Compares the files of the index with their checksums, after something failed.
+    /// Compares the index files with their checksums after a failure.
     fn check(&mut self) -> Result<(), IndexError> {
         let Some(open) = &self.open else { return Ok(()) };
         match open.index.validate_checksum() {
@@ -489,7 +489,7 @@ impl Feeder {
         self.commit()
     }
 
-    /// Removes the texts of sessions, and writes new files for those they were in.
+    /// Removes the texts of sessions, and rewrites the files that contained them.
     fn erase_sessions(&mut self, sessions: &[SessionId]) -> Result<(), IndexError> {
         let Some(open) = self.open.clone() else { return Ok(()) };
         for session in sessions {
@@ -498,7 +498,7 @@ impl Feeder {
         }
         self.is_dirty = true;
         self.commit()?;
-        // Merges that are under way may be of the files that are to be written.
+        // Merges in progress may include the files that must be rewritten.
         self.close_writer();
         let with_deletes: Vec<_> =
             open.index.searchable_segment_metas()?.into_iter().filter(|segment| segment.has_deletes()).collect();
@@ -507,7 +507,7 @@ impl Feeder {
                 self.writer(0)?;
                 let writer = self.writer.as_mut().map(|writer| &mut writer.writer);
                 let writer = writer.ok_or_else(|| TantivyError::InternalError("no writer".into()))?;
-                // Alone, so that nothing else is written with it.
+                // Merged alone, so that no other file is rewritten with it.
                 writer.set_merge_policy(Box::new(NoMergePolicy));
                 writer.merge(&[segment.id()])
             };

@@ -15,7 +15,7 @@ use crate::{
     tokens,
 };
 
-/// The version of what the index holds. One of another version is built again.
+/// The version of the index content. An index of another version is rebuilt.
 pub(crate) const VERSION: u32 = 3;
 
 /// Names of the columns.
@@ -37,14 +37,14 @@ pub(crate) struct Fields {
     pub(crate) model: Field,
     pub(crate) project: Field,
     pub(crate) cwd: Field,
-    /// The directory a session worked in, and those above it.
+    /// The directory a session worked in, and its ancestors.
     pub(crate) below: Field,
     pub(crate) file: Field,
     pub(crate) time: Field,
     pub(crate) position: Field,
-    /// The kind of the text as a number: with the position it leads to the text.
+    /// The kind of the text as a number: together with the position it identifies the text.
     pub(crate) part: Field,
-    /// The number of the turn, if it belongs to one.
+    /// The number of the turn, if the text belongs to one.
     pub(crate) turn: Field,
 }
 
@@ -80,7 +80,7 @@ impl Fields {
         }
     }
 
-    /// The document of a searchable text.
+    /// The document for a searchable text.
     pub(crate) fn document(
         &self,
         event: &Event,
@@ -122,7 +122,7 @@ impl Fields {
     }
 }
 
-/// How what an event reports ended.
+/// The outcome an event reports.
 fn outcome_of(payload: &Payload) -> Option<&'static str> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else has an outcome")]
     match payload {
@@ -132,17 +132,17 @@ fn outcome_of(payload: &Payload) -> Option<&'static str> {
     }
 }
 
-/// A document on its way into the index, counted as long as it is in memory.
+/// A document on its way into the index; its size is counted while it is in memory.
 pub(crate) struct IndexedText {
     values: Vec<(Field, FieldValue)>,
     _permit: Permit,
 }
 
-/// What a field of a document holds.
+/// The value of a document's field.
 #[derive(Debug)]
 pub(crate) enum FieldValue {
     Text(String),
-    /// A text of many documents.
+    /// A text shared by many documents.
     Shared(Arc<str>),
     Known(&'static str),
     Number(u64),

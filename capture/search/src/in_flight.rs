@@ -1,24 +1,24 @@
-//! Bounds the memory of documents that wait for the thread that writes them.
+//! Limits the memory of documents that wait for the writing threads.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
     time::Duration,
 };
 
-/// Most bytes of texts that wait.
+/// Maximum bytes of waiting texts.
 const BYTES: usize = 4 << 20;
-/// Longest wait for room: then the threads that write may have ended, which the next document sent to them shows.
+/// Longest wait for room. After that the writing threads may have ended; sending the next document detects this.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Counts the bytes that wait. A handle: clones share it.
+/// Counts the waiting bytes. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InFlight(Arc<(Mutex<usize>, Condvar)>);
 
-/// Room for some bytes, until it is dropped.
+/// Room for some bytes; released on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
     bytes: usize,
-    /// There was no room in time.
+    /// Whether there was no room in time.
     pub(crate) is_late: bool,
     of: InFlight,
 }

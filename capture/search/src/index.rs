@@ -1,8 +1,8 @@
-//! The index on the disk: opened, checked against the store, committed, replaced.
+//! The index on disk: opening, checking against the store, committing, replacing.
 //!
-//! A commit says up to which position of which log it goes. So nothing is lost or doubled when the process dies: what is
-//! not in the last commit is read from the store again. An index that is damaged, of another version or of another log
-//! is removed, and built again.
+//! A commit records the log and the position it extends to. So nothing is lost or duplicated when the process dies:
+//! events after the last commit are read from the store again. An index that is damaged, of another version or of
+//! another log is removed and rebuilt.
 
 use std::{
     fs, io,
@@ -32,16 +32,16 @@ use crate::{
     tokens::{self, CodeTokenizer},
 };
 
-/// Longest wait of a search for the index to be opened after a start.
+/// Longest wait of a search for the index to open after a start.
 const OPENS_WITHIN: Duration = Duration::from_secs(1);
 
-/// What a commit says about itself.
+/// The record in a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     version: u32,
-    /// The log whose positions are meant, hexadecimal.
+    /// The id of the log that the position refers to, hexadecimal.
     log: String,
-    /// Up to where the log is searchable.
+    /// Position up to which the log is searchable.
     pub(crate) position: u64,
 }
 
@@ -56,7 +56,7 @@ impl Mark {
     }
 }
 
-/// Why the index cannot be used at the moment.
+/// Why the index cannot be used now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IndexError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub(crate) enum IndexError {
     Directory { what: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// An index that is open.
+/// An open index.
 #[derive(Clone)]
 pub(crate) struct OpenIndex {
     pub(crate) index: Index,
@@ -77,14 +77,14 @@ pub(crate) struct OpenIndex {
 }
 
 impl OpenIndex {
-    /// Number of texts in the last commit; 0 when it cannot be read.
+    /// Number of texts in the last commit; 0 if it cannot be read.
     fn texts(&self) -> u64 {
         let parts = self.index.searchable_segment_metas().unwrap_or_default();
         parts.iter().map(|part| u64::from(part.num_docs())).sum()
     }
 }
 
-/// The index of one store. A handle: clones share it.
+/// The index of one store. Clones share it.
 #[derive(Clone)]
 pub struct SearchIndex(pub(crate) Arc<IndexParts>);
 
@@ -97,54 +97,54 @@ impl std::fmt::Debug for SearchIndex {
 pub(crate) struct IndexParts {
     pub(crate) directory: PathBuf,
     open: RwLock<Option<OpenIndex>>,
-    /// The feeder has not tried yet to open it.
+    /// Whether the feeder has not tried to open it yet.
     is_opening: AtomicBool,
-    /// Up to where the log is searchable.
+    /// Position up to which the log is searchable.
     pub(crate) indexed: AtomicU64,
-    /// The last position that is known to be committed.
+    /// The last position known to be committed.
     pub(crate) committed: AtomicU64,
     pub(crate) is_ready: AtomicBool,
-    /// Number of texts and bytes of its files, as they were after the last commit. They are asked for often, and an index
-    /// may have a thousand files.
+    /// Number of texts and size of the files in bytes after the last commit. Cached, because they are requested often
+    /// and an index may have a thousand files.
     texts: AtomicU64,
     bytes: AtomicU64,
-    /// Told whenever `indexed` grows.
+    /// Notified whenever `indexed` grows.
     grown: (Mutex<()>, Condvar),
     trouble: Mutex<Option<String>>,
     wake: Sender<()>,
     pub(crate) orders: Orders,
 }
 
-/// What the feeder is asked to do.
+/// Orders to the feeder.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     pub(crate) stop: AtomicBool,
     pub(crate) rebuild: AtomicBool,
-    /// Somebody waits for what is committed.
+    /// A search waits for committed texts.
     pub(crate) flush: AtomicBool,
     /// A search failed: the files may be damaged.
     pub(crate) check: AtomicBool,
     pub(crate) erase: Mutex<EraseOrders>,
 }
 
-/// Sessions whose texts are to be removed.
+/// Sessions whose texts must be removed.
 #[derive(Debug, Default)]
 pub(crate) struct EraseOrders {
     pub(crate) sessions: Vec<SessionId>,
-    /// Number of orders that were given, and of those that are done.
+    /// Number of orders given, and of those completed.
     pub(crate) given: u64,
     pub(crate) done: u64,
 }
 
 impl SearchIndex {
-    /// The index of a store in a directory of its own, and the feeder that opens it, which the caller runs on a thread of
-    /// its own. To be called before the store is written to, so that an index that is ahead of it is seen to be.
+    /// Creates the index of a store in its own directory, and the feeder that opens it, which needs its own thread.
+    /// Must be called before the store is written to, so that an index that is ahead of the store is detected.
     #[must_use]
     pub fn open(directory: PathBuf, store: Reader) -> (Self, Feeder) {
         Self::open_at_pace(directory, store, Pace::default())
     }
 
-    /// The same at another pace.
+    /// Like [`open`](Self::open), with another [`Pace`].
     #[must_use]
     pub fn open_at_pace(directory: PathBuf, store: Reader, pace: Pace) -> (Self, Feeder) {
         let (wake, woken) = bounded(1);
@@ -166,13 +166,13 @@ impl SearchIndex {
         (Self(shared), feeder)
     }
 
-    /// The store has committed up to this position.
+    /// Notifies the feeder that the store has committed up to this position.
     pub fn committed(&self, position: u64) {
         self.0.committed.fetch_max(position, Ordering::Relaxed);
         self.0.wake();
     }
 
-    /// Removes the index and builds it again.
+    /// Removes and rebuilds the index.
     pub fn rebuild(&self) {
         let guard = self.0.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.orders.rebuild.store(true, Ordering::Relaxed);
@@ -181,8 +181,8 @@ impl SearchIndex {
         self.0.wake();
     }
 
-    /// Removes the texts of sessions that were removed from the store, also from the files. False when that takes
-    /// too long or fails: then it is to be ordered again.
+    /// Removes the texts of removed sessions from the index and its files. Returns false on a timeout or failure: then
+    /// the caller must repeat the order.
     #[must_use]
     pub fn erase_sessions(&self, ids: &[SessionId], within: Duration) -> bool {
         let number = {
@@ -199,20 +199,20 @@ impl SearchIndex {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Ends the feeder.
+    /// Stops the feeder.
     pub fn stop(&self) {
         self.0.orders.stop.store(true, Ordering::Relaxed);
         self.0.wake();
     }
 
-    /// Up to where the log is searchable, and its last committed position.
+    /// The position up to which the log is searchable, and the last committed position.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         let indexed = self.0.indexed.load(Ordering::Relaxed);
         (indexed, self.0.committed.load(Ordering::Relaxed).max(indexed))
     }
 
-    /// Waits until what the store has committed can be searched, but not while a backlog is read.
+    /// Waits until the store's commits are searchable, unless a backlog is being read.
     pub fn catch_up(&self, position: u64, within: Duration) {
         if self.0.is_ready.load(Ordering::Relaxed) && self.0.indexed.load(Ordering::Relaxed) < position {
             self.0.orders.flush.store(true, Ordering::Relaxed);
@@ -221,7 +221,7 @@ impl SearchIndex {
         }
     }
 
-    /// Waits until the log is searchable up to a position; false when that takes too long.
+    /// Waits until the log is searchable up to a position; false on a timeout.
     #[must_use]
     pub fn wait_for(&self, position: u64, within: Duration) -> bool {
         let (lock, grown) = &self.0.grown;
@@ -248,7 +248,7 @@ impl SearchIndex {
 }
 
 impl IndexParts {
-    /// Looks how large the index is.
+    /// Measures the size of the index.
     pub(crate) fn measure(&self, open: &OpenIndex) {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let bytes = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
@@ -257,15 +257,15 @@ impl IndexParts {
     }
 
     pub(crate) fn wake(&self) {
-        // One that waits is enough.
+        // One pending wake-up is enough.
         self.wake.try_send(()).ok();
     }
 
-    /// The log is searchable up to this position.
+    /// Sets the position up to which the log is searchable.
     pub(crate) fn set_indexed(&self, position: u64) {
         let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
         if self.orders.rebuild.load(Ordering::Relaxed) {
-            // It is about to be removed.
+            // The index is about to be removed.
             return;
         }
         self.indexed.store(position, Ordering::Relaxed);
@@ -276,14 +276,14 @@ impl IndexParts {
         self.orders.erase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The orders up to this one are done.
+    /// Marks the orders up to this one as completed.
     pub(crate) fn set_erased(&self, number: u64) {
         let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.erase_orders().done = number;
         self.grown.1.notify_all();
     }
 
-    /// The feeder has opened the index, or cannot.
+    /// Records that the feeder opened the index or failed to.
     pub(crate) fn set_opened(&self) {
         if self.is_opening.load(Ordering::Relaxed) {
             let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -292,7 +292,7 @@ impl IndexParts {
         }
     }
 
-    /// The index, if it is open. Waits for it after a start.
+    /// The index, if it is open. After a start this waits for it to open.
     pub(crate) fn opened(&self) -> Option<OpenIndex> {
         if self.is_opening.load(Ordering::Relaxed) {
             let (lock, grown) = &self.grown;
@@ -311,10 +311,11 @@ impl IndexParts {
     }
 }
 
-/// The channel on which the feeder is woken.
+/// The channel that wakes the feeder.
 pub(crate) type Woken = Receiver<()>;
 
-/// Opens the index in `directory`; one that cannot be used is replaced by an empty one. Gives also where it stands.
+/// Opens the index in `directory`; replaces an unusable one by an empty one. Also returns the position of its last
+/// commit.
 pub(crate) fn open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), IndexError> {
     match try_open(directory, log) {
         Ok(opened) => Ok(opened),
@@ -330,9 +331,9 @@ pub(crate) fn open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), 
 
 /// Why an index cannot be opened.
 enum Unusable {
-    /// Its files may be all right.
+    /// The files may be intact.
     ForNow(TantivyError),
-    /// It is damaged, or made for something else.
+    /// The index is damaged or belongs to another version or log.
     ForGood(String),
 }
 
@@ -342,7 +343,7 @@ impl From<TantivyError> for Unusable {
     }
 }
 
-/// Whether an error says nothing about the files: the disk is full, or too many files are open.
+/// Whether an error is unrelated to the files' content: the disk is full, or too many files are open.
 pub(crate) fn is_of_the_system(error: &TantivyError) -> bool {
     let of_io = |error: &io::Error| error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about what is in the files")]
@@ -373,7 +374,7 @@ fn try_open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), Unusabl
     Ok((opened(index, fields, log)?, mark.position))
 }
 
-/// Removes temporary files of a process that was killed.
+/// Removes temporary files left by a killed process.
 fn remove_leftovers(directory: &Path) {
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
         if file.file_name().to_string_lossy().starts_with(".tmp") {
@@ -382,7 +383,7 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Replaces what is in the directory by an empty index.
+/// Replaces the content of the directory by an empty index.
 pub(crate) fn create(directory: &Path, log: [u8; 16]) -> Result<OpenIndex, IndexError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let failed = |what| move |source| IndexError::Directory { what, path: directory.to_owned(), source };

@@ -1,10 +1,9 @@
 //! Full-text search: the index in `DATA/index`, the thread that feeds it, queries, snippets.
 //!
-//! The index is made from the store's committed events alone and can be removed at any time. It holds no text: hits lead
-//! to events of the store, and snippets are made from those. The only crate that uses tantivy. It never writes to the
-//! store, and ingest never waits for it. Nothing of a session that was removed is found or stays in the files (`feeder`).
-//! Start at [`SearchIndex`]; what is searchable is decided in `document`, what a
-//! word is in `tokens`.
+//! The index is built only from the store's committed events and can be deleted at any time. It contains no texts: hits
+//! refer to events of the store, and snippets are made from those. This is the only crate that uses tantivy. It never
+//! writes to the store, and ingest never waits for it. Texts of removed sessions are neither found nor left in the
+//! files (`feeder`). Start at [`SearchIndex`]; `document` decides what is searchable, `tokens` defines words.
 
 mod document;
 mod excluded;

@@ -1,16 +1,16 @@
-//! Which parts of the index are made one.
+//! Decides which segments of the index are merged.
 
 use tantivy::{
     SegmentMeta,
     merge_policy::{LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
-/// Most texts of a part that is made of others. So a merge takes a second or two, and little is written again when a
-/// session is removed: only the parts that had it.
+/// Maximum number of texts in a merged segment. It limits a merge to a second or two, and limits the rewriting when a
+/// session is removed to the segments that contain it.
 const LARGEST: u32 = 50_000;
 
-/// Merges parts of about the same size, so that a stream of small commits neither piles up nor is written again and
-/// again; none becomes large.
+/// Merges segments of similar size, so that a stream of small commits neither piles up segments nor rewrites texts
+/// repeatedly; no segment becomes large.
 #[derive(Debug)]
 pub(crate) struct SmallMerges(LogMergePolicy);
 
@@ -21,7 +21,7 @@ impl Default for SmallMerges {
         policy.set_min_layer_size(64);
         policy.set_level_log_size(2.0);
         policy.set_max_docs_before_merge(LARGEST as usize);
-        // What was deleted takes its place for a while at most.
+        // Limits how long deleted texts take up space.
         policy.set_del_docs_ratio_before_merge(0.2);
         Self(policy)
     }
@@ -33,7 +33,7 @@ impl MergePolicy for SmallMerges {
         for MergeCandidate(ids) in self.0.compute_merge_candidates(segments) {
             let mut parts: Vec<_> = segments.iter().filter(|segment| ids.contains(&segment.id())).collect();
             if let [alone] = parts.as_slice() {
-                // For what was deleted of it.
+                // Rewritten to drop its deleted texts.
                 merges.push(MergeCandidate(vec![alone.id()]));
                 continue;
             }
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// The sizes of the parts of each merge.
+    /// The sizes of the segments in each merge.
     fn merges(sizes: &[u32]) -> Vec<Vec<u32>> {
         let index = Index::create_in_ram(Schema::builder().build());
         let segments: Vec<_> =

@@ -1,7 +1,7 @@
-//! The reader of the index: opened for a search, and closed when none came for a while.
+//! The reader of the index: opened for a search, and closed after some time without searches.
 //!
-//! Each part of an open index has pages in memory, whether or not somebody searches: tens of megabytes after a large
-//! import, which leaves hundreds of parts.
+//! Each segment of an open index uses memory even without searches: tens of megabytes after a large import, which
+//! leaves hundreds of segments.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -13,7 +13,7 @@ use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 /// How long a reader stays open after a search.
 const OPEN_FOR: Duration = Duration::from_secs(60);
 
-/// Opens the parts of an index when they are needed.
+/// Opens the segments of an index on demand.
 #[derive(Default)]
 pub(crate) struct OnDemandReader(Mutex<Option<OpenReader>>);
 
@@ -23,19 +23,19 @@ struct OpenReader {
 }
 
 impl OnDemandReader {
-    /// Opens every part once and closes it again, so that one that is missing or damaged is known before a search.
+    /// Opens and closes every segment once, so that a missing or damaged one is detected before a search.
     ///
     /// # Errors
-    /// When a part cannot be opened.
+    /// When a segment cannot be opened.
     pub(crate) fn checked(index: &Index) -> Result<Self, TantivyError> {
         open(index)?;
         Ok(Self::default())
     }
 
-    /// What is searchable now, and whether the parts had to be opened.
+    /// A searcher on the current content, and whether the segments had to be opened.
     ///
     /// # Errors
-    /// When a part cannot be opened.
+    /// When a segment cannot be opened.
     pub(crate) fn searcher(&self, index: &Index) -> Result<(Searcher, bool), TantivyError> {
         let mut slot = self.lock();
         let used_at = Instant::now();
@@ -49,15 +49,15 @@ impl OnDemandReader {
         Ok((searcher, true))
     }
 
-    /// After a commit: the next search sees it.
+    /// Makes the last commit visible to the next search.
     ///
     /// # Errors
-    /// When a part cannot be opened.
+    /// When a segment cannot be opened.
     pub(crate) fn reload(&self) -> Result<(), TantivyError> {
         self.lock().as_ref().map_or(Ok(()), |open| open.reader.reload())
     }
 
-    /// Closes the parts if nobody searched for a while. When to come again; `None` when they are closed.
+    /// Closes the segments after some time without searches. Returns when to call again; `None` if they are closed.
     pub(crate) fn close_unused(&self, now: Instant) -> Option<Instant> {
         let mut slot = self.lock();
         let at = slot.as_ref()?.used_at + OPEN_FOR;
@@ -74,7 +74,7 @@ impl OnDemandReader {
 }
 
 fn open(index: &Index) -> Result<IndexReader, TantivyError> {
-    // A watch would look at the file every half second; the feeder knows when to load.
+    // Tantivy's watcher would check the file every half second; the feeder knows when to reload.
     index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()
 }
 

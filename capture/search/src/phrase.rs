@@ -1,7 +1,7 @@
-//! Finds texts that have some words in a row.
+//! Finds texts that contain some words in sequence.
 //!
-//! Where words stand is read only of texts that can be among those that are shown, and of others as long as matches are
-//! counted. Tantivy's own query reads it of every text that has the words.
+//! Word positions are read only for texts that may be shown, and for others while matches are counted. Tantivy's own
+//! query reads them for every text that contains the words.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -19,39 +19,39 @@ use crate::fields::TIME;
 /// Matches are counted up to this number.
 pub(crate) const COUNTED: u64 = 1_000;
 
-/// Words in a row.
+/// A search for words in sequence.
 pub(crate) struct PhraseSearch<'a> {
     pub(crate) field: Field,
     /// The words.
     pub(crate) parts: &'a [String],
-    /// One word that is spelled as they are, and what its score is multiplied with.
+    /// The same words spelled as one word, and the factor for its score.
     pub(crate) whole: Option<(&'a str, Score)>,
-    /// What else must match; it has no score.
+    /// Further required conditions; they do not affect the score.
     pub(crate) filter: Option<Box<dyn Query>>,
-    /// The newest come first, instead of the best.
+    /// Orders by time, newest first, instead of by score.
     pub(crate) by_time: bool,
 }
 
-/// The first texts, and how many there are.
+/// The first texts and the number of matches.
 #[derive(Debug, Default)]
 pub(crate) struct FoundPhrases {
-    /// In order.
+    /// The first texts, in order.
     pub(crate) first: Vec<(Score, DocAddress)>,
     pub(crate) matches: u64,
-    /// Counting ended at [`COUNTED`].
+    /// Whether counting stopped at [`COUNTED`].
     pub(crate) is_lower_bound: bool,
 }
 
-/// A match, ordered by what it is worth; of equal ones the first in the index.
+/// A match, ordered by its value; ties are ordered by position in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
-    /// The time, or the bits of the score: scores are not negative.
+    /// The time, or the bits of the score, which is never negative.
     worth: i64,
     address: Reverse<DocAddress>,
     score_bits: u32,
 }
 
-/// The weights of the terms.
+/// The terms and their weights.
 struct Weights {
     terms: Vec<Term>,
     phrase: Bm25Weight,
@@ -60,7 +60,7 @@ struct Weights {
 
 /// The words within a segment.
 struct SegmentWords {
-    /// The rarest first, each with its distance from the last word of the phrase.
+    /// The postings, rarest word first, each with its distance from the last word of the phrase.
     words: Vec<(u32, SegmentPostings)>,
     whole: Option<SegmentPostings>,
     filter: Option<Box<dyn Scorer>>,
@@ -88,7 +88,7 @@ impl PhraseSearch<'_> {
             }
         }
         if found.is_lower_bound {
-            // However many were looked at for this page.
+            // Independent of the number of texts examined for this page.
             found.matches = COUNTED;
         }
         let matches = best.into_sorted_vec().into_iter();
@@ -96,7 +96,7 @@ impl PhraseSearch<'_> {
         Ok(found)
     }
 
-    /// `None` when a word is not in the segment.
+    /// `None` if a word does not occur in the segment.
     fn open(
         &self,
         searcher: &Searcher,
@@ -182,7 +182,7 @@ fn search_segment(
 }
 
 impl SegmentWords {
-    /// The next document from `document` on that has all words and passes the filter.
+    /// The first document at or after `document` that contains all words and passes the filter.
     fn common(&mut self, mut document: DocId) -> DocId {
         fn reach(documents: &mut (impl DocSet + ?Sized), document: DocId) -> DocId {
             if documents.doc() < document { documents.seek(document) } else { documents.doc() }
@@ -210,19 +210,19 @@ impl SegmentWords {
         }
     }
 
-    /// What one word that is spelled like the phrase adds to the score.
+    /// The additional score if the document contains the phrase spelled as one word.
     fn spelled_score(&mut self, document: DocId, weights: &Weights) -> Score {
         let (Some(whole), Some((_, weight))) = (&mut self.whole, &weights.whole) else { return 0.0 };
         let at = if whole.doc() < document { whole.seek(document) } else { whole.doc() };
         if at == document { weight.score(self.norms.fieldnorm_id(document), whole.term_freq()) } else { 0.0 }
     }
 
-    /// The words cannot stand in a row more often than the rarest of them stands in the document.
+    /// Upper bound on the occurrences of the phrase: the frequency of its rarest word in the document.
     fn most_occurrences(&self) -> u32 {
         self.words.iter().map(|(_, postings)| postings.term_freq()).min().unwrap_or_default()
     }
 
-    /// How often the words stand in a row in the present document.
+    /// Number of occurrences of the phrase in the current document.
     fn occurrences(&mut self) -> u32 {
         let [common, other] = &mut self.positions;
         let mut is_first = true;

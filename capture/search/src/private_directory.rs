@@ -1,4 +1,4 @@
-//! The index's directory, whose files only their owner can read, whatever the umask is.
+//! The index's directory, whose files only their owner can read, whatever the umask.
 
 use std::{
     fs::{self, Permissions},
@@ -16,7 +16,7 @@ use tantivy::{
     },
 };
 
-/// Files of an index on the disk.
+/// Index files on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct PrivateDirectory {
     files: MmapDirectory,
@@ -24,7 +24,7 @@ pub(crate) struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Opens a directory that exists.
+    /// Opens an existing directory.
     pub(crate) fn open(root: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { files: MmapDirectory::open(root)?, root: root.to_owned() })
     }

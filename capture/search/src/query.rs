@@ -1,4 +1,4 @@
-//! Queries: what people type, as a tree.
+//! Queries, parsed into a tree.
 //!
 //! The parser is our own, so that every error names its column and code can be pasted into a query. Start at
 //! [`ParsedQuery::parse`].
@@ -13,47 +13,47 @@ use jiff::tz::TimeZone;
 
 pub(crate) use parser::directory;
 
-/// A query that was understood.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedQuery(pub(crate) Node);
 
-/// The time by which a query is read.
+/// The reference time for parsing a query.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// The present time.
+    /// The current time.
     pub now: Timestamp,
     /// The time zone of dates.
     pub zone: TimeZone,
 }
 
-/// A query that is not understood.
+/// A query that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at column {column}{hint}")]
 pub struct QueryError {
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// Where, in characters from 1.
+    /// The column, counted in characters from 1.
     pub column: usize,
-    /// What to do about it, behind a `; `; or empty.
+    /// Advice, preceded by `; `; may be empty.
     pub hint: String,
 }
 
 /// A part of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
-    /// Every text.
+    /// Matches every text.
     All,
     /// One condition.
     Leaf(Field, Condition),
-    /// All of them.
+    /// All of these.
     And(Vec<Self>),
-    /// At least one of them.
+    /// At least one of these.
     Or(Vec<Self>),
-    /// Everything else.
+    /// Everything except this.
     Not(Box<Self>),
 }
 
-/// What a condition is about.
+/// The field a condition applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Text,
@@ -86,33 +86,33 @@ impl Field {
     ];
 }
 
-/// What a field must hold.
+/// The condition on a field's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Condition {
-    /// These parts in a row; and better when they are one word that is spelled so.
+    /// These parts in sequence; scores higher if they occur as one word spelled this way.
     Words { parts: Vec<String>, whole: Option<String> },
-    /// These parts in a row, the last one as the beginning of a word.
+    /// These parts in sequence, the last one as the beginning of a word.
     Prefix(Vec<String>),
     /// A word that differs from this one in a few letters.
     Fuzzy { word: String, distance: u8 },
     /// Exactly this value.
     Exact(String),
-    /// A value that begins like this.
+    /// A value that begins with this.
     Begins(String),
-    /// From a time on and before another one.
+    /// From the first time on and before the second.
     During(Range<i64>),
 }
 
 impl ParsedQuery {
-    /// Reads a query. An empty one matches every text.
+    /// Parses a query. An empty one matches every text.
     ///
     /// # Errors
-    /// When it is not understood; the error names the column.
+    /// When it cannot be parsed; the error names the column.
     pub fn parse(text: &str, clock: &Clock) -> Result<Self, QueryError> {
         parser::parse(text, clock).map(Self)
     }
 
-    /// The conditions on the text that a match may show.
+    /// The conditions on the text whose matches a snippet may show.
     pub(crate) fn shown_conditions(&self) -> Vec<&Condition> {
         fn collect<'a>(node: &'a Node, out: &mut Vec<&'a Condition>) {
             match node {

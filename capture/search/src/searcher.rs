@@ -1,4 +1,4 @@
-//! Runs a query: finds texts in the index, reads them from the store, and makes snippets of them.
+//! Runs a query: finds texts in the index, reads them from the store, and makes snippets.
 
 use std::{
     borrow::Cow,
@@ -33,32 +33,32 @@ use crate::{
     tokens::{self, floor},
 };
 
-/// Hits on a page, unless the request says otherwise.
+/// Default number of hits per page.
 const LIMIT: usize = 20;
-/// Most hits that can be paged through.
+/// Maximum number of hits that can be paged through.
 const HITS: usize = 10_000;
-/// What counts more: a word that is spelled as in the query, against its parts in a row.
+/// Weight of a word spelled as in the query, relative to its parts in sequence.
 const SPELLING: f32 = 2.0;
-/// Most words that the beginning of one may stand for within a phrase.
+/// Maximum number of words that a prefix in a phrase may expand to.
 const EXPANSIONS: u32 = 2_000;
-/// A longer text is searched for secrets only around the match, bytes to either side.
+/// In longer texts, secrets are searched only this far around the match, bytes on each side.
 const AROUND_BYTES: usize = 32 << 10;
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// A parameter is not understood.
+    /// A parameter is invalid.
     #[error("{name}: {reason}")]
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// The error in its value.
         reason: String,
     },
-    /// There is no index at the moment; it is being made.
+    /// There is no index yet; it is being built.
     #[error("the search index is not ready yet; retry in a moment")]
     NotReady,
-    /// The index cannot be read. It is checked, and built again if it is damaged.
+    /// The index cannot be read. It is checked, and rebuilt if it is damaged.
     #[error("cannot search: {0}")]
     Index(String),
     /// The store cannot be read.
@@ -66,22 +66,22 @@ pub enum SearchError {
     Store(#[from] ReadError),
 }
 
-/// A search that was understood.
+/// A parsed search request.
 #[derive(Debug, Clone)]
 pub struct SearchRequest {
     query: ParsedQuery,
     sort: SearchSort,
     limit: usize,
     offset: usize,
-    /// Only events up to this position, so that pages fit together.
+    /// Only events up to this position, so that pages are consistent.
     until: Option<u64>,
 }
 
 impl SearchRequest {
-    /// Understands the parameters of a search; `session` is the session they name.
+    /// Parses the parameters of a search; `session` is the session they name.
     ///
     /// # Errors
-    /// When one is not understood.
+    /// When a parameter is invalid.
     pub fn new(parameters: &SearchQuery, session: Option<SessionId>, clock: &Clock) -> Result<Self, SearchError> {
         let bad = |name, reason| SearchError::Parameter { name, reason };
         let text = parameters.q.as_deref().unwrap_or_default();
@@ -137,7 +137,7 @@ impl SearchRequest {
     }
 }
 
-/// Where a hit leads.
+/// The location of a hit.
 struct FoundText {
     position: u64,
     kind: TextKind,
@@ -145,7 +145,7 @@ struct FoundText {
     score: f32,
 }
 
-/// The texts of one page and one more.
+/// The texts of one page, plus one more.
 struct FoundPage {
     texts: Vec<FoundText>,
     matches: u64,
@@ -153,7 +153,7 @@ struct FoundPage {
 }
 
 impl SearchIndex {
-    /// Searches. Blocks; `redact` takes the secrets out of a text.
+    /// Searches. Blocks; `redact` removes the secrets from a text.
     ///
     /// # Errors
     /// When there is no index, or the index or the store cannot be read.
@@ -166,13 +166,14 @@ impl SearchIndex {
         let began = Instant::now();
         let open = self.0.opened().ok_or(SearchError::NotReady)?;
         let (indexed, total) = self.progress();
-        // Before the files are looked at: what is erased from them in between is not asked for twice.
+        // Read before the index is opened. In the other order, a session whose erasure finishes in between would not be
+        // excluded, although the opened index may still contain its texts.
         let node = without(&request.query.0, &store.erasing_ids()?);
-        // What a damaged file says may make tantivy panic.
+        // Damaged files may make tantivy panic.
         let found = catch_unwind(AssertUnwindSafe(|| {
             let (searcher, was_opened) = open.reader.searcher(&open.index)?;
             if was_opened {
-                // It closes the parts when nobody searches any more.
+                // Wakes the feeder, which closes the segments after some time without searches.
                 self.0.wake();
             }
             find(&open, &searcher, request, &node)
@@ -196,7 +197,7 @@ impl SearchIndex {
         Ok(SearchPage { hits, matches, at_least, indexed, total, took_us, next_cursor })
     }
 
-    /// The files are checked before anything is concluded.
+    /// Orders a check of the index files after a failed search.
     fn damaged(&self, why: String) -> SearchError {
         tracing::warn!(why, "a search failed; checking the search index");
         self.0.orders.check.store(true, Ordering::Relaxed);
@@ -205,15 +206,14 @@ impl SearchIndex {
     }
 }
 
-/// A query that leaves out the sessions that were removed and whose texts the index may still have: their words are
-/// not counted either.
+/// A query that excludes removed sessions whose texts may still be in the index, also from counting.
 fn without(node: &Node, removed: &[SessionId]) -> Node {
     let is_of = |id: &SessionId| Node::Leaf(Field::Session, Condition::Exact(id.to_string().to_lowercase()));
     let left_out = removed.iter().map(|id| Node::Not(Box::new(is_of(id))));
     if removed.is_empty() { node.clone() } else { Node::And(std::iter::once(node.clone()).chain(left_out).collect()) }
 }
 
-/// Finds the texts of one page and one more, and how many there are in all.
+/// Finds the texts of one page plus one more, and the total number.
 fn find(
     open: &OpenIndex,
     searcher: &Searcher,
@@ -250,7 +250,7 @@ fn find(
             let (found, count) = searcher.search(&*query, &(top, Count))?;
             (found.into_iter().map(|(_, address)| (0.0, address)).collect(), count)
         } else if request.until.is_none() && is_of_words(node) {
-            // The best are found without looking at all, and counting looks at no score.
+            // The best texts are found without examining all, and counting computes no scores.
             (searcher.search(&*query, &top.order_by_score())?, query.count(searcher)?)
         } else {
             searcher.search(&*query, &(top.order_by_score(), Count))?
@@ -269,7 +269,8 @@ fn find(
     Ok(FoundPage { texts, matches, is_lower_bound })
 }
 
-/// The phrase of a query whose score is that of one phrase, how it is spelled as one word, and what else must match.
+/// The phrase of a query whose score depends on that phrase alone, its spelling as one word, and the other required
+/// conditions.
 fn phrase_of(node: &Node) -> Option<(&[String], Option<&str>, Vec<&Node>)> {
     let mut rest = required(node);
     let is_phrase =
@@ -280,7 +281,7 @@ fn phrase_of(node: &Node) -> Option<(&[String], Option<&str>, Vec<&Node>)> {
     (!rest.iter().any(|node| has_score(node))).then_some((parts.as_slice(), whole.as_deref(), rest))
 }
 
-/// What must all match.
+/// The conditions that must all match.
 fn required(node: &Node) -> Vec<&Node> {
     match node {
         Node::And(nodes) => nodes.iter().flat_map(required).collect(),
@@ -288,7 +289,7 @@ fn required(node: &Node) -> Vec<&Node> {
     }
 }
 
-/// Whether a part of a query decides about the order of what it matches.
+/// Whether a part of a query affects the order of its matches.
 fn has_score(node: &Node) -> bool {
     match node {
         Node::Leaf(field, _) => *field == Field::Text,
@@ -297,7 +298,7 @@ fn has_score(node: &Node) -> bool {
     }
 }
 
-/// Whether a query consists of words alone.
+/// Whether a query consists only of words.
 fn is_of_words(node: &Node) -> bool {
     match node {
         Node::Leaf(Field::Text, Condition::Words { parts, .. }) => parts.len() == 1,
@@ -306,7 +307,7 @@ fn is_of_words(node: &Node) -> bool {
     }
 }
 
-/// `None` when the store does not have the event any more.
+/// Reads a hit; `None` if the store no longer contains the event.
 fn hit(
     found: &FoundText,
     query: &ParsedQuery,
@@ -353,7 +354,7 @@ fn source_of(event: &Event) -> Option<SourceRange> {
     }
 }
 
-/// A text, or of a long one what is around the first match: so much that no secret is cut in the part that is shown.
+/// The text, or the surroundings of the first match in a long one: enough that no secret in the shown part is cut off.
 fn around_match<'a>(text: &'a str, conditions: &[&Condition]) -> &'a str {
     if text.len() <= 2 * AROUND_BYTES {
         return text;
@@ -366,7 +367,7 @@ fn unscored(query: impl IndexQuery) -> Box<dyn IndexQuery> {
     Box::new(ConstScoreQuery::new(Box::new(query), 0.0))
 }
 
-/// The query of the index.
+/// Converts a query tree to a query of the index.
 fn build(fields: &Fields, node: &Node) -> Box<dyn IndexQuery> {
     match node {
         Node::All => unscored(AllQuery),

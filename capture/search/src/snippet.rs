@@ -1,4 +1,4 @@
-//! The part of a text that matches a query, on one line, with what matches marked.
+//! Snippets: the part of a text that matches a query, on one line, with the matches marked.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use crate::{
 
 /// Length of a snippet, bytes.
 const SNIPPET_BYTES: usize = 240;
-/// What is shown in front of the first match, bytes.
+/// Length of the text shown before the first match, bytes.
 const BEFORE_BYTES: usize = 60;
-/// A match further behind the first one is not looked for, bytes.
+/// Distance behind the first match up to which further matches are searched, bytes.
 const LOOK_BYTES: usize = 2 * SNIPPET_BYTES;
 
-/// Finds the tokens that conditions ask for.
+/// Finds the tokens that conditions match.
 struct Matcher<'a> {
     conditions: Vec<Progress<'a>>,
 }
 
-/// How much of a condition was seen in a row.
+/// The progress of a condition along a sequence of tokens.
 struct Progress<'a> {
     condition: &'a Condition,
-    /// For each row of parts that has begun: how many were seen, and where it begins.
+    /// For each started sequence: the number of parts seen, and its beginning.
     begun: Vec<(usize, usize)>,
 }
 
@@ -80,7 +80,7 @@ impl Progress<'_> {
     }
 }
 
-/// Whether two words differ in at most this many letters that are added, left out, replaced or swapped with the next.
+/// Whether two words differ by at most this many letters that are added, omitted, replaced or swapped with the next.
 fn is_within(a: &str, b: &str, most: usize) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {
@@ -110,7 +110,7 @@ fn is_within(a: &str, b: &str, most: usize) -> bool {
     rows.get(1).and_then(|last| last.last()).is_some_and(|distance| *distance <= most)
 }
 
-/// Where the first match begins.
+/// The beginning of the first match.
 pub(crate) fn first_match(text: &str, conditions: &[&Condition]) -> Option<usize> {
     let mut matcher = Matcher::new(conditions);
     let mut scanner = Scanner::default();
@@ -124,7 +124,7 @@ pub(crate) fn first_match(text: &str, conditions: &[&Condition]) -> Option<usize
     None
 }
 
-/// The matches from the first one on, as far as a snippet may reach.
+/// The matches from the first one on that a snippet can reach.
 fn matches(text: &str, conditions: &[&Condition]) -> Vec<Range<usize>> {
     let mut matcher = Matcher::new(conditions);
     let mut scanner = Scanner::default();
@@ -148,14 +148,14 @@ fn matches(text: &str, conditions: &[&Condition]) -> Vec<Range<usize>> {
     merged
 }
 
-/// The part of a text around its first matches. Without a match, its beginning.
+/// The part of a text around its first matches, or its beginning if there are none.
 pub(crate) fn snippet(text: &str, conditions: &[&Condition]) -> Snippet {
     let found = matches(text, conditions);
     let first = found.first().map_or(0, |range| range.start);
     let mut start = floor(text, first.saturating_sub(BEFORE_BYTES));
     let mut end = floor(text, start + SNIPPET_BYTES);
     if start > 0 {
-        // Begin with a whole word.
+        // Begin with a complete word.
         let lead = text.get(start..first).unwrap_or_default();
         start += lead.find(char::is_whitespace).map_or(0, |space| space + 1);
         start = (start..=first).find(|at| text.is_char_boundary(*at)).unwrap_or(first);
@@ -175,7 +175,7 @@ pub(crate) fn snippet(text: &str, conditions: &[&Condition]) -> Snippet {
         let begins = out.text.len();
         let mark = range.start..range.end.min(end);
         out.push(text.get(mark.clone()).unwrap_or_default());
-        // A space in front of it may have been written now.
+        // `push` may have written a space before the match.
         let begins = begins + usize::from(out.text.get(begins..).is_some_and(|t| t.starts_with(' ')));
         out.highlights.push([begins, out.text.len()]);
         at = mark.end;

@@ -1,42 +1,42 @@
-//! Tells words apart, in texts and in queries alike.
+//! Splits texts and queries into words.
 //!
-//! `parseQuery_string` gives the parts `parse`, `query`, `string` at positions of their own, and the whole word
-//! `parsequery_string` at the position of its first part. So a part is found by itself, a whole by its exact spelling, and
-//! what is joined in any other way, such as a path, as a phrase of its parts. A character of a script without spaces, with
-//! each of its marks, is a part by itself, and so is an emoji. Tokens are in lower case and without accents.
+//! `parseQuery_string` yields the parts `parse`, `query` and `string` at separate positions, and the whole word
+//! `parsequery_string` at the position of its first part. So a part is found alone, a whole by its exact spelling, and
+//! anything joined in another way, such as a path, as a phrase of its parts. A character of a script without spaces,
+//! with its marks, is a separate part, and so is an emoji. Tokens are in lower case and without accents.
 
 use std::ops::Range;
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// A longer word is not split, and cut to this length, bytes.
+/// Longer words are not split and are cut to this length, bytes.
 const WORD_BYTES: usize = 64;
-/// A token, with where it stands in the text.
+/// A token and its place in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Its bytes of the text.
+    /// Its byte range in the text.
     pub(crate) range: Range<usize>,
     /// The position of the (first) part.
     pub(crate) position: usize,
-    /// Whether it is a part; else it is the whole of several.
+    /// Whether it is a part; otherwise it is a whole of several parts.
     pub(crate) is_part: bool,
     letters: Letters,
 }
 
-/// What has to be done with the letters of a token.
+/// The processing a token's letters need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Letters {
-    /// Nothing.
+    /// None.
     Lower,
-    /// It has capitals, and nothing but ASCII.
+    /// Only ASCII, with capitals.
     Ascii,
-    /// It may have anything.
+    /// Any characters.
     Any,
 }
 
 impl Piece {
-    /// Writes its text, in lower case and without accents.
+    /// Writes its text in lower case and without accents.
     pub(crate) fn fold(&self, text: &str, out: &mut String) {
         out.clear();
         let own = text.get(self.range.clone()).unwrap_or_default();
@@ -51,29 +51,29 @@ impl Piece {
     }
 }
 
-/// Reads the tokens of a text one after the other.
+/// Yields the tokens of a text one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
     at: usize,
     position: usize,
-    /// Tokens of the present word that were not given yet, the last one first.
+    /// Tokens of the current word that were not returned yet, in reverse order.
     ready: Vec<Piece>,
     parts: Vec<Range<usize>>,
     folded: String,
 }
 
-/// What a character is to the scanner.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Belongs to a word.
+    /// Part of a word.
     Word,
-    /// Is a word by itself.
+    /// A word of one character.
     Single,
-    /// Separates.
+    /// A separator.
     Other,
 }
 
-/// What the bytes of a word have in common, as bits.
+/// Properties of the bytes of a word, as bits.
 mod bits {
     pub(super) const SMALL: u8 = 1;
     pub(super) const CAPITAL: u8 = 2;
@@ -81,7 +81,7 @@ mod bits {
     pub(super) const NOT_ASCII: u8 = 8;
 }
 
-/// The bits of each byte; 0 separates.
+/// The bits of each byte; 0 is a separator.
 const BITS: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -117,7 +117,7 @@ fn class(c: char) -> Class {
         | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{3ffff}'
-        // Thai, Lao, Myanmar and Khmer, without their digits and signs of currencies.
+        // Thai, Lao, Myanmar and Khmer, without their digits and currency signs.
         | '\u{e01}'..='\u{e3a}'
         | '\u{e40}'..='\u{e4e}'
         | '\u{e81}'..='\u{ecf}'
@@ -125,8 +125,8 @@ fn class(c: char) -> Class {
         | '\u{1000}'..='\u{103f}'
         | '\u{1050}'..='\u{108f}'
         | '\u{1780}'..='\u{17d3}'
-        // Emoji. Of the older symbols only those that are drawn as such unless asked otherwise: user interfaces are full
-        // of the others.
+        // Emoji. Of the older symbols only those with emoji presentation by default: user interfaces contain many of
+        // the others.
         | '\u{1f000}'..='\u{1faff}'
         | '\u{2600}'..='\u{26ff}'
         | '\u{2705}'
@@ -137,7 +137,7 @@ fn class(c: char) -> Class {
         | '\u{2764}'
         | '\u{2b50}'
         | '\u{2b55}' => Class::Single,
-        // What chooses how the character before is drawn.
+        // Variation selectors, which choose the presentation of the previous character.
         '\u{fe00}'..='\u{fe0f}' => Class::Other,
         c if c.is_alphanumeric() || is_combining_mark(c) => Class::Word,
         _ => Class::Other,
@@ -164,7 +164,7 @@ fn fold(text: &str, out: &mut String) {
 }
 
 impl Scanner {
-    /// The next token of a text, always the same one.
+    /// The next token; every call must pass the same text.
     pub(crate) fn next(&mut self, text: &str) -> Option<Piece> {
         loop {
             if let Some(piece) = self.ready.pop() {
@@ -174,7 +174,7 @@ impl Scanner {
             let is_plain = matches!(seen, bits::SMALL | bits::CAPITAL)
                 || seen == bits::SMALL | bits::CAPITAL && is_capitalized(text, &word);
             if is_plain && word.len() <= WORD_BYTES {
-                // Most words.
+                // The most common case.
                 self.position += 1;
                 let letters = if seen == bits::SMALL { Letters::Lower } else { Letters::Ascii };
                 return Some(Piece { range: word, position: self.position - 1, is_part: true, letters });
@@ -184,7 +184,7 @@ impl Scanner {
         }
     }
 
-    /// Finds the next word, and the bits of its bytes.
+    /// Finds the next word and the bits of its bytes.
     fn word(&mut self, text: &str) -> Option<(Range<usize>, u8)> {
         let bytes = text.as_bytes();
         let bits_at = |at: usize| bytes.get(at).map(|byte| BITS[usize::from(*byte)]);
@@ -221,7 +221,7 @@ impl Scanner {
         Some((start..self.at, seen))
     }
 
-    /// Makes ready the tokens of a word that may have several.
+    /// Prepares the tokens of a word that may have several.
     fn split(&mut self, text: &str, word: Range<usize>, letters: Letters) {
         if word.len() > WORD_BYTES {
             let end = floor(text, word.start + WORD_BYTES);
@@ -232,7 +232,7 @@ impl Scanner {
         parts.clear();
         split(text.get(word.clone()).unwrap_or_default(), word.start, &mut parts);
         if parts.len() > 1 {
-            // Without the underscores at its ends.
+            // Without leading and trailing underscores.
             let inner = parts.first().map_or(0, |p| p.start)..parts.last().map_or(0, |p| p.end);
             self.push(text, inner, false, letters);
         }
@@ -246,7 +246,7 @@ impl Scanner {
     fn push(&mut self, text: &str, range: Range<usize>, is_part: bool, letters: Letters) {
         let piece = Piece { range, position: self.position, is_part, letters };
         if letters == Letters::Any {
-            // Nothing is left of some.
+            // Folding removes some tokens completely.
             piece.fold(text, &mut self.folded);
         }
         if letters != Letters::Any || !self.folded.is_empty() {
@@ -256,18 +256,18 @@ impl Scanner {
     }
 }
 
-/// Whether no letter but the first one of an ASCII word is a capital.
+/// Whether an ASCII word has no capital after its first letter.
 fn is_capitalized(text: &str, word: &Range<usize>) -> bool {
     let bytes = text.as_bytes().get(word.start + 1..word.end).unwrap_or_default();
     !bytes.iter().any(u8::is_ascii_uppercase)
 }
 
-/// The nearest boundary of a character at or before `at`.
+/// The nearest character boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// The parts of a word: at underscores and where a capital begins a new one.
+/// The parts of a word, split at underscores and where a capital begins a new part.
 fn split(word: &str, base: usize, out: &mut Vec<Range<usize>>) {
     #[derive(Clone, Copy, PartialEq)]
     enum LetterCase {
@@ -289,7 +289,7 @@ fn split(word: &str, base: usize, out: &mut Vec<Range<usize>>) {
         match start {
             None => start = Some(at),
             Some(begun) if now == LetterCase::Upper => {
-                // `fooBar`, and the last capital of `HTTPServer`.
+                // As in `fooBar`, or the last capital of `HTTPServer`.
                 let next_is_lower = chars.peek().is_some_and(|(_, next)| next.is_lowercase());
                 if last == LetterCase::Other || next_is_lower {
                     out.push(base + begun..base + at);
@@ -305,7 +305,7 @@ fn split(word: &str, base: usize, out: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The parts of a text in order, folded, and its whole when the text is one word of several parts.
+/// The folded parts of a text in order, and its whole if the text is one word of several parts.
 pub(crate) fn parts(text: &str) -> (Vec<String>, Option<String>) {
     let (mut parts, mut wholes) = (Vec::new(), Vec::new());
     let mut scanner = Scanner::default();
@@ -323,7 +323,7 @@ pub(crate) fn parts(text: &str) -> (Vec<String>, Option<String>) {
     (parts.into_iter().map(|(_, folded)| folded).collect(), whole)
 }
 
-/// The name under which the index knows the tokenizer.
+/// The name of the tokenizer in the index.
 pub(crate) const NAME: &str = "code";
 
 /// The tokenizer of the index.

@@ -1,4 +1,4 @@
-//! The index, fed from a store on the disk.
+//! The index, fed from a store on disk.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "index/feeding.rs"]

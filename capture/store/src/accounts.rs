@@ -1,5 +1,5 @@
-//! What agents' own accounting says they used, beside the reports of single calls. A row holds the last sums of a session,
-//! or those of the calls that were told one by one, by model.
+//! Usage according to the agents' own accounting, in addition to the reports of single calls. A row contains a
+//! session's latest sums by model, or the sums of individually reported calls.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use rusqlite::{Connection, params};
 
 use crate::{error::ReadError, reader::Reader, rows::lossy, session_row::SessionRow};
 
-/// Highest number of tokens in a row, and in the sum of a session and a model: a number in a transcript must not
+/// Maximum number of tokens in a row, and in the sum of a session and a model: a number in a transcript must not
 /// overflow a sum.
 pub(crate) const MOST_TOKENS: u64 = 1 << 48;
 
-/// The sums of a session and a model by the agent's own accounting.
+/// The sums for a session and a model according to the agent's own accounting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountedUse {
     /// The session.
     pub session: SessionRow,
     /// What the sums cover.
     pub scope: AccountScope,
-    /// When the accounting began, ms; sessions of one process have the same. 0 when it is not told.
+    /// When the accounting began, ms; the same for all sessions of one process. 0 if not reported.
     pub began_at: i64,
     /// The model.
     pub model: String,
-    /// When they were told.
+    /// When the sums were reported.
     pub at: Timestamp,
     /// The tokens.
     pub usage: Usage,
@@ -32,7 +32,7 @@ pub struct AccountedUse {
     pub cost_nano_usd: Option<u64>,
 }
 
-/// A row of a session replaces the one before; a call is added to it.
+/// A row of session sums replaces the previous one; a call is added to the row.
 const PUT: &str = "INSERT INTO accounts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
     ON CONFLICT DO UPDATE SET at = max(at, excluded.at), \
     input_tokens = excluded.input_tokens + iif(?2 = 2, input_tokens, 0), \
@@ -43,7 +43,7 @@ const PUT: &str = "INSERT INTO accounts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 
     thinking_tokens = excluded.thinking_tokens + iif(?2 = 2, thinking_tokens, 0), \
     cost_nano_usd = excluded.cost_nano_usd + iif(?2 = 2, cost_nano_usd, 0)";
 
-/// Stores what an agent's accounting says.
+/// Stores the sums of an agent's accounting.
 pub(crate) fn put(
     connection: &Connection,
     row: SessionRow,
@@ -90,7 +90,7 @@ pub(crate) fn put_all_from_log(connection: &Connection) -> rusqlite::Result<()> 
 }
 
 impl Reader {
-    /// What agents' own accounting says, by session.
+    /// The agents' own accounting, by session.
     ///
     /// # Errors
     /// When SQLite cannot read.

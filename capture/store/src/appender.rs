@@ -1,4 +1,4 @@
-//! Appends events to the log: what a batch needs is looked up once.
+//! Appends events to the log, looking up the data shared by a batch only once.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,16 +12,16 @@ use crate::{
     text::PackedText,
 };
 
-/// Most paths whose rows are remembered; one that comes back later is looked up again.
+/// Maximum number of paths whose rows are cached; other paths are looked up again.
 const REMEMBERED: usize = 4096;
 
-/// Appends events one after another, with statements that are prepared once.
+/// Appends events one after another, with prepared statements.
 pub struct EventAppender<'w> {
     connection: &'w Connection,
     files: &'w mut FileKeys,
     events: CachedStatement<'w>,
     texts: CachedStatement<'w>,
-    /// The path of the last event, and its row.
+    /// The path of the last event and its row.
     last_file: Option<(Arc<str>, i64)>,
 }
 
@@ -45,8 +45,8 @@ impl<'w> EventAppender<'w> {
         })
     }
 
-    /// Appends an event that has its position and sequence, with the text that was too long for it, and with the
-    /// [`payload_json`] of its payload where that is known already.
+    /// Appends an event that has its position and sequence, with the text that was too long for it, and with its
+    /// payload's [`payload_json`], if already computed.
     ///
     /// # Errors
     /// When SQLite cannot write, or the position or sequence is taken.
@@ -119,16 +119,16 @@ impl<'w> EventAppender<'w> {
     }
 }
 
-/// The rows of files, by path, as far as they are remembered.
+/// A cache of the rows of files, by path.
 #[derive(Debug, Default)]
 pub(crate) struct FileKeys {
     keys: HashMap<Arc<str>, i64>,
-    /// Those that are remembered since the open transaction began: it may have made their rows.
+    /// Paths added since the open transaction began, which may have created their rows.
     added: Vec<Arc<str>>,
 }
 
 impl FileKeys {
-    /// The row of a file; made when there is none.
+    /// The row of a file; created if it does not exist.
     pub(crate) fn key_of(&mut self, connection: &Connection, path: &Arc<str>) -> Result<i64, CommitError> {
         if let Some(key) = self.keys.get(path) {
             return Ok(*key);
@@ -152,12 +152,12 @@ impl FileKeys {
         Ok(key)
     }
 
-    /// The transaction is committed.
+    /// Call after the transaction was committed.
     pub(crate) fn committed(&mut self) {
         self.added.clear();
     }
 
-    /// The transaction is undone.
+    /// Call after the transaction was rolled back.
     pub(crate) fn rolled_back(&mut self) {
         for path in self.added.drain(..) {
             self.keys.remove(&path);

@@ -1,8 +1,8 @@
-//! The audit record: an append-only table in which each row has a hash over itself and the row before, so that
-//! changed, removed and inserted rows are detected.
+//! The audit record: an append-only table in which each row has a hash over its own content and the previous row's
+//! hash, so that changed, removed and inserted rows are detected.
 //!
-//! Whoever can write the database can also rebuild the whole chain. Alone, the chain reveals accidents and careless
-//! changes; compared with a last row noted elsewhere, it reveals every change. `verify` checks both.
+//! A process that can write the database can also rebuild the whole chain. On its own, the chain reveals accidents and
+//! careless changes; compared with a last row saved elsewhere, it reveals every change. `verify` checks both.
 
 mod forgotten;
 mod head;
@@ -26,12 +26,12 @@ use crate::{
     writer::Writer,
 };
 
-/// The end of the chain: what has to be known to notice that rows are missing there.
+/// The end of the chain, which is needed to detect rows missing at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AuditHead {
     /// The number of the last row; 0 for none.
     pub sequence: u64,
-    /// Its hash.
+    /// The hash of the last row.
     pub hash: AuditHash,
 }
 
@@ -77,15 +77,15 @@ impl TryFrom<String> for AuditHash {
 /// One row of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its number, from 1 without gaps.
+    /// Its number, starting at 1 without gaps.
     pub sequence: u64,
-    /// What was recorded, JSON.
+    /// The recorded JSON.
     pub body: String,
-    /// The hash it was written with.
+    /// The hash it was stored with.
     pub hash: AuditHash,
 }
 
-/// The hash of a row: over the hash before it, its number and its text.
+/// The hash of a row: over the previous hash, its number and its text.
 fn link(before: AuditHash, sequence: u64, body: &str) -> AuditHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0).update(&sequence.to_le_bytes()).update(body.as_bytes());
@@ -103,7 +103,7 @@ pub(crate) fn last(connection: &Connection) -> rusqlite::Result<AuditHead> {
 }
 
 impl Writer {
-    /// Adds a row to the record; gives the new end of the chain.
+    /// Adds a row to the record; returns the new end of the chain.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -119,8 +119,8 @@ impl Writer {
         Ok(AuditHead { sequence, hash })
     }
 
-    /// Keeps the end of an empty record too: then a record with rows and without a kept end is one that
-    /// was tampered with, also while its first row is being written.
+    /// Saves the end of an empty record too, so that rows without a saved end always mean tampering, even while the
+    /// first row is being written.
     pub(crate) fn write_first_head(&self) -> std::io::Result<()> {
         let Some(directory) = self.path().parent() else { return Ok(()) };
         let is_new = self.connection().query_row(
@@ -136,7 +136,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Rows of the record behind `after`, in order.
+    /// Rows of the record after `after`, in order.
     ///
     /// # Errors
     /// When SQLite cannot read.

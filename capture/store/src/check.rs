@@ -1,4 +1,4 @@
-//! Whether the database file is whole: quickly after an end that was not clean, completely when a person asks.
+//! Checks the database file: quickly after an unclean end, completely on request of the user.
 
 use std::{path::Path, sync::mpsc, time::Duration};
 
@@ -6,38 +6,38 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::ReadError;
 
-/// Longest quick check before a start, so that a large database does not keep everything waiting.
+/// Longest quick check before a start, so that a large database does not block the start.
 pub(crate) const QUICK: Duration = Duration::from_secs(10);
-/// Faults that are named.
+/// Maximum number of faults that are listed.
 const NAMED: usize = 20;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseCheck {
     /// Nothing is wrong.
     Whole,
-    /// It was not finished in time; nothing is wrong as far as it went.
+    /// The check ran out of time; it found no fault until then.
     Unfinished,
-    /// Some rows hold what they should not; they are skipped when they are read.
+    /// Some rows contain invalid values; they are skipped when read.
     Rows(Vec<String>),
     /// The file is damaged.
     Damaged(Vec<String>),
 }
 
-/// Whether an error says that the file is damaged.
+/// Whether the error means that the file is damaged.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Checks the structure of the database at `path`, for `within` at most.
+/// Checks the structure of the database at `path`, for at most `within`.
 pub(crate) fn quick(path: &Path, within: Duration) -> Result<DatabaseCheck, rusqlite::Error> {
     run(path, "PRAGMA quick_check(20)", Some(within))
 }
 
-/// Checks everything in the database at `path`, its indexes included; takes as long as it takes.
+/// Checks everything in the database at `path`, including its indexes, without a time limit.
 ///
 /// # Errors
-/// When the database cannot be read, other than because it is damaged.
+/// When the database cannot be read for a reason other than damage.
 pub fn full(path: &Path) -> Result<DatabaseCheck, ReadError> {
     run(path, "PRAGMA integrity_check(20)", None).map_err(|source| ReadError::Sqlite { what: "database", source })
 }
@@ -82,7 +82,7 @@ fn faults(path: &Path, pragma: &str, within: Option<Duration>) -> Result<Vec<Str
     })
 }
 
-/// `NULL value in events.id`: one row, not the file.
+/// Whether a fault concerns one row rather than the file, such as `NULL value in events.id`.
 fn is_of_a_row(fault: &str) -> bool {
     fault.contains(" value in ")
 }

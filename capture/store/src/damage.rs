@@ -1,4 +1,4 @@
-//! Rows that cannot be read as what they should be: counted and logged once each, while everything else goes on.
+//! Rows that cannot be parsed: each is counted and logged once, and everything else continues to work.
 
 use std::{
     collections::BTreeSet,
@@ -6,15 +6,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Rows that are told apart; further ones are not counted.
+/// Maximum number of rows counted; further ones are ignored.
 const MOST: usize = 10_000;
 
-/// The rows of a store that were found damaged or unknown. A handle: clones share it.
+/// The damaged or unknown rows found in a store. Clones share the set.
 #[derive(Debug, Clone, Default)]
 pub struct DamagedRows(Arc<Mutex<BTreeSet<(&'static str, String)>>>);
 
 impl DamagedRows {
-    /// Notes that the row of `what` at `place` cannot be read.
+    /// Records that the row of `what` at `place` cannot be read.
     pub(crate) fn note(&self, what: &'static str, place: impl fmt::Display, detail: impl fmt::Display) {
         let place = place.to_string();
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -23,13 +23,13 @@ impl DamagedRows {
         }
     }
 
-    /// How many there are.
+    /// The number of such rows.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
     }
 
-    /// What the first of them is, in a few words.
+    /// A short description of the first such row.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Entities with one row each, which holds their newest state: approvals, findings and queued prompts. All have an id,
-//! a session, a state and the time they began; the rest is JSON.
+//! Entities with one row each, containing their latest state: approvals, findings and queued prompts. All have an id, a
+//! session, a state and the time they began; the rest is JSON.
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
@@ -16,7 +16,7 @@ use crate::{
     writer::Writer,
 };
 
-/// An entity with a row of its own.
+/// An entity with its own row.
 pub trait Entity: Serialize + DeserializeOwned {
     /// Its id.
     type Id: Clone + fmt::Display + FromStr;
@@ -31,7 +31,7 @@ pub trait Entity: Serialize + DeserializeOwned {
     fn state(&self) -> Self::State;
     /// When it began.
     fn began_at(&self) -> Timestamp;
-    /// The number that stands for a state.
+    /// The code of a state.
     fn code(state: Self::State) -> u8;
 }
 
@@ -64,11 +64,11 @@ entity!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 /// Which rows to list.
 #[derive(Debug, Clone)]
 pub struct EntityFilter<T: Entity> {
-    /// Only those in these states, by the codes of the states.
+    /// Only entities in these states, a range of state codes.
     pub states: Option<RangeInclusive<T::State>>,
-    /// Only those of this session.
+    /// Only entities of this session.
     pub session: Option<SessionId>,
-    /// Only those behind this one in the list: when it began, and its id.
+    /// Only entities after this one in the list: its beginning and its id.
     pub behind: Option<(Timestamp, T::Id)>,
     /// Maximum number of rows; the newest come first.
     pub limit: usize,
@@ -102,7 +102,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Lists entities, the newest first; a damaged row is left out.
+    /// Lists entities, newest first; damaged rows are skipped.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -170,7 +170,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Lists the findings that a message announced, the last `limit` of them.
+    /// Lists the last `limit` findings that a message announced.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -2,48 +2,48 @@
 
 use rusqlite::ErrorCode;
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// SQLite failed.
     #[error("cannot read {what} from the database: {source}")]
     Sqlite {
-        /// What was asked for.
+        /// The requested data.
         what: &'static str,
-        /// SQLite's reason.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
-    /// A row does not hold what it should.
+    /// A row has invalid content.
     #[error("damaged {what} in the database at {place}: {detail}")]
     Damaged {
-        /// What was asked for.
+        /// The requested data.
         what: &'static str,
         /// Position or id of the row.
         place: String,
-        /// What is wrong.
+        /// The error in its content.
         detail: String,
     },
 }
 
-/// Sorts of failed reads, by what helps against them.
+/// Kinds of failures, by their remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadFailure {
-    /// Another program holds the database: try again.
+    /// Another program has locked the database: retry.
     Locked,
-    /// The system did not let it be opened, read or written.
+    /// The system could not open, read or write the database.
     Io,
     /// The disk is full.
     Full,
-    /// It may be read but not written.
+    /// The database is read-only.
     ReadOnly,
-    /// What is stored is damaged.
+    /// The stored data is damaged.
     Damaged,
-    /// Something else.
+    /// Any other failure.
     Other,
 }
 
 impl ReadError {
-    /// The sort of failure.
+    /// The kind of failure.
     #[must_use]
     pub fn failure(&self) -> ReadFailure {
         let source = match self {
@@ -55,7 +55,7 @@ impl ReadError {
 }
 
 impl ReadFailure {
-    /// The sort of an error of SQLite.
+    /// The kind of a SQLite error.
     pub(crate) fn of(source: &rusqlite::Error) -> Self {
         let Some(code) = source.sqlite_error_code() else { return Self::Other };
         if matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) {
@@ -74,25 +74,25 @@ impl ReadFailure {
     }
 }
 
-/// Why a transaction failed. Nothing of it is in the store; it may be tried again.
+/// Why a transaction failed. It has no effect on the store and can be retried.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {what} to the database: {source}")]
 pub struct CommitError {
-    /// What was being written.
+    /// The data being written.
     pub what: &'static str,
-    /// SQLite's reason.
+    /// The error of SQLite.
     pub source: rusqlite::Error,
 }
 
 impl CommitError {
-    /// The sort of failure.
+    /// The kind of failure.
     #[must_use]
     pub fn failure(&self) -> ReadFailure {
         ReadFailure::of(&self.source)
     }
 }
 
-/// An error of SQLite while this was being written.
+/// Wraps a SQLite error that occurred while `what` was written.
 pub(crate) fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
     move |source| CommitError { what, source }
 }

@@ -1,10 +1,10 @@
-//! Which records the log holds, so that none is stored twice.
+//! Tracks which records the log contains, so that none is stored twice.
 //!
-//! An identity is a hash: in one sorted table each new one would change another page, and the larger the table, the
-//! more would be written for an event. Here the new identities of a transaction are one row of `known_batches`; memory
-//! holds them too. [`RUN_ROWS`] of them become a run: rows of `known_blocks`, each a block of identities in order, which
-//! never change again. Each run has a filter in memory, so that a record that is new, as almost all are, is known to be
-//! new without a look into the database.
+//! An identity is a hash: in one sorted table each new identity would change a different page, so the cost of an event
+//! would grow with the table. Instead, the new identities of a transaction form one row of `known_batches` and are also
+//! held in memory. [`RUN_ROWS`] of them become a run: rows of `known_blocks`, each a block of sorted identities, which
+//! never change again. Each run has a filter in memory, so that a new record, as almost all are, is recognized as new
+//! without reading the database.
 
 use std::{
     collections::HashMap,
@@ -15,23 +15,23 @@ use rusqlite::{Connection, params};
 
 use crate::session_row::SessionRow;
 
-/// Number of recent identities that become a run.
+/// Number of recent identities that are turned into a run.
 const RUN_ROWS: usize = if cfg!(test) { 64 } else { 65_536 };
 /// Bytes of an entry of a batch or a block: an identity, then the row of its session, most significant byte first.
 const ENTRY: usize = 24;
-/// Bytes of an identity in it.
+/// Bytes of the identity in an entry.
 const IDENTITY: usize = 16;
-/// Number of identities of a block on average: about a page.
+/// Average number of identities in a block: about a page.
 const BLOCK_ENTRIES: usize = 128;
-/// Size of a filter, bits an identity: about one look in 500 is in vain.
+/// Size of a filter, bits per identity: about one lookup in 500 is unnecessary.
 const FILTER_BITS: usize = 16;
-/// Bits of a block of a filter: a cache line.
+/// Bits of a filter block: a cache line.
 const BLOCK_BITS: usize = 512;
 const BLOCK_BYTES: usize = BLOCK_BITS / 8;
-/// Bits that an identity sets in its block.
+/// Number of bits that an identity sets in its block.
 const HASHES: u32 = 6;
 
-/// Hashes an identity, which is a hash already, by taking a part of it.
+/// Hashes an identity, which is a hash already, by selecting some of its bits.
 #[derive(Debug, Default, Clone, Copy)]
 struct IdentityHasher(u64);
 
@@ -53,14 +53,14 @@ impl Hasher for IdentityHasher {
     }
 }
 
-/// The records the log holds.
+/// The records in the log.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRecords {
     recent: HashMap<u128, SessionRow, IdentityHashes>,
     runs: Vec<Run>,
-    /// Those of the open transaction.
+    /// Identities added by the open transaction.
     added: Vec<u128>,
-    /// What was recent until the open transaction made a run of it.
+    /// The recent identities before the open transaction turned them into a run.
     before: Option<HashMap<u128, SessionRow, IdentityHashes>>,
 }
 
@@ -73,12 +73,12 @@ struct Run {
 }
 
 impl Run {
-    /// The key of the block in which an identity is, if the run has it.
+    /// The key of the block that contains an identity if the run does.
     fn key_of(&self, identity: u128) -> i64 {
         block_key(self.number, ((identity >> 64) * u128::from(self.blocks)) >> 64)
     }
 
-    /// The session of a record, if the run has it.
+    /// The session of a record if the run contains it.
     fn find(&self, connection: &Connection, identity: u128) -> rusqlite::Result<Option<SessionRow>> {
         let bytes = identity.to_be_bytes();
         let mut statement = connection.prepare_cached("SELECT entries FROM known_blocks WHERE key = ?1")?;
@@ -100,7 +100,7 @@ fn entry(bytes: &[u8; ENTRY]) -> (u128, SessionRow) {
     (bits(identity), SessionRow::of(i64::from_be_bytes(session.try_into().unwrap_or_default())))
 }
 
-/// The identities of a batch or a block, with the sessions of their records.
+/// The identities in a batch or a block, with the sessions of their records.
 pub(crate) fn entries(bytes: &[u8]) -> impl Iterator<Item = (u128, SessionRow)> {
     bytes.as_chunks::<ENTRY>().0.iter().map(entry)
 }
@@ -111,7 +111,7 @@ pub(crate) fn put_entry(entries: &mut Vec<u8>, identity: u128, session: SessionR
 }
 
 impl KnownRecords {
-    /// Reads what is recent, and the filters of the runs. A damaged filter is made again.
+    /// Loads the recent identities and the filters of the runs. Rebuilds damaged filters.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
         let bytes: Option<i64> =
             connection.query_row("SELECT sum(length(entries)) FROM known_batches", [], |row| row.get(0))?;
@@ -151,7 +151,7 @@ impl KnownRecords {
         Ok(None)
     }
 
-    /// Adds a record; false when it is known. It is stored by [`write`](Self::write).
+    /// Adds a record; false if it is already known. [`write`](Self::write) stores it.
     pub(crate) fn add(
         &mut self,
         connection: &Connection,
@@ -166,8 +166,8 @@ impl KnownRecords {
         Ok(true)
     }
 
-    /// Stores what the open transaction added, or makes a run of all that is recent, if it is enough. For the end of a
-    /// transaction, before its commit.
+    /// Stores the additions of the open transaction, or turns all recent identities into a run if there are enough.
+    /// Must be called at the end of a transaction, before its commit.
     pub(crate) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.recent.len() >= RUN_ROWS {
             return self.make_run(connection);
@@ -205,18 +205,18 @@ impl KnownRecords {
         }
         connection.prepare_cached("DELETE FROM known_batches")?.execute([])?;
         self.before = Some(std::mem::take(&mut self.recent));
-        // The newest first: copies are made of what is recent.
+        // Newest first: records are usually repeated soon.
         self.runs.insert(0, run);
         Ok(())
     }
 
-    /// The transaction is committed.
+    /// Call after the transaction was committed.
     pub(crate) fn committed(&mut self) {
         self.added.clear();
         self.before = None;
     }
 
-    /// The transaction is undone.
+    /// Call after the transaction was rolled back.
     pub(crate) fn rolled_back(&mut self) {
         if let Some(before) = self.before.take() {
             self.runs.remove(0);
@@ -232,9 +232,9 @@ fn bits(bytes: &[u8]) -> u128 {
     u128::from_be_bytes(crate::rows::bits(bytes))
 }
 
-/// Says of an identity that it is not in a run, or that it may be: a Bloom filter in blocks of a cache line.
+/// A Bloom filter made of cache-line blocks: reports that an identity is not in a run, or that it may be.
 ///
-/// Its bytes are stored, so what they mean never changes; that is why it is not a library's.
+/// Its bytes are stored, so their meaning must never change; therefore it does not come from a library.
 #[derive(Debug)]
 struct Filter(Vec<u8>);
 
@@ -243,12 +243,12 @@ impl Filter {
         Self(vec![0; (rows * FILTER_BITS).div_ceil(BLOCK_BITS).max(1) * BLOCK_BYTES])
     }
 
-    /// `None` when they are damaged.
+    /// `None` if the bytes are damaged.
     fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         (!bytes.is_empty() && bytes.len().is_multiple_of(BLOCK_BYTES)).then_some(Self(bytes))
     }
 
-    /// Makes the filter of a run again, and stores it.
+    /// Rebuilds and stores the filter of a run.
     fn of_run(connection: &Connection, run: i64, rows: usize) -> rusqlite::Result<Self> {
         let mut filter = Self::for_rows(rows);
         let mut statement = connection.prepare("SELECT entries FROM known_blocks WHERE key >= ?1 AND key < ?2")?;
@@ -274,14 +274,14 @@ impl Filter {
         bits_of(identity).all(|bit| self.0.get(block + bit / 8).is_none_or(|byte| byte & (1 << (bit % 8)) != 0))
     }
 
-    /// Where the block of an identity begins: by its upper half.
+    /// The offset of an identity's block, from its upper half.
     fn block_of(&self, identity: u128) -> usize {
         let blocks = (self.0.len() / BLOCK_BYTES) as u128;
         (((identity >> 64) * blocks) >> 64) as usize * BLOCK_BYTES
     }
 }
 
-/// The bits of an identity in its block: by its lower half.
+/// The bits of an identity in its block, from its lower half.
 fn bits_of(identity: u128) -> impl Iterator<Item = usize> {
     (0..HASHES).map(move |n| (identity >> (n * BLOCK_BITS.ilog2())) as usize % BLOCK_BITS)
 }

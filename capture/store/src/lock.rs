@@ -1,4 +1,4 @@
-//! The lock file next to the database, which allows one writer at a time. It is held for the life of the process.
+//! The lock file beside the database, which allows one writer at a time. The process holds it while it runs.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -13,29 +13,29 @@ pub fn lock_file(directory: &Path) -> PathBuf {
     directory.join("capture.lock")
 }
 
-/// Why the store could not be taken.
+/// Why the store could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error("{path} is in use by another capture server (pid {pid}); stop it first, or use another data directory")]
     Held {
         /// The lock file.
         path: PathBuf,
-        /// Who holds it, as far as it wrote it down.
+        /// The holder's pid, if it could be read.
         pid: String,
     },
-    /// The lock file could not be made or locked.
+    /// The lock file could not be created or locked.
     #[error("cannot lock {path}: {source}")]
     Io {
         /// The lock file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Holds the lock until it is dropped, or the process ends in whatever way. The pid in it is removed when it is
-/// dropped: whoever finds one knows that the process before ended otherwise.
+/// Holds the lock until it is dropped or the process ends for any reason. Dropping removes the pid from the file: a pid
+/// found at the next start means that the previous process did not end cleanly.
 #[derive(Debug)]
 pub struct InstanceLock {
     file: File,
@@ -54,10 +54,10 @@ impl Drop for InstanceLock {
 }
 
 impl InstanceLock {
-    /// Takes the lock and writes our pid into it.
+    /// Acquires the lock and writes our pid into the file.
     ///
     /// # Errors
-    /// When another process holds it (its pid is named), or the file cannot be made.
+    /// When another process holds it (the error contains its pid), or the file cannot be created.
     pub fn acquire(path: &Path) -> Result<Self, LockError> {
         let io = |source: std::io::Error| LockError::Io { path: path.to_owned(), source };
         let mut file = OpenOptions::new()
@@ -86,19 +86,19 @@ impl InstanceLock {
         Ok(Self { file, was_unclean, is_suspect: false })
     }
 
-    /// Whether the process that held it before did not end by itself.
+    /// Whether the previous holder did not end cleanly.
     #[must_use]
     pub const fn was_unclean(&self) -> bool {
         self.was_unclean
     }
 
-    /// The next start is to treat this process as one that did not end by itself.
+    /// Makes the next start treat this process as one that did not end cleanly.
     pub(crate) const fn suspect(&mut self) {
         self.is_suspect = true;
     }
 }
 
-/// Whether a process holds the lock at this moment. A lock that cannot be looked at counts as free.
+/// Whether a process holds the lock now. A lock that cannot be checked counts as free.
 #[must_use]
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };

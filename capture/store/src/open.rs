@@ -1,4 +1,4 @@
-//! Opening the database: made, checked, brought to the present schema, or rebuilt.
+//! Opens the database: creates, checks, migrates or rebuilds it.
 
 use std::{
     fs::OpenOptions,
@@ -17,13 +17,13 @@ use crate::{
     schema::{MigrationError, migrate, plan_once},
 };
 
-/// Longest wait for a database that another program holds: longer would keep quiet about it.
+/// Longest wait for a database lock of another program: a longer wait would delay the error message.
 pub(crate) const BUSY: Duration = Duration::from_secs(1);
 
 /// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreOpenError {
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The directory could not be made private.
@@ -31,21 +31,21 @@ pub enum StoreOpenError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// SQLite is too old to be safe.
     #[error("SQLite {found} is too old: 3.51.3 or newer is needed (older ones can corrupt a database in WAL mode)")]
     OldSqlite {
-        /// Its version.
+        /// The version of SQLite.
         found: String,
     },
-    /// The schema could not be brought up to date.
+    /// The schema could not be migrated.
     #[error("{path}: {source}")]
     Migration {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: MigrationError,
     },
     /// A damaged database could not be rebuilt.
@@ -53,7 +53,7 @@ pub enum StoreOpenError {
     Rebuild {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<RebuildError>,
     },
     /// SQLite cannot open the file.
@@ -61,13 +61,13 @@ pub enum StoreOpenError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
 }
 
 impl StoreOpenError {
-    /// Whether it says that the database file is damaged.
+    /// Whether the error means that the database file is damaged.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Sqlite { source, .. }
@@ -83,7 +83,7 @@ impl StoreOpenError {
     }
 }
 
-/// Opens the database, or makes it.
+/// Opens the database, or creates it.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     let unusable = |source| StoreOpenError::Directory { path: path.to_owned(), source };
     if !path.exists() {
@@ -92,8 +92,8 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     let sqlite = |source| StoreOpenError::Sqlite { path: path.to_owned(), source };
     let mut connection = Connection::open(path).map_err(sqlite)?;
     connection.busy_timeout(BUSY).map_err(sqlite)?;
-    // Small pages: what arrives live changes few rows of many pages, and each changed page is written whole. The size is
-    // that of the first start.
+    // Small pages: live events change few rows on many pages, and each changed page is written completely. The page
+    // size is fixed when the database is created.
     connection
         .execute_batch(
             "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
@@ -107,7 +107,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     Ok(connection)
 }
 
-/// After an end that was not clean: checks the database, and rebuilds it when it is beyond repair.
+/// After an unclean end: checks the database, and rebuilds it if it is beyond repair.
 pub(crate) fn repaired(path: &Path, was_unclean: bool) -> Result<Option<Rebuilt>, StoreOpenError> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
         if path.with_file_name(HEAD_FILE).exists() {
@@ -135,7 +135,7 @@ pub(crate) fn repaired(path: &Path, was_unclean: bool) -> Result<Option<Rebuilt>
     }
 }
 
-/// Rebuilds the database, and says so.
+/// Rebuilds the database and logs the result.
 pub(crate) fn rebuilt_as(path: &Path, faults: &[String]) -> Result<Rebuilt, StoreOpenError> {
     tracing::error!(path = %path.display(), ?faults, "the database is damaged beyond repair; it is rebuilt");
     let rebuilt =

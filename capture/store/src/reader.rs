@@ -1,4 +1,4 @@
-//! Reads the store through a pool of read-only connections, cheap to clone. Calls block: from async code, use
+//! Reads the store through a pool of read-only connections; cheap to clone. Calls block: from async code, use
 //! `spawn_blocking`.
 
 use std::{
@@ -25,18 +25,18 @@ use crate::{
 
 /// Maximum number of idle connections in the pool.
 const POOL: usize = 4;
-/// The last position that was given, also when its event was removed since.
+/// The last assigned position, even if its event was removed later.
 pub(crate) const POSITION: &str =
     "SELECT max(ifnull((SELECT max(position) FROM events), 0), ifnull((SELECT position FROM log_end), 0))";
-/// Number of events read at a time for what a session did.
+/// Number of events read at a time for a session's work log.
 const WORK_PAGE: usize = 1_000;
-/// Longest wait for a database that another program holds.
+/// Longest wait for a database lock of another program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which sessions to list.
+/// Selects the sessions to list.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
-    /// Only sessions whose last event is older than this one's: (last event in ms, id).
+    /// Only sessions after this one in the list: (last event in ms, id).
     pub before: Option<(i64, SessionId)>,
     /// Maximum number of sessions.
     pub limit: usize,
@@ -52,24 +52,24 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of the database at `path`; nothing is opened before it is needed.
+    /// A reader of the database at `path`, which is opened on first use.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self::noting(path, DamagedRows::default())
     }
 
-    /// The same, noting damaged rows with those that others found.
+    /// Like [`new`](Self::new), recording damaged rows in a shared set.
     pub(crate) fn noting(path: PathBuf, damaged: DamagedRows) -> Self {
         Self { path: Arc::new(path), pool: Arc::default(), patience: PATIENCE, damaged }
     }
 
-    /// The rows that were found damaged or unknown.
+    /// The damaged or unknown rows found so far.
     #[must_use]
     pub const fn damaged(&self) -> &DamagedRows {
         &self.damaged
     }
 
-    /// A reader of the same database that waits at most `patience` while another program holds it.
+    /// A reader of the same database that waits at most `patience` for another program's lock.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self { path: Arc::clone(&self.path), pool: Arc::default(), patience, damaged: self.damaged.clone() }
@@ -109,7 +109,7 @@ impl Reader {
         result
     }
 
-    /// The cursors of all files. A damaged one is left out: its file is read again.
+    /// The cursors of all files. Damaged ones are skipped: their files are read again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -132,7 +132,7 @@ impl Reader {
         })
     }
 
-    /// How far files were read, by path. A damaged cursor is left out: its file is read again.
+    /// How far files were read, by path. Damaged cursors are skipped: their files are read again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -156,7 +156,7 @@ impl Reader {
         })
     }
 
-    /// The cursor of a file; `None` also when it is damaged.
+    /// The cursor of a file; `None` if there is none or it is damaged.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -169,7 +169,7 @@ impl Reader {
         Ok(json.flatten().and_then(|json| self.parsed("cursor", path, &json)))
     }
 
-    /// The session as last committed; `None` also when its row is damaged.
+    /// The session as last committed; `None` if there is none or its row is damaged.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -190,7 +190,7 @@ impl Reader {
         Ok(titled.and_then(|titled| titled.title))
     }
 
-    /// The session as last committed, as the JSON that was stored.
+    /// The session as last committed, as stored JSON.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -198,7 +198,7 @@ impl Reader {
         Ok(self.session_jsons(&[id])?.pop().flatten())
     }
 
-    /// Every session the store knows, each as it was last written.
+    /// All sessions in the store, as last written.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -215,15 +215,15 @@ impl Reader {
         })
     }
 
-    /// These sessions as last committed at one moment, each as the JSON that was stored, in the order of `ids`;
-    /// `None` for one that is not there.
+    /// These sessions as last committed, from one snapshot, as stored JSON, in the order of `ids`; `None` for unknown
+    /// sessions.
     ///
     /// # Errors
     /// When SQLite cannot read.
     pub fn session_jsons(&self, ids: &[SessionId]) -> Result<Vec<Option<String>>, ReadError> {
         self.with("sessions", |c| {
             let read = || -> rusqlite::Result<Vec<_>> {
-                // In one transaction, the database is locked once.
+                // One transaction locks the database only once.
                 let transaction = c.unchecked_transaction()?;
                 let mut statement = transaction.prepare_cached("SELECT view FROM sessions WHERE id = ?1")?;
                 ids.iter()
@@ -237,8 +237,8 @@ impl Reader {
         })
     }
 
-    /// The reducer of a session as last committed. `None` when there is none, it is damaged, or it was written by
-    /// a version that kept it differently: then the log can be folded again.
+    /// The reducer of a session as last committed. `None` if there is none, it is damaged, or another version wrote it
+    /// in another form: then the log can be folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -251,14 +251,14 @@ impl Reader {
             Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
         })?;
         let Some(mut state) = state else { return Ok(None) };
-        // Its row may be behind its log for some seconds.
+        // The row may be some seconds behind the log.
         for event in self.events(id, state.session.last_sequence, usize::MAX, &[])? {
             self.fold(&mut state, event)?;
         }
         Ok(Some(state))
     }
 
-    /// Sessions by last event, newest first; a damaged row is left out.
+    /// Sessions by last event, newest first; damaged rows are skipped.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -267,7 +267,7 @@ impl Reader {
         Ok(views.iter().filter_map(|(id, json)| self.parsed("session", id, json)).collect())
     }
 
-    /// Sessions by last event, newest first, each with the JSON that was stored.
+    /// Sessions by last event, newest first, each with its stored JSON.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -303,7 +303,7 @@ impl Reader {
         })
     }
 
-    /// What the JSON of a row says; a row that cannot be read is noted.
+    /// Parses the JSON of a row; records a row that cannot be read.
     pub fn parsed<T: DeserializeOwned>(&self, what: &'static str, place: impl fmt::Display, json: &str) -> Option<T> {
         serde_json::from_str(json).map_err(|error| self.damaged.note(what, place, error)).ok()
     }
@@ -321,8 +321,8 @@ impl Reader {
         })
     }
 
-    /// Events of a session with a sequence above `after`, in order; `kinds` empty means all. One that this version
-    /// cannot read is `unrecognized`.
+    /// Events of a session with a sequence above `after`, in order; empty `kinds` means all. Events that this version
+    /// cannot read are `unrecognized`.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -358,7 +358,7 @@ impl Reader {
         }
     }
 
-    /// Events that were seen as they happened, with a position above `after` and up to `until`, in order.
+    /// Events seen as they happened, with a position above `after` and up to `until`, in order.
     ///
     /// # Errors
     /// When SQLite cannot read, or a row is damaged.
@@ -387,7 +387,7 @@ impl Reader {
         Ok(self.select("WHERE e.position = ?1", &[&clamp(position)])?.pop())
     }
 
-    /// The last events of these kinds in a session with a sequence below `before`, the newest first.
+    /// The last events of these kinds in a session with a sequence below `before`, newest first.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -405,7 +405,7 @@ impl Reader {
         self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(before), &clamp(limit as u64)])
     }
 
-    /// Names the log. The positions of two logs with different names have nothing to do with each other.
+    /// The id of the log. Positions of logs with different ids are unrelated.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -435,8 +435,8 @@ impl Reader {
         })
     }
 
-    /// Turns that ended since a time, or have no end, of all sessions with an event since then: by session, those of
-    /// a session in order; behind the turn `after`.
+    /// Turns that ended since a time or have not ended, of all sessions with an event since then. Ordered by session
+    /// and number, starting after the turn `after`.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -475,7 +475,7 @@ impl Reader {
         })
     }
 
-    /// What a session did, by its last `events` events; its last answer is whole.
+    /// The work log of a session from its last `events` events, with the complete last answer.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -496,8 +496,8 @@ impl Reader {
         }
     }
 
-    /// Folds an event into its session, with the whole of its text where the reducer wants it. If the text cannot be
-    /// read, or is gone, the part that the event has is folded.
+    /// Folds an event into its session, with the complete text if the reducer needs it. If the text is unreadable or
+    /// gone, the part in the event is folded.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -515,8 +515,8 @@ impl Reader {
         Ok(state.fold(&event))
     }
 
-    /// Puts the whole text into an event that has a part of it, while there is room for it: `left` bytes, of which what
-    /// it took is subtracted.
+    /// Replaces the partial text of an event with the complete text if it fits into `left` bytes, and subtracts its
+    /// length from `left`.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -531,7 +531,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The whole text an event's `text_ref` points to (hash as hexadecimal).
+    /// The complete text that an event's `text_ref` refers to by its hexadecimal hash.
     ///
     /// # Errors
     /// When SQLite cannot read, or the text is damaged.
@@ -553,7 +553,7 @@ impl Reader {
         })
     }
 
-    /// The last committed position; 0 when the log is empty.
+    /// The last committed position; 0 if the log is empty.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -561,7 +561,7 @@ impl Reader {
         self.number("position", POSITION)
     }
 
-    /// How many sessions there are; those that were removed do not count.
+    /// The number of sessions, without removed ones.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -584,7 +584,7 @@ pub(crate) fn clamp(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A condition on the kind; the codes are numbers of ours.
+/// An SQL condition on the kind; the codes are our own numbers, so no escaping is needed.
 fn among(kinds: &[Kind]) -> String {
     if kinds.is_empty() {
         return String::new();

@@ -1,8 +1,9 @@
-//! A database that is damaged beyond use: it is moved away, and a new one begins with what only we hold.
+//! Rebuilds a database that is damaged beyond use: moves it away, and creates a new one with the data that exists
+//! nowhere else.
 //!
-//! What is in the agents' files is read again from there. Row by row are copied: sessions with their ids, approvals,
-//! the audit record, findings, prompts, labels, marks, and the whole log of sessions whose files are gone. A row that
-//! cannot be read is lost; the others are not.
+//! Data from the agents' files is read again from there. The rest is copied row by row: sessions with their ids,
+//! approvals, the audit record, findings, prompts, labels, marks, and the complete logs of sessions whose files are
+//! gone. Only unreadable rows are lost.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,40 +20,40 @@ use crate::{
     tombstones::REMOVED,
 };
 
-/// What a name of a damaged database begins with.
+/// Name prefix of damaged databases.
 const ASIDE: &str = "capture.db.damaged-";
 
-/// A rebuilt database.
+/// The result of rebuilding a database.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rebuilt {
-    /// Where the damaged one is.
+    /// The path of the damaged database.
     pub aside: PathBuf,
-    /// Rows that were copied, by what they hold.
+    /// Number of copied rows, by kind.
     pub salvaged: Vec<(&'static str, u64)>,
-    /// Rows that are known to be lost.
+    /// Number of rows known to be lost.
     pub lost: u64,
 }
 
-/// Why a database could not be rebuilt. It is as it was.
+/// Why a database could not be rebuilt. It was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
-    /// A file could not be made, renamed or removed.
+    /// A file could not be created, renamed or removed.
     #[error("cannot put a damaged database aside as {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The new database could not be written.
     #[error("cannot write a new database: {0}")]
     Write(#[from] rusqlite::Error),
-    /// The new database has no tables.
+    /// The tables of the new database could not be created.
     #[error(transparent)]
     Migration(#[from] MigrationError),
 }
 
-/// The damaged databases that were moved away in `directory`.
+/// The damaged databases moved aside in `directory`.
 #[must_use]
 pub fn put_aside(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -80,7 +81,7 @@ fn remove(path: &Path) -> Result<(), RebuildError> {
     }
 }
 
-/// Replaces the database at `path`. Until the new one is complete the damaged one stays where it is.
+/// Replaces the database at `path`. The damaged one stays in place until the new one is complete.
 ///
 /// # Errors
 /// When the new database cannot be written, or files cannot be renamed.
@@ -110,7 +111,8 @@ pub(crate) fn rebuild(path: &Path) -> Result<Rebuilt, RebuildError> {
         .map(|number| directory.join(format!("{ASIDE}{number}")))
         .find(|aside| !aside.exists())
         .unwrap_or_default();
-    // The name of the database is never without a file; the log of the damaged one must not meet the new one.
+    // A database exists under its name at all times, and the damaged one's write-ahead log must not be applied to the
+    // new one.
     fs::hard_link(path, &aside).map_err(file(&aside))?;
     let log = beside(path, "-wal");
     if log.exists() {
@@ -124,7 +126,7 @@ pub(crate) fn rebuild(path: &Path) -> Result<Rebuilt, RebuildError> {
 
 fn open_damaged(path: &Path) -> Result<Connection, rusqlite::Error> {
     let old = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    // Nothing of it can be used when its table of tables cannot be read.
+    // The database is unusable if its schema table cannot be read.
     old.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(old)
 }
@@ -135,7 +137,7 @@ struct Salvage<'a> {
     rebuilt: &'a mut Rebuilt,
 }
 
-/// What is known of an event before it is copied.
+/// The facts about an event needed before it is copied.
 struct Sketch {
     position: i64,
     session: i64,
@@ -167,7 +169,7 @@ impl Salvage<'_> {
             .keys("sessions", "key", &sources)
             .into_iter()
             .partition(|key| matches!(key, Value::Integer(key) if unread.contains(key)));
-        // A view that cannot be read is made again from the log; without a log there is nothing to show yet.
+        // An unreadable view is rebuilt from the log; without a log there is nothing to show yet.
         self.copy("sessions", "key", &rest, &[("view", Value::Null), ("snapshot", Value::Null)], Some("sessions"))?;
         let empty = Value::Text(String::new());
         self.copy("sessions", "key", &whole, &[("view", empty), ("snapshot", Value::Null)], Some("sessions"))?;
@@ -176,7 +178,7 @@ impl Salvage<'_> {
         let texts = self.hashes_of(&kept);
         self.copy("texts", "hash", &texts, &[], Some("texts"))?;
         self.copy_of_sessions("turns", "turns", &unread)?;
-        // What each call used is in the log.
+        // The usage of each call is in the log.
         self.new.execute_batch(include_str!("usage_from_log.sql"))?;
         accounts::put_all_from_log(self.new)?;
         let quotas = "SELECT provider, name, at, window_minutes, used_permille, resets_at FROM quotas";
@@ -185,7 +187,7 @@ impl Salvage<'_> {
             let values = (0..6).map(|index| row.get::<_, Value>(index)).collect::<Result<Vec<_>, _>>()?;
             insert.execute(params_from_iter(values)).map(drop)
         });
-        // What is known of removed sessions keeps copies from being read.
+        // The known records of removed sessions prevent copies from being read.
         let mut unread = unread;
         unread.extend(self.removed_sessions());
         let there: HashSet<i64> =
@@ -210,7 +212,7 @@ impl Salvage<'_> {
         self.detach_strays()
     }
 
-    /// Sessions whose rows cannot be read, from the indexes that hold their ids.
+    /// Restores sessions with unreadable rows from the indexes that contain their ids.
     fn sessions_of_indexes(&mut self) -> Result<(), rusqlite::Error> {
         let mut ids: HashMap<i64, Value> = HashMap::new();
         self.each("SELECT key, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1", |row| {
@@ -238,7 +240,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// What belongs to a session that is lost must not come to belong to the next one that gets its number.
+    /// Detaches rows of lost sessions, so that they do not end up in a later session with the same number.
     fn detach_strays(&mut self) -> Result<(), rusqlite::Error> {
         let strays = "session > 0 AND session NOT IN (SELECT key FROM sessions)";
         for table in ["events", "turns", "usage", "accounts"] {
@@ -251,7 +253,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// The keys of a table, as far as they can be read: from both ends, and from indexes, where the damage may not be.
+    /// The readable keys of a table: read from both ends, and from indexes, which the damage may have spared.
     fn keys(&self, table: &str, key: &str, sources: &[&str]) -> Vec<Value> {
         let mut keys = Vec::new();
         for source in sources {
@@ -272,7 +274,7 @@ impl Salvage<'_> {
         keys
     }
 
-    /// Reads rows until one cannot be read; says whether all could.
+    /// Reads rows until one is unreadable; returns whether all were readable.
     fn each(&self, sql: &str, mut read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>) -> bool {
         let Ok(mut statement) = self.old.prepare(sql) else { return false };
         let Ok(mut rows) = statement.query([]) else { return false };
@@ -331,7 +333,7 @@ impl Salvage<'_> {
         found.collect()
     }
 
-    /// Copies the rows with these keys, one by one; `replaced` columns get a value of ours.
+    /// Copies the rows with these keys one by one; `replaced` columns get the given values.
     fn copy(
         &mut self,
         table: &str,
@@ -372,7 +374,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Copies the rows of these sessions into a table, as far as the old one can be read.
+    /// Copies the readable rows of these sessions into a table.
     fn copy_of_sessions(&self, table: &str, into: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
         let Some(columns) = self.columns(table, into) else { return Ok(()) };
         let places = vec!["?"; columns.len()].join(", ");
@@ -389,7 +391,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Copies what is known of these sessions.
+    /// Copies the known records of these sessions.
     fn copy_known(&self, table: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
         let mut insert = self.new.prepare("INSERT INTO known_batches (entries) VALUES (?1)")?;
         self.each(&format!("SELECT entries FROM {table}"), |row| {
@@ -407,7 +409,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// The columns that a table of the old database and one of the new one share.
+    /// The columns that a table of the old database shares with one of the new database.
     fn columns(&self, old: &str, new: &str) -> Option<Vec<String>> {
         let of = |connection: &Connection, table: &str| -> Option<Vec<String>> {
             let statement = connection.prepare(&format!("SELECT * FROM {table} LIMIT 0")).ok()?;
@@ -418,7 +420,7 @@ impl Salvage<'_> {
     }
 }
 
-/// Keys that are numbers without gaps: those between the ones that were read may be readable by themselves.
+/// Fills the gaps in consecutive numeric keys: rows between those found may be readable individually.
 fn numbered(keys: Vec<Value>) -> Vec<Value> {
     match (keys.first(), keys.last()) {
         (Some(Value::Integer(first)), Some(Value::Integer(last))) => (*first..=*last).map(Value::Integer).collect(),
@@ -426,7 +428,7 @@ fn numbered(keys: Vec<Value>) -> Vec<Value> {
     }
 }
 
-/// Orders keys of one kind.
+/// The sort order of keys of one type.
 fn order_of(key: &Value) -> (i64, &str) {
     match key {
         Value::Integer(number) => (*number, ""),

@@ -1,15 +1,14 @@
-//! Removes sessions: first from everything that is shown, in one transaction, then their events and texts in small
-//! ones, last what is left of them in free pages and in the write-ahead log.
+//! Removes sessions: first from everything shown, in one transaction; then their events and texts in small
+//! transactions; finally their traces in free pages and in the write-ahead log.
 //!
-//! The row of a session stays, with a hash for a name. So its number is not given to another session, the records that
-//! are known to be its own stay known, and a copy of its file adds nothing. What is still to be erased is in the table
-//! `erasing`: a process that is killed goes on at the next start. A session has a row there from the transaction that
-//! removes it until nothing of it is left, and no [`Reader`] returns events of a session with such a row
-//! (`rows::COLUMNS`). So whoever reads the log, such as the search index, sees a session's events under the
-//! session's own id, or not at all.
+//! The row of a session stays, with a hash as its name. So its number is not reused, its records stay known, and a copy
+//! of its file adds nothing. Unfinished erasures are in the table `erasing`: after a kill the next start continues
+//! them. A session has a row there from the transaction that removes it until it is erased completely, and no
+//! [`Reader`] returns events of a session with such a row (`rows::COLUMNS`). So readers of the log, such as the search
+//! index, see a session's events under the session's own id, or not at all.
 //!
-//! A session that was removed to save space also has a row in `pruned`: its ids, and where something of it is left on
-//! purpose. With that it can still be forgotten.
+//! A session removed to save space also has a row in `pruned` with its ids and the places where traces are kept on
+//! purpose. This allows forgetting it later.
 
 use std::{collections::HashSet, path::PathBuf};
 
@@ -29,13 +28,14 @@ use crate::{
     writer::Writer,
 };
 
-/// What has to be known of a removed session until it is erased everywhere, and of a pruned one until it is forgotten.
+/// The facts needed about a removed session until it is erased everywhere, and about a pruned one until it is
+/// forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// The agent's id of it, and its own.
+    /// The agent's id of the session, and capture's.
     pub names: Vec<String>,
-    /// The session it is a sub-agent of, or was merged into.
+    /// The session's parent, or the session it was merged into.
     pub above: Option<SessionId>,
     /// The runs that hosted it.
     pub runs: Vec<String>,
@@ -46,7 +46,7 @@ pub struct About {
 }
 
 impl About {
-    /// What has to be known of a session that is stored.
+    /// The facts about a stored session.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl About {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What a row says. One that is damaged says nothing, and what the row's session left in files stays.
+    /// Parses the facts in a row. Damaged facts are treated as empty, and traces of the row's session in files stay.
     fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         let text = lossy(row, column)?.unwrap_or_default();
         Ok(serde_json::from_str(&text).unwrap_or_else(|error| {
@@ -77,49 +77,49 @@ impl About {
 pub struct PrunedSession {
     /// The session, with the ids it had.
     pub known: KnownSession,
-    /// What was noted of it.
+    /// The recorded facts.
     pub about: About,
 }
 
-/// A session that is to be removed.
+/// A request to remove a session.
 #[derive(Debug, Clone)]
 pub struct SessionRemoval<'a> {
     /// The session.
     pub known: &'a KnownSession,
-    /// Why.
+    /// The reason for the removal.
     pub kind: RemovalKind,
-    /// What has to be known of it until it is erased everywhere.
+    /// The facts needed until it is erased everywhere.
     pub about: &'a About,
-    /// When.
+    /// The time of the removal.
     pub at: Timestamp,
 }
 
-/// A session that was removed, and is not erased everywhere yet.
+/// A removed session that is not erased everywhere yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasePending {
     /// Its row.
     pub row: SessionRow,
     /// The id it had.
     pub id: SessionId,
-    /// Why it was removed.
+    /// The reason for the removal.
     pub kind: RemovalKind,
-    /// What was noted of it.
+    /// The recorded facts.
     pub about: About,
 }
 
 /// The size of the database before and after it was compacted, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
-    /// Before.
+    /// Size before.
     pub before: u64,
-    /// After.
+    /// Size after.
     pub after: u64,
 }
 
-/// Tables with a column `session` whose rows of a removed session are not deleted at once: the events are many, the known
-/// records keep copies from being read.
+/// Tables with a column `session` whose rows are not deleted at once for a removed session: the events are many, and
+/// the known records prevent copies from being read.
 const LATER: &[&str] = &["events", "erasing"];
-/// Pages that one step gives back.
+/// Number of pages released per step.
 const STEP_PAGES: u32 = 1_024;
 
 fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
@@ -137,14 +137,14 @@ impl Writer {
         !self.tombstones.is_empty()
     }
 
-    /// Why a session of this name was removed; `None` when it was not.
+    /// The reason the session with this name was removed; `None` if it was not.
     #[must_use]
     pub fn removed(&self, provider: Provider, provider_session_id: &str) -> Option<RemovalKind> {
         self.tombstones.of(provider, provider_session_id)
     }
 
-    /// Removes sessions from everything that is shown, within the open transaction; all of them for the same reason.
-    /// Gives the new end of the audit record when something was taken out of it.
+    /// Removes sessions from everything shown, within the open transaction, all for the same reason. Returns the new
+    /// end of the audit record if rows of it were emptied.
     ///
     /// # Errors
     /// When SQLite or the list of removed sessions cannot be written.
@@ -171,7 +171,7 @@ impl Writer {
         self.forget_decisions(&ids, *at).map(Some)
     }
 
-    /// The id of a session that was removed to save space, by the agent's id of it.
+    /// The id of a pruned session, by the agent's id.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -187,8 +187,8 @@ impl Writer {
             .map_err(|source| ReadError::Sqlite { what: "pruned sessions", source })
     }
 
-    /// Positions up to the present end of the log, and up to this one, are not given again, also when their events are
-    /// removed.
+    /// Reserves positions up to the current end of the log and up to this one, so that they are not reused after their
+    /// events are removed.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -203,8 +203,8 @@ impl Writer {
             .map_err(failed("the end of the log"))
     }
 
-    /// Removes the sessions that the list names and the database has all the same: the process was killed in between, or
-    /// the database is a backup.
+    /// Removes sessions that are on the list of removed sessions but still in the database: the process was killed in
+    /// between, or the database is a backup.
     pub(crate) fn remove_again(&mut self) -> Result<(), StoreOpenError> {
         if !self.has_removed() {
             return Ok(());
@@ -242,7 +242,8 @@ impl Writer {
         }
     }
 
-    /// The sessions of which the database has more than the list of removed sessions allows, and what the list says.
+    /// The sessions of which the database contains more than the list of removed sessions allows, with the kind of
+    /// removal on the list.
     fn left_of_removed(&self) -> Result<Vec<(PrunedSession, RemovalKind)>, ReadError> {
         let reader = self.reader();
         let mut left = Vec::new();
@@ -272,7 +273,7 @@ impl Writer {
         }
     }
 
-    /// Deletes texts that only removed sessions used when the log went up to `until`.
+    /// Deletes texts that only removed sessions used when the log ended at `until`.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -292,7 +293,7 @@ impl Writer {
         transaction.commit().map_err(failed)
     }
 
-    /// Deletes up to `limit` events of removed sessions; gives how many there were.
+    /// Deletes up to `limit` events of removed sessions; returns the number deleted.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -315,8 +316,8 @@ impl Writer {
         Ok(deleted)
     }
 
-    /// Removed sessions are erased everywhere: what was noted of them goes too, also from the pages it was in. One that
-    /// was pruned when it was read and was forgotten since is not finished.
+    /// Finishes sessions that are erased everywhere: deletes their recorded facts and overwrites them on their pages. A
+    /// session that was read as pruned and forgotten since then is not finished.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -332,15 +333,15 @@ impl Writer {
         self.empty_log()
     }
 
-    /// Writes a new copy of the whole database in its place, without free pages and without remains of what was deleted, and empties the
-    /// write-ahead log. Nothing else is written meanwhile.
+    /// Rewrites the whole database without free pages and remains of deleted data, and empties the write-ahead log.
+    /// Blocks all other writes.
     ///
     /// # Errors
-    /// When SQLite cannot, for want of space, or because a reader holds the log.
+    /// When SQLite fails, for lack of space, or because a reader uses the log.
     pub fn compact(&mut self) -> Result<Compacted, CommitError> {
         let failed = failed("the compacted database");
         let before = self.file_bytes();
-        // Temporary files have no name: they are removed when they are opened.
+        // Temporary files have no name: they are unlinked as soon as they are opened.
         let sql = "PRAGMA temp_store = FILE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM;";
         let done = self.connection().execute_batch(sql);
         self.connection().execute_batch("PRAGMA temp_store = MEMORY").map_err(&failed)?;
@@ -349,8 +350,8 @@ impl Writer {
         Ok(Compacted { before, after: self.file_bytes() })
     }
 
-    /// Gives some free pages back to the system; gives how many are left. `None` when the database was never compacted:
-    /// then only [`Self::compact`] can.
+    /// Releases some free pages to the file system; returns the number left. `None` if the database was never
+    /// compacted: then only [`Self::compact`] can release them.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -373,8 +374,8 @@ impl Writer {
             .sum()
     }
 
-    /// Takes what decisions about these sessions say out of the audit record. A later row names the rows and their hashes,
-    /// so that the chain can be followed across them.
+    /// Removes the content of decisions about these sessions from the audit record. A later row lists the rows and
+    /// their hashes, so that the chain can still be verified.
     pub(crate) fn forget_decisions(&mut self, ids: &[SessionId], at: Timestamp) -> Result<AuditHead, CommitError> {
         let rows = audit::forget_rows(self.connection(), ids).map_err(failed("the record of a decision"))?;
         let body = serde_json::json!({ "at": at, "what": AuditKind::Forgot, "sessions": ids.len(), "rows": rows });
@@ -382,7 +383,7 @@ impl Writer {
     }
 }
 
-/// The tables with a row, or several, for a session.
+/// The tables with rows for sessions.
 fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'session' \
                WHERE t.type = 'table'";
@@ -408,7 +409,7 @@ fn remove_rows(connection: &Connection, removal: &SessionRemoval<'_>, tables: &[
             .prepare_cached("INSERT INTO pruned (session, id, name, about) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![row, known.id.to_bytes().as_slice(), &*known.provider_session_id, about])?;
     }
-    // A row that another start made for the name goes: nothing belongs to it.
+    // Deletes a row that another start created under the placeholder name: nothing refers to it.
     let name = removed_name(known.provider, &known.provider_session_id);
     connection
         .prepare_cached("DELETE FROM sessions WHERE provider = ?1 AND provider_session_id = ?2 AND key <> ?3")?
@@ -422,7 +423,7 @@ fn remove_rows(connection: &Connection, removal: &SessionRemoval<'_>, tables: &[
     Ok(())
 }
 
-/// Takes the paths of a session's files, and where they were read up to, out of the table of files.
+/// Removes the paths of a session's files and their read positions from the table of files.
 fn forget_files(connection: &Connection, provider_session_id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
@@ -434,7 +435,7 @@ fn forget_files(connection: &Connection, provider_session_id: &str) -> rusqlite:
 }
 
 impl Reader {
-    /// The sessions that were removed, and are not erased everywhere yet.
+    /// The removed sessions that are not erased everywhere yet.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -458,7 +459,7 @@ impl Reader {
         })
     }
 
-    /// The ids that sessions had which were removed and are not erased everywhere yet.
+    /// The former ids of removed sessions that are not erased everywhere yet.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -473,7 +474,7 @@ impl Reader {
         })
     }
 
-    /// The sessions that were removed to save space and were not forgotten since.
+    /// The pruned sessions that were not forgotten since.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -491,14 +492,14 @@ impl Reader {
         })
     }
 
-    /// The texts that no session but these uses, and up to which position of the log that was looked at.
+    /// The texts used only by these sessions, and the position of the log up to which this was determined.
     ///
     /// # Errors
     /// When SQLite cannot read.
     pub fn texts_only_of(&self, rows: &[SessionRow]) -> Result<(Vec<[u8; 16]>, u64), ReadError> {
         self.with("texts", |c| {
             let read = || -> rusqlite::Result<_> {
-                // One transaction: all of it is of the same commit.
+                // One transaction, so that everything belongs to the same commit.
                 let snapshot = c.unchecked_transaction()?;
                 let until: i64 = snapshot.query_row(crate::reader::POSITION, [], |row| row.get(0))?;
                 let rows: HashSet<i64> = rows.iter().map(|row| row.number()).collect();
@@ -529,7 +530,7 @@ impl Reader {
         })
     }
 
-    /// How many events a session has, and about how many bytes they and their texts take.
+    /// The number of a session's events and the approximate size of the events and their texts in bytes.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -1,4 +1,4 @@
-//! Backups of the database: copied while the server writes, checked, and put back while no server runs.
+//! Backups of the database: copied while the server writes, checked, and restored while no server runs.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -19,42 +19,42 @@ use crate::{
     schema::{FIRST_VERSION, SCHEMA_VERSION},
 };
 
-/// Longest wait of a copy for another program.
+/// Longest wait of a copy for another program's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupFacts {
-    /// Its size, bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its sessions.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
-    /// The end of its audit record.
+    /// End of the audit record.
     pub audit: AuditHead,
 }
 
-/// A database that was put back.
+/// The result of restoring a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What it holds.
+    /// The contents of the restored database.
     pub facts: BackupFacts,
-    /// What the database held that it replaced; `None` when there was none, or it could not be read.
+    /// The contents of the replaced database; `None` if there was none, or it could not be read.
     pub replaced: Option<BackupFacts>,
 }
 
-/// Why a backup could not be made or put back. The database is as it was.
+/// Why a backup could not be created or restored. The database was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// A file could not be made, renamed or removed.
+    /// A file could not be created, renamed or removed.
     #[error("cannot {what} {path}: {source}")]
     File {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// SQLite could not read or write.
@@ -62,10 +62,10 @@ pub enum BackupError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
-    /// The copy is not whole.
+    /// The copy is damaged.
     #[error("{path} is damaged: {fault}")]
     Damaged {
         /// The copy.
@@ -78,10 +78,10 @@ pub enum BackupError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A server has the database.
+    /// A server is using the database.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The copy could not be checked.
@@ -115,17 +115,17 @@ fn sync(path: &Path) -> Result<(), BackupError> {
 }
 
 /// Copies the database at `database` to `target` as of one commit, mode 0600, while others read and write it. The copy
-/// has its name only once it is checked. Without `replaces` a file of that name is left alone.
+/// gets its name only after it was checked. Without `replaces` an existing file is not replaced.
 ///
 /// # Errors
-/// When the copy cannot be written, is not whole, or there is such a file.
+/// When the copy cannot be written or is damaged, or the file exists and may not be replaced.
 pub fn backup(database: &Path, target: &Path, replaces: bool) -> Result<BackupFacts, BackupError> {
     if !replaces && target.symlink_metadata().is_ok() {
         return Err(file_error("write", target)(io::ErrorKind::AlreadyExists.into()));
     }
     let draft = beside(target, ".part");
     remove(&draft)?;
-    // SQLite writes into an empty file that is there, so that nobody else can read it at any time.
+    // SQLite writes into the existing empty file, so that other users can never read it.
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", &draft))?;
     let copied = copy(database, &draft).and_then(|()| {
         let facts = inspect(&draft)?;
@@ -133,7 +133,7 @@ pub fn backup(database: &Path, target: &Path, replaces: bool) -> Result<BackupFa
         if replaces {
             fs::rename(&draft, target).map_err(file_error("write", target))?;
         } else {
-            // Unlike a rename, it fails if somebody made a file of that name meanwhile.
+            // Unlike a rename, this fails if the file was created in the meantime.
             fs::hard_link(&draft, target).map_err(file_error("write", target))?;
             remove(&draft)?;
         }
@@ -153,10 +153,10 @@ fn copy(database: &Path, draft: &Path) -> Result<(), BackupError> {
     source.execute("VACUUM INTO ?1", [&*target]).map(drop).map_err(sqlite_error(draft))
 }
 
-/// What a backup holds, once all of it was checked.
+/// Checks a backup completely and returns its contents.
 ///
 /// # Errors
-/// When it cannot be read, is damaged, or is not a database of ours.
+/// When it cannot be read, is damaged, or is not a capture database.
 pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
     let bytes = fs::metadata(path).map_err(file_error("read", path))?.len();
     let foreign = |why: String| BackupError::Foreign { path: path.to_owned(), why };
@@ -192,10 +192,10 @@ pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
     })
 }
 
-/// Puts a backup in the place of the database in `directory`. The replaced one stays until the other is complete.
+/// Replaces the database in `directory` with a backup. The replaced database stays until the new one is complete.
 ///
 /// # Errors
-/// When a server runs, the backup is not whole, or a file cannot be written: then the database is as it was.
+/// When a server is running, the backup is damaged, or a file cannot be written; the database is then unchanged.
 pub fn restore(directory: &Path, backup: &Path) -> Result<Restored, BackupError> {
     let facts = inspect(backup)?;
     let _lock = InstanceLock::acquire(&crate::lock_file(directory))?;
@@ -219,7 +219,7 @@ pub fn restore(directory: &Path, backup: &Path) -> Result<Restored, BackupError>
         fs::remove_file(&draft).ok();
         return Err(error);
     }
-    // What the log of the replaced one holds belongs to that; it must not meet the other one.
+    // The write-ahead log of the replaced database must not be applied to the new one.
     let replaced = if database.exists() { settle_log(&database) } else { None };
     let aside = directory.join("capture.db.replaced");
     remove(&aside)?;
@@ -241,14 +241,14 @@ pub fn restore(directory: &Path, backup: &Path) -> Result<Restored, BackupError>
     Ok(Restored { facts, replaced })
 }
 
-/// Gives a restored log another name: its positions are not those of the replaced one.
+/// Gives a restored log a new id, because its positions differ from those of the replaced log.
 fn rename_log(path: &Path) -> Result<(), BackupError> {
     let sqlite = sqlite_error(path);
     let connection = Connection::open(path).map_err(&sqlite)?;
     connection.execute_batch("PRAGMA journal_mode = DELETE; UPDATE log_id SET id = randomblob(16);").map_err(&sqlite)
 }
 
-/// Moves the write-ahead log into the database it belongs to; says what that holds.
+/// Moves the write-ahead log into its database; returns the contents.
 fn settle_log(path: &Path) -> Option<BackupFacts> {
     let settle = || -> rusqlite::Result<()> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;

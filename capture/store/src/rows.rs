@@ -1,4 +1,4 @@
-//! Encodes an event as a row, and decodes it.
+//! Encodes events as rows and decodes them.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{damage::DamagedRows, error::ReadError};
 /// Flag of events that were written before capture observed the session.
 pub(crate) const HISTORY: i64 = 64;
 
-/// Confidence, severity and the flags in one number.
+/// Confidence, severity and the flags, packed into one number.
 pub(crate) fn marks(event: &Event) -> i64 {
     i64::from(event.confidence.code())
         | i64::from(event.severity.map_or(0, Severity::code)) << 2
@@ -22,8 +22,8 @@ pub(crate) fn marks(event: &Event) -> i64 {
         | if event.history { HISTORY } else { 0 }
 }
 
-/// The columns [`event`] reads, in its order, and the tables they are in. A session that was removed has no events, from
-/// the transaction that removes it on, though they are deleted later and in small parts.
+/// The columns that [`event`] reads, in its order, and their tables. A removed session has no events from the
+/// transaction that removes it onwards, although they are deleted later in small steps.
 pub(crate) const COLUMNS: &str = "e.position, s.id, e.sequence, e.id, e.kind, e.source, e.marks, e.created_at, e.observed_at, e.turn, e.parent, \
      e.agent, e.text, e.text_hash, e.text_length, e.data, f.path, e.generation, e.offset, e.length, e.delivery, s.provider, s.provider_session_id \
      FROM events e JOIN sessions s ON s.key = e.session \
@@ -34,7 +34,7 @@ pub(crate) fn bits(blob: &[u8]) -> [u8; 16] {
     std::array::from_fn(|index| blob.get(index).copied().unwrap_or_default())
 }
 
-/// What a column should hold, and what is wrong with the row so far.
+/// Reads typed columns and remembers the first fault in the row.
 struct Columns<'a> {
     row: &'a Row<'a>,
     wrong: Option<String>,
@@ -104,7 +104,7 @@ impl Columns<'_> {
         Ok(Some(text))
     }
 
-    /// What a code stands for; `otherwise`, if this version does not know it.
+    /// Decodes a code; `otherwise` if this version does not know it.
     fn code<T>(&mut self, what: &str, code: i64, known: impl FnOnce(u8) -> Option<T>, otherwise: T) -> T {
         u8::try_from(code).ok().and_then(known).unwrap_or_else(|| {
             self.is_wrong(|| format!("unknown {what} {code}"));
@@ -113,14 +113,14 @@ impl Columns<'_> {
     }
 }
 
-/// A text as [`String::from_utf8_lossy`] reads it, owned only where it is not UTF-8. What is well-formed is checked in
-/// larger steps than by the lossy reading.
+/// Decodes a text like [`String::from_utf8_lossy`]; allocates only if it is not UTF-8. Valid UTF-8 is checked in larger
+/// steps than by the lossy function.
 pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()), Cow::Borrowed)
 }
 
-/// Reads an event from a row with [`COLUMNS`]. Of one that is damaged, or that a newer version wrote, what can be
-/// read is kept: it becomes `unrecognized`, and is noted.
+/// Reads an event from a row with [`COLUMNS`]. If the row is damaged or was written by a newer version, its readable
+/// parts are returned as `unrecognized`, and the fault is recorded.
 pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadError> {
     let mut columns = Columns { row, wrong: None };
     let position = columns.unsigned(0)?;
@@ -191,13 +191,13 @@ pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadE
     Ok(event)
 }
 
-/// Stands for data that this version cannot read.
+/// A placeholder for data that this version cannot read.
 fn unread(raw_kind: &str, data: &str, issue: String) -> Payload {
     let length = data.len() as u64;
     Unrecognized { raw_kind: raw_kind.to_owned(), issue: Some(issue), length, hash: None }.into()
 }
 
-/// The text of a column, which may not be UTF-8.
+/// The text of a column, which may be invalid UTF-8.
 pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(index)? {
         ValueRef::Text(bytes) => Some(decoded(bytes).into_owned()),
@@ -205,7 +205,7 @@ pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Stri
     })
 }
 
-/// A payload as it is stored.
+/// A payload in its stored form.
 #[must_use]
 pub fn payload_json(payload: &Payload) -> String {
     serde_json::to_string(payload).unwrap_or_else(|_| "{}".into())

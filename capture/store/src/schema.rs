@@ -1,12 +1,12 @@
-//! Tables and migrations, and how statements are planned. The version of the schema is SQLite's `user_version`; each
+//! Tables, migrations, and the planning of statements. The schema version is SQLite's `user_version`; each migration
 //! step is one transaction; a database of a newer version is refused without changing it.
 
 use rusqlite::{Connection, config::DbConfig};
 
-/// The steps from an empty database to the present one. Never changed once released, only added to.
+/// The steps from an empty database to the current schema. Released steps are never changed; new ones are appended.
 const STEPS: &[&str] = &[include_str!("schema.sql")];
 
-/// The version that the first step leads to. Those before it were never released.
+/// The version after the first step. Earlier versions were never released.
 pub(crate) const FIRST_VERSION: i64 = 13;
 
 /// The version this program writes.
@@ -15,35 +15,35 @@ pub const SCHEMA_VERSION: i64 = FIRST_VERSION + STEPS.len() as i64 - 1;
 /// The oldest SQLite that is safe with several connections on one WAL (older ones can corrupt it).
 pub const SQLITE_OLDEST: i32 = 3_051_003;
 
-/// Why a database could not be brought to the present schema.
+/// Why a database could not be migrated.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
-    /// Written by a newer program.
+    /// Written by a newer version.
     #[error(
         "the database has schema version {found}, but this version of capture supports at most {known}; use the newer \
          capture or another data directory"
     )]
     Newer {
-        /// Its version.
+        /// The database's version.
         found: i64,
-        /// Ours.
+        /// The newest version this program supports.
         known: i64,
     },
-    /// Written by a program that was never released.
+    /// Written by an unreleased version.
     #[error(
         "the database has schema version {found} of a development version of capture; move it away, and capture reads the \
          agents' files again"
     )]
     Unreleased {
-        /// Its version.
+        /// The database's version.
         found: i64,
     },
-    /// A step failed; the database is as before that step.
+    /// A step failed; the database is in the state before that step.
     #[error("migrating the database to schema version {to} failed: {source}")]
     Step {
-        /// The version the step leads to.
+        /// The version after the step.
         to: i64,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
     /// The version could not be read.
@@ -51,7 +51,7 @@ pub enum MigrationError {
     Version(rusqlite::Error),
 }
 
-/// Brings a database to the present schema, one transaction a step.
+/// Migrates a database to the current schema, one transaction per step.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError> {
     let found: i64 =
         connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Version)?;
@@ -71,8 +71,8 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError>
     Ok(())
 }
 
-/// Makes SQLite keep the plan of a prepared statement. Otherwise it plans a statement that a partial index might serve
-/// again for each value that is bound to it.
+/// Makes SQLite keep the plan of a prepared statement. Otherwise SQLite plans a statement that a partial index might
+/// serve again for each bound value.
 pub(crate) fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The row of a session, and what is known of a session by it.
+//! The row of a session, and the facts stored in it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     tombstones::is_removed_name,
 };
 
-/// The number of a session inside the database.
+/// The number of a session within the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionRow(i64);
 
@@ -33,35 +33,35 @@ pub struct KnownSession {
     pub id: SessionId,
     /// The agent.
     pub provider: Provider,
-    /// The agent's id of it.
+    /// The agent's id of the session.
     pub provider_session_id: Arc<str>,
-    /// Whether it is captured at all.
+    /// Whether the session is captured.
     pub capture: bool,
 }
 
 impl KnownSession {
-    /// Whether the session was removed: its row only keeps its records from being read again.
+    /// Whether the session was removed: its row only prevents its records from being read again.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         is_removed_name(&self.provider_session_id)
     }
 }
 
-/// A session the store knows, and how it was when it was last written.
+/// A session with its last written state.
 #[derive(Debug)]
 pub struct StoredSession {
-    /// Which it is.
+    /// The session.
     pub known: KnownSession,
     /// The time of its last event, ms.
     pub last_event_at: i64,
-    /// Its view, as the JSON that was stored; `None` when it is on no list.
+    /// The view as stored JSON; `None` if the session is not listed.
     pub view: Option<String>,
 }
 
 /// The columns of [`known_session`].
 pub(crate) const KNOWN: &str = "key, id, provider, provider_session_id, capture";
 
-/// The session of a row that begins with the columns [`KNOWN`].
+/// Reads a session from a row that begins with the columns [`KNOWN`].
 pub(crate) fn known_session(row: &Row<'_>) -> rusqlite::Result<KnownSession> {
     let provider = u8::try_from(row.get::<_, i64>(2)?).ok().and_then(Provider::from_code);
     Ok(KnownSession {

@@ -1,24 +1,24 @@
-//! Texts, stored once each: addressed by their hash, compressed. Short ones are stored in their event.
+//! Texts, stored once each, addressed by hash and compressed. Short texts are stored in their events.
 
 use events::{TextRef, id::Hex};
 
-/// Longest text that is stored, bytes; for a longer one the event says where its bytes are in the transcript.
+/// Longest text that is stored, bytes; for a longer one the event records where its bytes are in the transcript.
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
-/// Longest text that is stored where large texts are wanted too, bytes.
+/// Longest text that is stored if large texts are kept too, bytes.
 pub const LARGE_TEXT_CAP_BYTES: usize = 64 << 20;
-/// Longest text that stays whole in its event, bytes.
+/// Longest text that stays complete in its event, bytes.
 pub const INLINE_BYTES: usize = 1024;
-/// Bytes of the beginning of a longer text that stay in its event.
+/// Length of the beginning of a longer text that stays in its event, bytes.
 const HEAD_BYTES: usize = 256;
-/// Bytes of its end that stay, where commands report their outcome.
+/// Length of the end that stays too, where commands report their outcome, bytes.
 const TAIL_BYTES: usize = 256;
 
-/// Codec of a text stored as it is.
+/// Codec of an uncompressed text.
 pub(crate) const PLAIN: u8 = 0;
-/// Codec of a text stored as an LZ4 block with its length in front.
+/// Codec of an LZ4 block prefixed with its uncompressed length.
 pub(crate) const LZ4: u8 = 1;
 
-/// A long text made ready for the store, off the writer's thread.
+/// A long text prepared for the store, outside the writer's thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedText {
     /// BLAKE3, first 16 bytes.
@@ -26,24 +26,24 @@ pub struct PackedText {
     /// Length of the text, bytes.
     pub length: u64,
     pub(crate) codec: u8,
-    /// `None` above the cap.
+    /// `None` if the text exceeds the cap.
     pub(crate) body: Option<Vec<u8>>,
 }
 
 impl PackedText {
-    /// Number of bytes the store keeps of it.
+    /// Number of bytes the store uses for the text.
     #[must_use]
     pub fn stored_bytes(&self) -> usize {
         self.body.as_ref().map_or(0, Vec::len)
     }
 
-    /// Packs a text that is too long for its event and leaves its beginning and its end there; `None` when it may stay.
+    /// Packs a text that is too long for its event, leaving its beginning and end there; `None` if it is short enough.
     #[must_use]
     pub fn split(text: &mut String) -> Option<Self> {
         Self::split_within(TEXT_CAP_BYTES, text)
     }
 
-    /// The same where texts are stored up to another length, bytes.
+    /// Like [`split`](Self::split), with another maximum length of stored texts, bytes.
     #[must_use]
     pub fn split_within(cap: usize, text: &mut String) -> Option<Self> {
         if text.len() <= INLINE_BYTES {
@@ -64,25 +64,25 @@ impl PackedText {
         Some(Self { hash, length, codec, body })
     }
 
-    /// The whole text; `None` if it is not stored.
+    /// The complete text; `None` if it is not stored.
     #[must_use]
     pub fn unpacked(&self) -> Option<String> {
         unpack(self.codec, self.body.as_deref()?)
     }
 
-    /// How an event refers to it.
+    /// The event's reference to the text.
     #[must_use]
     pub fn reference(&self) -> TextRef {
         TextRef { hash: Hex(&self.hash).to_string(), length: self.length, stored: self.body.is_some() }
     }
 }
 
-/// Unpacks a stored text; `None` when the bytes are damaged.
+/// Unpacks a stored text; `None` if the bytes are damaged.
 pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
     let bytes = match codec {
         PLAIN => body.to_vec(),
         LZ4 => {
-            // The length in front is checked against the cap before anything of it is believed.
+            // The length prefix is checked against the cap before it is used.
             let length = u32::from_le_bytes(body.get(..4)?.try_into().ok()?) as usize;
             if length > LARGE_TEXT_CAP_BYTES {
                 return None;
@@ -94,7 +94,8 @@ pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The range of a long text that its event does not have. It cuts no word: half of a key is not known for one.
+/// The range of a long text that its event omits. It does not split words, because half of a key would not be
+/// recognized as one.
 fn left_out(text: &str) -> (usize, usize) {
     let bytes = text.as_bytes();
     let is_of_word =
@@ -110,7 +111,7 @@ fn left_out(text: &str) -> (usize, usize) {
     (head, tail)
 }
 
-/// Reads a hash as it is written outside.
+/// Parses a hexadecimal hash.
 pub(crate) fn unhex(text: &str) -> Option<[u8; 16]> {
     let mut hash = [0; 16];
     if text.len() != 32 || !text.is_ascii() {
@@ -168,7 +169,7 @@ mod tests {
         let packed = PackedText::split(&mut text).unwrap();
         assert!(!packed.reference().stored && packed.unpacked().is_none());
         assert_eq!(packed.length, TEXT_CAP_BYTES as u64 + 1);
-        // Where large texts are wanted, they come back whole.
+        // With large texts enabled, they are returned complete.
         let whole = "a large text ".repeat(100_000);
         let mut cut = whole.clone();
         let packed = PackedText::split_within(LARGE_TEXT_CAP_BYTES, &mut cut).unwrap();

@@ -1,4 +1,4 @@
-//! What happened in all sessions, by time: the notable events, which have an index of their own.
+//! The timeline: notable events of all sessions by time, which have their own index.
 
 use events::{Event, Kind, Provider, SessionId, Severity, Timestamp};
 use rusqlite::ToSql;
@@ -8,11 +8,11 @@ use crate::{
     reader::{Reader, clamp},
 };
 
-/// The events of the timeline: a bit for each kind, and failures whatever their kind. Stands in the index
-/// `events_notable` in the same words, without which SQLite would not use it.
+/// The events of the timeline: one bit for each kind, plus failures of any kind. The index `events_notable` must
+/// contain exactly the same expression, otherwise SQLite would not use it.
 const NOTABLE: &str = "((59616310 >> e.kind & 1) <> 0 OR e.marks & 8 <> 0)";
 
-/// The kinds of which every event is on the timeline. Of other kinds there are only failures.
+/// The kinds whose events are all on the timeline. Of other kinds, only failures are.
 pub const NOTABLE_KINDS: &[Kind] = &[
     Kind::SessionStarted,
     Kind::SessionExited,
@@ -30,10 +30,10 @@ pub const NOTABLE_KINDS: &[Kind] = &[
     Kind::QueuedPrompt,
 ];
 
-/// The kinds of which every event is a failure.
+/// The kinds whose events are all failures.
 const FAILURE_KINDS: &[Kind] = &[Kind::Error, Kind::Finding];
 
-/// What failed, or may have, whatever its kind.
+/// Actual and possible failures of any kind.
 const FAILURE: &str = "(e.marks & 8 <> 0 OR e.kind IN (13, 23))";
 
 /// Whether an event is on the timeline, as [`Reader::timeline`] selects it.
@@ -42,7 +42,7 @@ pub fn is_notable(event: &Event) -> bool {
     has_failed(event) || NOTABLE_KINDS.contains(&event.payload.kind())
 }
 
-/// Whether an event says that something failed, or may have, as [`TimelineFilter::failures`] selects it.
+/// Whether an event reports an actual or possible failure, as [`TimelineFilter::failures`] selects it.
 #[must_use]
 pub fn is_failure(event: &Event) -> bool {
     has_failed(event) || FAILURE_KINDS.contains(&event.payload.kind())
@@ -52,16 +52,16 @@ fn has_failed(event: &Event) -> bool {
     event.severity.is_some_and(|severity| severity >= Severity::Warning)
 }
 
-/// Which part of the timeline to read.
+/// Selects a part of the timeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimelineFilter {
     /// Only events before this one: its time and position.
     pub before: Option<(Timestamp, u64)>,
-    /// Only events of this time or later.
+    /// Only events at this time or later.
     pub since: Option<Timestamp>,
     /// Only events before this time.
     pub until: Option<Timestamp>,
-    /// Only events of these kinds; empty means all that are notable.
+    /// Only events of these kinds; empty means all notable events.
     pub kinds: Vec<Kind>,
     /// Only sessions of these agents; empty means all.
     pub providers: Vec<Provider>,
@@ -69,14 +69,14 @@ pub struct TimelineFilter {
     pub session: Option<SessionId>,
     /// Only sessions whose working directory is this one or below it.
     pub cwd: Option<String>,
-    /// Only what failed, or may have.
+    /// Only actual and possible failures.
     pub failures: bool,
-    /// Most events.
+    /// Maximum number of events.
     pub limit: usize,
 }
 
 impl Reader {
-    /// Notable events of all sessions, the newest first.
+    /// Notable events of all sessions, newest first.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -1,7 +1,7 @@
-//! The sessions that were removed, by hashes of their names: they are not read again while the agents' files remain.
+//! The removed sessions, by hashes of their names, so that they are not read again while the agents' files remain.
 //!
-//! They are in the database, so that backups have them, and in a file beside it, which outlives the database. The file
-//! is written first: a session that it names and the database still has is removed when the store is opened.
+//! They are stored in the database, so that backups contain them, and in a file beside it, which outlives the database.
+//! The file is written first: a session listed there but still in the database is removed when the store is opened.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -16,20 +16,20 @@ use rusqlite::{Connection, params};
 
 use crate::text::unhex;
 
-/// Name of the file that keeps them beside the database.
+/// Name of the file beside the database that contains them.
 pub const TOMBSTONES_FILE: &str = "removed-sessions";
-/// What the name of a removed session's row begins with.
+/// Name prefix of a removed session's row.
 pub(crate) const REMOVED: &str = "removed:";
-/// Most sessions removed to save space that are kept in mind; the oldest of more are read again if their files are still
-/// there. Those that a person had forgotten are not limited.
+/// Maximum number of pruned sessions that are remembered; older ones are read again if their files still exist.
+/// Forgotten sessions are not limited.
 const PRUNED_MOST: usize = 100_000;
 
-/// Why a session is removed.
+/// The kind of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalKind {
-    /// A person wants nothing of it to be left.
+    /// The user wants all traces removed.
     Forgotten,
-    /// To save space. Its decisions stay in the audit record, and where its files were read up to.
+    /// Removed to save space. Its decisions stay in the audit record, and so do the read positions of its files.
     Pruned,
 }
 
@@ -45,7 +45,7 @@ fn hash_of(provider: Provider, provider_session_id: &str) -> NameHash {
     hash
 }
 
-/// The name that the row of a removed session has instead of the agent's id.
+/// The name of a removed session's row, replacing the agent's id.
 #[must_use]
 pub fn removed_name(provider: Provider, provider_session_id: &str) -> String {
     format!("{REMOVED}{}", Hex(&hash_of(provider, provider_session_id)))
@@ -56,19 +56,19 @@ pub(crate) fn is_removed_name(name: &str) -> bool {
     name.strip_prefix(REMOVED).is_some_and(|hash| unhex(hash).is_some())
 }
 
-/// The sessions that were removed.
+/// The removed sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Tombstones {
     path: PathBuf,
     hashes: HashMap<NameHash, RemovalKind>,
-    /// In the order in which they were added.
+    /// In the order they were added.
     listed: Vec<(RemovalKind, NameHash)>,
-    /// Those before the open transaction, if it adds some.
+    /// The list before the open transaction, if that adds entries.
     before: Option<Vec<(RemovalKind, NameHash)>>,
 }
 
 impl Tombstones {
-    /// Reads those of the file and those of the database.
+    /// Loads the entries of the file and of the database.
     pub(crate) fn load(directory: &Path, connection: &Connection) -> rusqlite::Result<Self> {
         let mut tombstones = Self { path: directory.join(TOMBSTONES_FILE), ..Self::default() };
         match fs::read_to_string(&tombstones.path) {
@@ -87,7 +87,7 @@ impl Tombstones {
         Ok(tombstones)
     }
 
-    /// What was forgotten stays so, whatever else says that it was pruned.
+    /// Adds an entry. A forgotten session stays forgotten, even if another entry says that it was pruned.
     fn insert(&mut self, kind: RemovalKind, hash: NameHash) {
         match self.hashes.entry(hash) {
             Entry::Vacant(new) => {
@@ -105,12 +105,12 @@ impl Tombstones {
         }
     }
 
-    /// The transaction that added some is committed.
+    /// Call after the transaction that added entries was committed.
     pub(crate) fn committed(&mut self) {
         self.before = None;
     }
 
-    /// The transaction that added some is undone: they are not removed after all.
+    /// Call after the transaction that added entries was rolled back: their sessions were not removed.
     pub(crate) fn rolled_back(&mut self) {
         let Some(before) = self.before.take() else { return };
         self.hashes = before.iter().map(|(kind, hash)| (*hash, *kind)).collect();
@@ -126,14 +126,14 @@ impl Tombstones {
         self.hashes.is_empty()
     }
 
-    /// Why a session of this name was removed; `None` when it was not.
+    /// The reason the session with this name was removed; `None` if it was not.
     pub(crate) fn of(&self, provider: Provider, provider_session_id: &str) -> Option<RemovalKind> {
-        // Hashing is left out where nothing was ever removed.
+        // No hashing if no session was ever removed.
         let hash = (!self.hashes.is_empty()).then(|| hash_of(provider, provider_session_id))?;
         self.hashes.get(&hash).copied()
     }
 
-    /// Adds these sessions, in the file first.
+    /// Adds these sessions, to the file first.
     pub(crate) fn add<'a>(
         &mut self,
         connection: &Connection,
@@ -167,7 +167,7 @@ impl Tombstones {
         Ok(insert())
     }
 
-    /// Lets go of the oldest that were removed to save space.
+    /// Drops the oldest pruned sessions beyond the limit.
     fn bound(&mut self) {
         let pruned = self.listed.iter().filter(|(kind, _)| *kind == RemovalKind::Pruned).count();
         let mut surplus = pruned.saturating_sub(PRUNED_MOST);
@@ -186,14 +186,14 @@ impl Tombstones {
         let mut text = String::with_capacity(self.listed.len() * 35);
         for (kind, hash) in &self.listed {
             let kind = if *kind == RemovalKind::Forgotten { 'f' } else { 'p' };
-            // A string takes everything.
+            // Writing to a string cannot fail.
             writeln!(text, "{kind} {}", Hex(hash)).ok();
         }
         atomic_file::replace(&self.path, text.as_bytes(), Durability::Synced)
     }
 }
 
-/// One line of the file.
+/// Parses one line of the file.
 fn parsed(line: &str) -> Option<(RemovalKind, NameHash)> {
     let (kind, hash) = line.split_once(' ')?;
     let kind = if kind == "p" { RemovalKind::Pruned } else { RemovalKind::Forgotten };

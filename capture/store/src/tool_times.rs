@@ -1,4 +1,4 @@
-//! When the tools of a session ran, for reports.
+//! Start and end times of tool calls, for reports.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use serde::Deserialize;
 
 use crate::{error::ReadError, reader::Reader, rows::lossy};
 
-/// What of a call and of its result is read here.
+/// The fields of a call or its result that are read here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CallFields {
     call_id: String,
-    /// Whether a result only tells more about one that was told.
+    /// Whether a result only adds detail to one already reported.
     detail: bool,
 }
 
 impl Reader {
-    /// When the calls of tools began and returned that a session made between two times, in the order in which they
-    /// returned; those that did not return come last, without an end.
+    /// The start and end times of a session's tool calls between two times, ordered by end; calls that did not return
+    /// come last, without an end.
     ///
     /// # Errors
     /// When SQLite cannot read.

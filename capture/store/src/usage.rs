@@ -1,5 +1,5 @@
-//! What each call of a model used: one row for each report of tokens, beside the log. The rows of a session lie together,
-//! so that a period is read by its sessions, which are found by their last event.
+//! The usage of each model call: one row per report of tokens, beside the log. The rows of a session are stored
+//! together, so that a period is read session by session; the sessions are found by their last event.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     writer::Writer,
 };
 
-/// A report of tokens, to be stored.
+/// A report of tokens to store.
 #[derive(Debug, Clone, Copy)]
 pub struct UsageEntry<'a> {
     /// The agent.
@@ -28,7 +28,7 @@ pub struct UsageEntry<'a> {
     pub at: Timestamp,
     /// The report.
     pub usage: &'a UsageReported,
-    /// Whether no tokens of the same call were reported before.
+    /// Whether this is the first report of tokens for its call.
     pub is_first: bool,
 }
 
@@ -39,29 +39,29 @@ pub struct ModelCall<'a> {
     pub session: SessionRow,
     /// When the call was made.
     pub at: Timestamp,
-    /// The model; empty when the agent does not tell.
+    /// The model; empty if the agent does not report it.
     pub model: &'a str,
     /// The tokens.
     pub usage: Usage,
-    /// What it cost according to the agent, billionths of a US dollar.
+    /// The cost according to the agent, billionths of a US dollar.
     pub cost_nano_usd: Option<u64>,
-    /// Whether no tokens of the same call were reported before.
+    /// Whether this is the first report of tokens for its call.
     pub is_first: bool,
 }
 
-/// Which reports to read.
+/// Selects reports.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFilter {
-    /// From this time on.
+    /// Only reports from this time on.
     pub since: Timestamp,
-    /// Before this time.
+    /// Only reports before this time.
     pub until: Timestamp,
-    /// Only of this session.
+    /// Only reports of this session.
     pub session: Option<SessionRow>,
 }
 
 impl CallFilter {
-    /// Every report.
+    /// All reports.
     pub const ALL: Self = Self {
         since: Timestamp::from_millisecond(i64::MIN),
         until: Timestamp::from_millisecond(i64::MAX),
@@ -69,7 +69,7 @@ impl CallFilter {
     };
 }
 
-/// What is known of a session that used tokens.
+/// The facts about a session that used tokens.
 #[derive(Debug, Clone)]
 pub struct SessionFacts {
     /// Its row.
@@ -82,27 +82,27 @@ pub struct SessionFacts {
     pub title: Option<String>,
     /// The directory it began in.
     pub directory: Option<String>,
-    /// The session whose helper it is.
+    /// The session's parent, if it is a sub-agent.
     pub parent: Option<SessionId>,
-    /// The agent's id of it.
+    /// The agent's id of the session.
     pub provider_session_id: String,
     /// The agent's id of the session whose history it continues.
     pub forked_from: Option<String>,
 }
 
-/// How much of a quota was used at a time.
+/// The used part of a quota at a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaUse {
     /// The agent.
     pub provider: Provider,
-    /// When the agent was told.
+    /// When the agent received it.
     pub at: Timestamp,
-    /// What it was told.
+    /// The reported quota.
     pub quota: QuotaReported,
 }
 
 impl Writer {
-    /// Stores a report of tokens, and the quotas in it; of an agent's accounting, its sums.
+    /// Stores a report of tokens and its quotas; for an agent's accounting, stores the sums.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -156,7 +156,7 @@ impl Writer {
                     hour,
                     thinking,
                     usage.cost_nano_usd.map(count),
-                    // Only tokens make a call of a model.
+                    // Only a report with tokens counts as a call.
                     entry.is_first && counts != [0; 6]
                 ])
             })
@@ -169,7 +169,7 @@ const CALLS: &str = "SELECT session, at, model, input_tokens, output_tokens, cac
     cache_write_hour_tokens, thinking_tokens, cost_nano_usd, first FROM usage";
 
 impl Reader {
-    /// Reads the reports of tokens of a period, those of a session in the order of the log.
+    /// Reads the reports of a period; those of a session are in log order.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -192,7 +192,7 @@ impl Reader {
         })
     }
 
-    /// The sessions with an event since a time.
+    /// The sessions with an event since a given time.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -224,7 +224,7 @@ impl Reader {
             let mut sessions = Vec::new();
             for row in rows {
                 let (row, id, provider, view, provider_session_id) = row.map_err(sqlite)?;
-                // What cannot be read is shown without a title.
+                // An unreadable view is shown without a title.
                 let view: Naming = serde_json::from_str(&view).unwrap_or_default();
                 let provider = Provider::from_code(provider).unwrap_or(Provider::Unknown);
                 let directory = view.began_in.or(view.cwd);
@@ -244,7 +244,7 @@ impl Reader {
         })
     }
 
-    /// How far the quotas are used, as agents reported them last.
+    /// The usage of quotas, as last reported by agents.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -1,7 +1,6 @@
 //! Writes the store: one connection, one transaction at a time, prepared statements.
 //!
-//! The caller assigns positions and sequences; a transaction that is not committed leaves nothing behind, not even in
-//! the caches.
+//! The caller assigns positions and sequences; an uncommitted transaction has no effect, not even on the caches.
 
 use std::{
     fs::DirBuilder,
@@ -31,7 +30,7 @@ use crate::{
     tombstones::Tombstones,
 };
 
-/// The one writer.
+/// The only writer.
 #[derive(Debug)]
 pub struct Writer {
     connection: Connection,
@@ -44,22 +43,22 @@ pub struct Writer {
     lock: InstanceLock,
 }
 
-/// Longest wait for a reader that keeps the write-ahead log from being emptied.
+/// Longest wait for a reader that prevents the write-ahead log from being emptied.
 const CHECKPOINT_BUSY: Duration = Duration::from_millis(50);
-/// Size of the header of a page in the write-ahead log.
+/// Size of a page's header in the write-ahead log.
 const FRAME_HEADER: u64 = 24;
 
-/// How much of the write-ahead log is in use. Its file may be larger.
+/// The used part of the write-ahead log. Its file may be larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogUse {
-    /// What was written since it was begun, bytes.
+    /// Bytes written since the log was started.
     pub written: u64,
-    /// How much of that is in the database too, bytes.
+    /// Bytes already moved to the database.
     pub moved: u64,
 }
 
 impl LogUse {
-    /// What is still to be moved into the database, bytes.
+    /// Bytes still to be moved to the database.
     #[must_use]
     pub const fn left(self) -> u64 {
         self.written.saturating_sub(self.moved)
@@ -70,7 +69,7 @@ fn log_use(connection: &Connection) -> Result<LogUse, CommitError> {
     let read = || -> rusqlite::Result<LogUse> {
         let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let bytes = |frames: i64| frames.max(0) as u64 * (page.max(0) as u64 + FRAME_HEADER);
-        // It moves nothing and says how many frames there are, and how many were moved.
+        // `NOOP` moves nothing and returns the number of frames and of moved frames.
         connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| {
             Ok(LogUse { written: bytes(row.get(1)?), moved: bytes(row.get(2)?) })
         })
@@ -79,11 +78,11 @@ fn log_use(connection: &Connection) -> Result<LogUse, CommitError> {
 }
 
 impl Writer {
-    /// Opens (or makes) the store in `directory`, which becomes private to its owner.
+    /// Opens or creates the store in `directory`, which becomes private to its owner.
     ///
     /// # Errors
-    /// When another process has it, the directory cannot be used, SQLite is too old, or the
-    /// database is damaged or of a newer version.
+    /// When another process uses the store, the directory cannot be used, SQLite is too old, or the database is damaged
+    /// or of a newer version.
     pub fn open(directory: &Path) -> Result<Self, StoreOpenError> {
         let unusable = |source| StoreOpenError::Directory { path: directory.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
@@ -101,7 +100,7 @@ impl Writer {
             Ok::<_, StoreOpenError>((connection, known))
         };
         let ((connection, known), rebuilt) = match (opened(), rebuilt) {
-            // Damaged however it was left: its header, its table of tables, or what is read at each start.
+            // Damaged even after a clean end: the header, the schema table, or data that is read at each start.
             (Err(error), None) if error.is_damage() => {
                 let rebuilt = rebuilt_as(&path, &[error.to_string()])?;
                 (opened()?, Some(rebuilt))
@@ -119,13 +118,13 @@ impl Writer {
         Ok(writer)
     }
 
-    /// How a damaged database was rebuilt at this start; `None` when it was not damaged.
+    /// How a damaged database was rebuilt at this start; `None` if it was not damaged.
     #[must_use]
     pub const fn rebuilt(&self) -> Option<&Rebuilt> {
         self.rebuilt.as_ref()
     }
 
-    /// The database was found damaged while it was in use: the next start checks it.
+    /// Marks the database as damaged, so that the next start checks it.
     pub const fn suspect(&mut self) {
         self.lock.suspect();
     }
@@ -134,7 +133,7 @@ impl Writer {
         &self.connection
     }
 
-    /// The rows of files are looked up again.
+    /// Clears the cache of files' rows.
     pub(crate) fn lose_files(&mut self) {
         self.files = FileKeys::default();
     }
@@ -157,7 +156,7 @@ impl Writer {
         Ok(position.unwrap_or(0).max(0) as u64)
     }
 
-    /// The agent's id of the session whose transcript this file is, as far as the file was read.
+    /// The agent's id of the session whose transcript this file is, if the file was read.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -172,7 +171,7 @@ impl Writer {
         Ok(cursor.and_then(|cursor| cursor.provider_session_id))
     }
 
-    /// Every session the store knows.
+    /// All sessions in the store.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -183,8 +182,8 @@ impl Writer {
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
-    /// The reducer of a session as last written; its log may go further. `None` when there is none, it is damaged, or
-    /// it was written by a version that kept it differently: then the log is folded again.
+    /// The reducer of a session as last written; its log may be ahead. `None` if there is none, it is damaged, or
+    /// another version wrote it in another form: then the log is folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -209,7 +208,7 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
         let mut statement = self
             .connection
-            // Without the hint, SQLite walks the index by session, which has a row for each event.
+            // Without the hint, SQLite scans the index by session, which has a row for each event.
             .prepare("SELECT DISTINCT session FROM events NOT INDEXED WHERE position > ?1")
             .map_err(sqlite)?;
         let settled = self.settled()? as i64;
@@ -217,7 +216,7 @@ impl Writer {
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
-    /// The position up to which the rows of all sessions were last noted to be complete; 0 when they never were.
+    /// The position up to which the rows of all sessions were last recorded as complete; 0 if never.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -230,7 +229,7 @@ impl Writer {
         Ok(settled.max(0) as u64)
     }
 
-    /// Notes that the rows of all sessions are complete up to this position.
+    /// Records that the rows of all sessions are complete up to this position.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -242,7 +241,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The sequence of a session's last event; 0 when it has none.
+    /// The sequence of a session's last event; 0 if it has none.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -257,15 +256,15 @@ impl Writer {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// When SQLite cannot.
+    /// When SQLite fails.
     pub fn begin(&mut self) -> Result<(), CommitError> {
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed("a transaction"))
     }
 
-    /// Commits. On an error nothing was written.
+    /// Commits. If it fails, nothing was written.
     ///
     /// # Errors
-    /// When SQLite cannot, for instance for want of space.
+    /// When SQLite fails, for example for lack of space.
     pub fn commit(&mut self) -> Result<(), CommitError> {
         let done = self.known.write(&self.connection).and_then(|()| self.connection.execute_batch("COMMIT"));
         match done {
@@ -282,7 +281,7 @@ impl Writer {
         }
     }
 
-    /// Undoes the transaction that is open, if one is.
+    /// Rolls back the open transaction, if any.
     pub fn rollback(&mut self) {
         self.files.rolled_back();
         if !self.connection.is_autocommit()
@@ -313,7 +312,7 @@ impl Writer {
     /// Adds a session.
     ///
     /// # Errors
-    /// When SQLite cannot write, or it is there already.
+    /// When SQLite cannot write, or the session already exists.
     pub fn add_session(
         &mut self,
         id: SessionId,
@@ -399,7 +398,7 @@ impl Writer {
         self.appender()?.append(row, event, text, None)
     }
 
-    /// Appends events one after another.
+    /// An appender for several events.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -407,7 +406,7 @@ impl Writer {
         EventAppender::new(&self.connection, &mut self.files)
     }
 
-    /// How much of the write-ahead log is in use.
+    /// The used part of the write-ahead log.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -415,31 +414,31 @@ impl Writer {
         log_use(&self.connection)
     }
 
-    /// The same from another thread, over a connection of its own.
+    /// Like [`log_use`](Self::log_use), from another thread over a separate connection.
     ///
     /// # Errors
     /// When SQLite cannot read.
     pub fn log_use_of(path: &Path) -> Result<LogUse, CommitError> {
-        // Never makes a database: the file may have been taken away.
+        // Never creates a database: the file may have been removed.
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
         log_use(&connection.map_err(failed("the write-ahead log"))?)
     }
 
-    /// Moves all of the write-ahead log into the database, so that the next commit restarts it; its file keeps its
-    /// size. Between two transactions; a reader that holds it longer than a moment keeps it from that, and the next call
-    /// tries again.
+    /// Moves the whole write-ahead log into the database, so that the next commit restarts the log; its file keeps its
+    /// size. Call between transactions. A reader that uses the log for longer than a moment prevents this; then the
+    /// next call tries again.
     ///
     /// # Errors
-    /// When SQLite cannot.
+    /// When SQLite fails.
     pub fn restart_log(&self) -> Result<(), CommitError> {
         self.checkpoint_all("RESTART")
     }
 
-    /// Moves all of the write-ahead log into the database and empties it. Between two transactions; a reader that holds
-    /// it longer than a moment keeps it from that, and the next call tries again.
+    /// Moves the whole write-ahead log into the database and truncates the log. Call between transactions. A reader
+    /// that uses the log for longer than a moment prevents this; then the next call tries again.
     ///
     /// # Errors
-    /// When SQLite cannot.
+    /// When SQLite fails.
     pub fn empty_log(&self) -> Result<(), CommitError> {
         self.checkpoint_all("TRUNCATE")
     }
@@ -452,20 +451,20 @@ impl Writer {
         done.map_err(&failed)
     }
 
-    /// Gives the memory back that holds pages of the database, as after an import. What is needed is read again.
+    /// Releases the memory of cached database pages, for example after an import. Needed pages are read again.
     pub fn release_memory(&self) {
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::debug!(%error, "cannot give the memory of the database's pages back");
         }
     }
 
-    /// Moves what was committed from the write-ahead log into the database, as far as no reader holds it. Opens a
-    /// connection of its own, so that it can be called from another thread.
+    /// Moves committed pages that no reader still needs in the write-ahead log into the database. Opens a separate
+    /// connection, so it can be called from another thread.
     ///
     /// # Errors
-    /// When SQLite cannot.
+    /// When SQLite fails.
     pub fn checkpoint(path: &Path, truncate: bool) -> Result<(), CommitError> {
-        // Never makes a database: the file may have been taken away.
+        // Never creates a database: the file may have been removed.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
         connection.busy_timeout(Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
@@ -473,12 +472,12 @@ impl Writer {
         connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 
-    /// Gives the space of the write-ahead log back, if nobody writes or reads right now. Never waits.
+    /// Truncates the write-ahead log if there is no reader or writer right now. Never waits.
     ///
     /// # Errors
-    /// When SQLite cannot.
+    /// When SQLite fails.
     pub fn truncate_log(path: &Path) -> Result<(), CommitError> {
-        // What is left to copy then is little: whoever commits meanwhile does not wait for it.
+        // Leaves little to copy in the second step, so that concurrent commits do not wait for it.
         Self::checkpoint(path, false)?;
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
@@ -486,14 +485,14 @@ impl Writer {
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 
-    /// Gives back the memory that reading everything at start took.
+    /// Releases the memory used for reading everything at start.
     pub fn shrink(&self) {
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::debug!(%error, "cannot release memory");
         }
     }
 
-    /// Where the database is.
+    /// The path of the database.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,10 +1,10 @@
-//! What agents' own accounting says more than their transcripts: calls that stand in no transcript, such as those that
-//! make a title or compact a conversation, and what a session cost.
+//! Usage that only the agents' own accounting contains: calls missing from the transcripts, such as those that generate
+//! a title or compact a conversation, and the cost of a session.
 //!
-//! Sums of an account are compared with the calls of the sessions it covers: with their sub-agents, the sessions of the
-//! same process, and those they were forked from. What the sums have more is counted once, as one more report of the session
-//! they were told in. The cost they tell is spread over its calls. Sums that have less than the calls say nothing: the
-//! session went on after them, or they cover only a part of it.
+//! The sums of an account are compared with the calls of the sessions it covers: including their sub-agents, the
+//! sessions of the same process, and those they were forked from. The excess of the sums is counted once, as an
+//! additional report of the session in which they were reported. Their cost is spread over the calls. Sums below the
+//! calls are ignored: the session continued after them, or they cover only part of it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,15 +14,15 @@ use store::{AccountedUse, CallFilter, ModelCall, ReadError, Reader, SessionFacts
 
 use crate::report::{Cost, PriceCache};
 
-/// What accounts add to the calls.
+/// The additions of accounts to the calls.
 #[derive(Debug, Default)]
 pub(crate) struct Accounted {
     rates: HashMap<SessionRow, Vec<(String, Rate)>>,
-    /// What the sums have more than the calls.
+    /// The excess of the sums over the calls.
     pub(crate) beside: Vec<BesideCalls>,
 }
 
-/// What a session used beside its calls.
+/// Usage of a session outside its known calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BesideCalls {
     pub(crate) session: SessionRow,
@@ -32,12 +32,12 @@ pub(crate) struct BesideCalls {
     pub(crate) cost: Cost,
 }
 
-/// How to get the cost of a call from the cost an account tells.
+/// How to derive the cost of a call from the cost in an account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rate {
-    /// Times what it costs by the price table.
+    /// A factor on the cost according to the price table.
     OfPrice(f64),
-    /// Billionths of a US dollar for its weight, where the model has no price.
+    /// Billionths of a US dollar per unit of weight, for models without a price.
     OfWeight(f64),
 }
 
@@ -48,7 +48,7 @@ struct Known {
     /// Billionths of a US dollar.
     cost: u64,
     unpriced: bool,
-    /// The names under which sessions have the model.
+    /// The names that sessions use for the model.
     names: HashSet<(SessionRow, String)>,
 }
 
@@ -88,7 +88,7 @@ impl Accounted {
         known: &BTreeMap<String, Known>,
         prices: &mut PriceCache<'_>,
     ) {
-        // A model that only the calls name may be one that the account names otherwise.
+        // A model that occurs only in the calls may have another name in the account.
         let is_ambiguous =
             known.iter().any(|(name, known)| known.usage != Usage::default() && !sums.contains_key(name));
         let none = Known::default();
@@ -115,7 +115,7 @@ impl Accounted {
         }
     }
 
-    /// The cost of a call, by the account where one tells it.
+    /// The cost of a call, according to the account if it contains one.
     pub(crate) fn cost(&self, call: &ModelCall<'_>, cost: Cost) -> Cost {
         let Some(rates) = self.rates.get(&call.session) else { return cost };
         let rate = rates.iter().find(|(model, _)| model == call.model);
@@ -133,7 +133,7 @@ impl Rate {
     }
 }
 
-/// The rate by which calls, and what was used beside them, cost together what the account tells.
+/// The rate at which the calls and the usage outside of them add up to the cost in the account.
 fn rate(cost: u64, calls: &Known, beside: &Usage, listed: Cost) -> Option<Rate> {
     let beside_cost = match listed {
         Cost::Reported(nano) | Cost::Computed(nano) => Some(nano),
@@ -144,7 +144,7 @@ fn rate(cost: u64, calls: &Known, beside: &Usage, listed: Cost) -> Option<Rate> 
             let listed = calls.cost.saturating_add(beside_cost);
             (listed > 0).then(|| Rate::OfPrice(float(cost) / float(listed)))
         }
-        // What some calls cost is known from elsewhere, or none is.
+        // If no call has a known cost, the cost is spread by weight; if only some have, there is no rate.
         None => {
             let weight = weight(&calls.usage) + weight(beside);
             (calls.cost == 0 && weight > 0.0).then(|| Rate::OfWeight(float(cost) / weight))
@@ -152,7 +152,7 @@ fn rate(cost: u64, calls: &Known, beside: &Usage, listed: Cost) -> Option<Rate> 
     }
 }
 
-/// Tokens by what they usually cost, an input token being 1.
+/// Tokens weighted by their usual cost relative to an input token.
 fn weight(usage: &Usage) -> f64 {
     float(usage.input_tokens)
         + 5.0 * float(usage.output_tokens)
@@ -174,7 +174,7 @@ fn nano_usd(nano: f64) -> u64 {
     nano.round() as u64
 }
 
-/// The sessions whose accounts cover the same calls.
+/// Groups the sessions whose accounts cover the same calls.
 fn groups(accounts: &BTreeMap<SessionRow, Vec<AccountedUse>>, relatives: &Relatives<'_>) -> Vec<Vec<SessionRow>> {
     let mut groups: Vec<Vec<SessionRow>> = Vec::new();
     let mut of_process: HashMap<i64, usize> = HashMap::new();
@@ -200,7 +200,7 @@ fn groups(accounts: &BTreeMap<SessionRow, Vec<AccountedUse>>, relatives: &Relati
     groups
 }
 
-/// Which sessions belong to which.
+/// The relations between sessions.
 struct Relatives<'a> {
     sessions: HashMap<SessionRow, &'a SessionFacts>,
     children: HashMap<SessionId, Vec<SessionRow>>,
@@ -222,7 +222,7 @@ impl<'a> Relatives<'a> {
         }
     }
 
-    /// The sessions, those they were forked from, and the sub-agents of all of them.
+    /// The sessions, those they were forked from, and all their sub-agents.
     fn with(&self, group: &[SessionRow]) -> HashSet<SessionRow> {
         let mut found: HashSet<SessionRow> = group.iter().copied().collect();
         let mut open: Vec<SessionRow> = group.to_vec();
@@ -247,7 +247,7 @@ fn add(known: &mut BTreeMap<String, Known>, call: &ModelCall<'_>, cost: Cost) {
     }
 }
 
-/// The highest sums by model: none of them is of more calls than were made.
+/// The highest sums by model: none of them covers more calls than were made.
 fn sums<'a>(told: impl Iterator<Item = &'a AccountedUse>) -> BTreeMap<String, Sums<'a>> {
     let mut sums: BTreeMap<String, Sums<'a>> = BTreeMap::new();
     for told in told {
@@ -262,7 +262,7 @@ fn sums<'a>(told: impl Iterator<Item = &'a AccountedUse>) -> BTreeMap<String, Su
     sums
 }
 
-/// What the sums have more than the calls; `None` where they have less of something.
+/// The excess of the sums over the calls; `None` if the sums are lower in any respect.
 fn more(sums: &Usage, calls: &Usage) -> Option<Usage> {
     let kinds =
         |usage: &Usage| [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];

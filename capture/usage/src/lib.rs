@@ -1,8 +1,8 @@
-//! Answers what sessions used and how well they went: tokens and costs by day, project, model, session and agent; quotas;
+//! Computes the usage and quality of sessions: tokens and costs by day, project, model, session and agent; quotas;
 //! turns, failures and waiting times.
 //!
-//! Reads the store and sums up; stores nothing. Calls are counted where ingest stored them, once each. A cost is the
-//! agent's own where it reports one, else that of the price table, else unknown. Start at [`report()`].
+//! Reads the store and computes sums; stores nothing. Each call that ingest stored is counted once. A cost is the
+//! agent's own if it reports one, else that of the price table, else unknown. Start at [`report()`].
 
 mod accounts;
 mod overview;
@@ -25,15 +25,15 @@ pub use overview::{OverviewRequest, overview};
 pub use quality::{QualityRequest, quality};
 pub use report::{UsageRequest, report};
 
-/// Why the prices cannot be used.
+/// Why the prices cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum PricesError {
-    /// The user's file is not valid.
+    /// The user's file is invalid.
     #[error("{path}: {source}")]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The location and the cause.
         source: PriceError,
     },
     /// The user's file cannot be read.
@@ -41,46 +41,46 @@ pub enum PricesError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The shipped table is not valid.
+    /// The built-in table is invalid.
     #[error("the shipped prices: {0}")]
     Shipped(PriceError),
 }
 
-/// Which sessions, and which time.
+/// Selects sessions and a period.
 #[derive(Debug, Clone, Default)]
 pub struct SessionPeriod {
-    /// Only what was used or ended from this time on.
+    /// Only usage and ends from this time on.
     pub since: Option<Timestamp>,
-    /// Only what was used or ended before this time.
+    /// Only usage and ends before this time.
     pub until: Option<Timestamp>,
     /// Only this session.
     pub session: Option<SessionId>,
-    /// Only sessions of these agents; all when there are none.
+    /// Only sessions of these agents; empty means all.
     pub agents: Vec<Provider>,
     /// Only sessions that began in a directory with this name or path.
     pub project: Option<String>,
 }
 
 impl SessionPeriod {
-    /// The first time, and the first one behind the period.
+    /// The first time of the period, and the first one after it.
     fn bounds(&self) -> (Timestamp, Timestamp) {
         (self.since.unwrap_or(CallFilter::ALL.since), self.until.unwrap_or(CallFilter::ALL.until))
     }
 
-    /// Whether a session is of these agents and of this project.
+    /// Whether a session belongs to these agents and this project.
     fn has(&self, session: &SessionFacts) -> bool {
         (self.agents.is_empty() || self.agents.contains(&session.provider))
             && self.project.as_ref().is_none_or(|project| is_of_project(session, project))
     }
 }
 
-/// The shipped prices, with those of the user's file where it is there.
+/// Built-in prices, overridden by the user's file if it exists.
 ///
 /// # Errors
-/// When the file cannot be read or is not valid.
+/// When the file cannot be read or is invalid.
 pub fn prices(own: Option<&Path>) -> Result<Prices, PricesError> {
     static SHIPPED: OnceLock<Result<Prices, PriceError>> = OnceLock::new();
     let shipped = SHIPPED.get_or_init(Prices::shipped).clone().map_err(PricesError::Shipped)?;
@@ -92,7 +92,7 @@ pub fn prices(own: Option<&Path>) -> Result<Prices, PricesError> {
     }
 }
 
-/// The time zone with this name, or that of the system.
+/// The time zone with this name, or the system's.
 ///
 /// # Errors
 /// When no time zone has this name.
@@ -104,7 +104,7 @@ pub fn time_zone(name: Option<&str>) -> Result<TimeZone, String> {
     }
 }
 
-/// Whether a session began in a directory with this name, or in this one or below it.
+/// Whether a session began in a directory with this name, or at or below this path.
 fn is_of_project(session: &SessionFacts, project: &str) -> bool {
     let Some(directory) = session.directory.as_deref().map(Path::new) else { return false };
     let wanted = Path::new(project);

@@ -1,4 +1,4 @@
-//! What went on in all sessions over a time, for pictures.
+//! The activity of all sessions over a period, for charts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,38 +12,38 @@ use jiff::tz::TimeZone;
 use projections::Approval;
 use store::{Entity, EntityFilter, ReadError, Reader};
 
-/// A longer wait for a person is one whose person is away.
+/// A longer wait for the user means that the user is away.
 const AWAY_MS: i64 = 30 * 60_000;
-/// Rows read at a time.
+/// Number of rows read at a time.
 const PAGE: usize = 1_000;
-/// Most changes of a session's status that are looked at; of more, the last.
+/// Maximum number of status changes examined per session; only the last ones count.
 const CHANGES: usize = 5_000;
-/// Lanes that are held while the latest ones are chosen, at least.
+/// Minimum number of lanes kept while the latest ones are selected.
 const LANES: usize = 512;
-/// The ends of the buckets of waits, seconds: each about three times the one before.
+/// The upper ends of the wait buckets, seconds: each about three times the previous one.
 const BUCKETS: [u32; 10] = [1, 3, 10, 30, 60, 180, 600, 1_800, 3_600, 14_400];
 
-/// Which time to look at.
+/// Selects the period.
 #[derive(Debug, Clone)]
 pub struct OverviewRequest {
-    /// Its beginning.
+    /// Beginning of the period.
     pub since: Timestamp,
-    /// Its end.
+    /// End of the period.
     pub until: Timestamp,
     /// The time zone of the days.
     pub zone: TimeZone,
-    /// Most lanes. The sessions that were active last have one.
+    /// Maximum number of lanes. The most recently active sessions get one.
     pub limit: usize,
 }
 
-/// Looks at what went on.
+/// Computes the overview of a period.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, ReadError> {
     let &OverviewRequest { since, until, ref zone, limit } = request;
     let facts = reader.session_facts(since)?;
-    // What a sub-agent does is a part of its parent's turn.
+    // A sub-agent's work is part of its parent's turn.
     let tops: Vec<_> = facts.iter().filter(|session| session.parent.is_none()).collect();
     let approvals: Vec<Approval> = opened_since(reader, since, |approval: &Approval| approval.opened_at)?;
     let approvals: Vec<Approval> = approvals.into_iter().filter(|approval| approval.opened_at < until).collect();
@@ -96,8 +96,8 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
     })
 }
 
-/// Keeps the lanes that were active last, at most `limit`: first those of sessions that are active at the end, then the
-/// others, each the latest first. Returns the number of dropped lanes.
+/// Keeps at most `limit` lanes, those active last: first those of sessions that are active at the end, then the others,
+/// each ordered by latest activity. Returns the number of dropped lanes.
 fn latest(lanes: &mut Vec<Lane>, limit: usize, until: Timestamp) -> u64 {
     lanes.sort_by_cached_key(|lane| (std::cmp::Reverse(activity(lane, until)), lane.session_id));
     let dropped = lanes.len().saturating_sub(limit);
@@ -105,8 +105,8 @@ fn latest(lanes: &mut Vec<Lane>, limit: usize, until: Timestamp) -> u64 {
     dropped as u64
 }
 
-/// Whether a session is active at the end, and when it last did something: the last change of a session that is active,
-/// the end of the activity of another one.
+/// Whether a session is active at the end, and the time of its last activity: the last change of an active session, or
+/// the end of another session's activity.
 fn activity(lane: &Lane, until: Timestamp) -> (bool, Option<Timestamp>) {
     let is_live = lane.segments.last().is_some_and(|last| last.until == until && !is_rest(last.state));
     let active = lane.segments.iter().rev().find(|segment| !is_rest(segment.state));
@@ -115,7 +115,7 @@ fn activity(lane: &Lane, until: Timestamp) -> (bool, Option<Timestamp>) {
     (is_live, segment.max(mark))
 }
 
-/// Whether nothing happens in a state.
+/// Whether a state means inactivity.
 fn is_rest(state: State) -> bool {
     match state {
         State::Idle | State::Exited | State::Unknown => true,
@@ -123,7 +123,7 @@ fn is_rest(state: State) -> bool {
     }
 }
 
-/// What began since a time, the newest first.
+/// The entities that began since a time, newest first.
 fn opened_since<T: Entity + Clone>(
     reader: &Reader,
     since: Timestamp,
@@ -146,7 +146,7 @@ where
     }
 }
 
-/// A state with its reason for a while.
+/// A state with its reason over a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretch {
     state: State,
@@ -154,11 +154,11 @@ struct Stretch {
     confidence: Confidence,
     from: Timestamp,
     until: Timestamp,
-    /// When the state began, which may be before the time that is looked at.
+    /// When the state began, which may be before the requested period.
     since: Timestamp,
 }
 
-/// What a session was doing between two times, by the changes of its status.
+/// The states of a session between two times, from its status changes.
 fn stretches(changes: &[Event], since: Timestamp, until: Timestamp) -> Vec<Stretch> {
     let mut sorted: Vec<(Timestamp, State, Option<Reason>, Confidence)> = changes
         .iter()
@@ -170,7 +170,7 @@ fn stretches(changes: &[Event], since: Timestamp, until: Timestamp) -> Vec<Stret
             }
         })
         .collect();
-    // The clock of the evidence: what is told later may have been earlier.
+    // By the time of the evidence: a change reported later may have happened earlier.
     sorted.sort_by_key(|(at, ..)| *at);
     let ends = sorted.iter().skip(1).map(|(at, ..)| *at).chain([until]);
     let mut began: Option<(State, Timestamp)> = None;
@@ -186,8 +186,8 @@ fn stretches(changes: &[Event], since: Timestamp, until: Timestamp) -> Vec<Stret
     stretches
 }
 
-/// Divides the stretches in which an agent ran by whether its tools did. Few agents tell when a tool runs; the calls do.
-/// One that did not return counts as long as the agent ran on.
+/// Splits the stretches in which an agent ran by whether its tools ran. Few agents report running tools, but the calls
+/// show it. A call that did not return counts until the agent stopped running.
 fn with_tools(stretches: &[Stretch], tools: &[(Timestamp, Option<Timestamp>)]) -> Vec<Stretch> {
     let mut tools: Vec<_> = tools.to_vec();
     tools.sort_unstable();
@@ -217,7 +217,7 @@ fn with_tools(stretches: &[Stretch], tools: &[(Timestamp, Option<Timestamp>)]) -
     divided
 }
 
-/// Stretches as segments: one for as long as state and confidence stay.
+/// Converts stretches to segments: one as long as state and confidence stay the same.
 fn segments(stretches: &[Stretch]) -> Vec<LaneSegment> {
     let mut segments: Vec<LaneSegment> = Vec::new();
     for &Stretch { state, confidence, from, until, .. } in stretches {
@@ -229,7 +229,7 @@ fn segments(stretches: &[Stretch]) -> Vec<LaneSegment> {
     segments
 }
 
-/// What the time of a stretch was.
+/// How the time of a stretch was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spent {
     Agent,
@@ -246,7 +246,7 @@ fn spent(stretch: &Stretch) -> Option<Spent> {
     }
 }
 
-/// Sums up by day, ms.
+/// Sums per day, ms.
 struct Days {
     zone: TimeZone,
     days: BTreeMap<String, [i64; 3]>,
@@ -272,7 +272,7 @@ impl Days {
         }
     }
 
-    /// Every day of a time, with or without anything in it.
+    /// All days of a period, including those without activity.
     fn split(mut self, since: Timestamp, until: Timestamp) -> Vec<DaySplit> {
         let mut at = since;
         while at < until {
@@ -291,7 +291,7 @@ impl Days {
     }
 }
 
-/// The day of a time, and its end.
+/// The day of a time, and the end of that day.
 fn day_of(at: Timestamp, zone: &TimeZone) -> Option<(String, Timestamp)> {
     let date = jiff::Timestamp::from_millisecond(at.as_millisecond()).ok()?.to_zoned(zone.clone()).date();
     let end = date.tomorrow().ok()?.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond();
@@ -308,7 +308,7 @@ fn findings_by_day(findings: &[Finding], zone: &TimeZone) -> Vec<DayFindings> {
     counts.into_values().collect()
 }
 
-/// Who ended a request.
+/// Who closed a request.
 enum EndedBy {
     Person,
     Rule,

@@ -1,4 +1,4 @@
-//! How well sessions went.
+//! The quality of sessions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,28 +9,28 @@ use store::{EntityFilter, ReadError, Reader, SessionFacts};
 
 use crate::SessionPeriod;
 
-/// A longer time between two turns is idle time: the user was away.
+/// A longer time between two turns counts as idle: the user was away.
 const IDLE_MS: i64 = 30 * 60_000;
-/// Turns and approvals read at a time.
+/// Number of turns and approvals read at a time.
 const PAGE: usize = 1_000;
 
-/// Which sessions to judge.
+/// Selects the sessions to evaluate.
 #[derive(Debug, Clone)]
 pub struct QualityRequest {
-    /// Of which sessions and when: turns that ended, and requests for permission.
+    /// The sessions and the period, for ended turns and permission requests.
     pub of: SessionPeriod,
-    /// Most sessions.
+    /// Maximum number of sessions.
     pub limit: usize,
 }
 
-/// Judges how well sessions went.
+/// Evaluates the quality of sessions.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub fn quality(reader: &Reader, request: &QualityRequest) -> Result<QualityReport, ReadError> {
     let (since, until) = request.of.bounds();
     let facts = reader.session_facts(since)?;
-    // What a sub-agent does is a part of its parent's turn.
+    // A sub-agent's work is part of its parent's turn.
     let sessions: HashMap<SessionId, &SessionFacts> = facts
         .iter()
         .filter(|session| request.of.session.map_or(session.parent.is_none(), |id| session.id == id))
@@ -61,7 +61,7 @@ pub fn quality(reader: &Reader, request: &QualityRequest) -> Result<QualityRepor
     Ok(QualityReport { since, until, total, sessions: judged, more_sessions, approvals: latencies(&approvals) })
 }
 
-/// The turns by session, each session's in order.
+/// The turns by session, in order.
 fn turns(
     reader: &Reader,
     request: &QualityRequest,
@@ -92,7 +92,7 @@ fn turns(
     }
 }
 
-/// The requests for permission that were closed.
+/// The closed permission requests.
 fn approvals(
     reader: &Reader,
     request: &QualityRequest,
@@ -145,7 +145,7 @@ fn of_turns(turns: &[(&Turn, Timestamp)], approvals_ms: i64) -> Quality {
         }
         before = Some(*end);
     }
-    // Requests may overlap, and the turn of one may have ended otherwise.
+    // Requests may overlap, and a turn may have ended while its request was still open.
     let approvals_ms = approvals_ms.clamp(0, ran);
     let ms = |n: i64| u64::try_from(n).unwrap_or_default();
     quality.active_ms = ms(ran - approvals_ms);
@@ -170,10 +170,10 @@ fn add(total: &mut Quality, one: &Quality) {
     total.idle_ms += one.idle_ms;
 }
 
-/// How long people took: all tools together, then each tool, the most frequent first.
+/// How long users took to decide: all tools together, then each tool, the most frequent first.
 fn latencies(approvals: &[Approval]) -> Vec<ApprovalLatency> {
     let by_people = approvals.iter().filter(|approval| match approval.by {
-        // One without a decision of capture's was answered in the agent's own dialog.
+        // A request that capture did not decide was answered in the agent's own dialog.
         Some(DecidedBy::Person) | None => approval.allowed.is_some(),
         Some(DecidedBy::Policy | DecidedBy::Grant) => false,
     });
@@ -198,7 +198,7 @@ fn latency(tool: Option<String>, mut times: Vec<u64>) -> ApprovalLatency {
     ApprovalLatency { tool, answered: times.len() as u64, p50_ms, p90_ms }
 }
 
-/// The time that this percentage of them did not exceed.
+/// The percentile of the times.
 pub(crate) fn rank(times: &mut [u64], percent: usize) -> u64 {
     times.sort_unstable();
     let rank = (times.len() * percent).div_ceil(100).max(1);

@@ -1,4 +1,4 @@
-//! Quotas: how far they are used, and when they will be used up.
+//! Quotas: their usage, and when they will be used up.
 
 use api::usage::QuotaView;
 use events::Timestamp;
@@ -6,10 +6,10 @@ use store::{QuotaUse, ReadError, Reader};
 
 use crate::UsageRequest;
 
-/// A forecast needs a window that has lasted so long.
+/// Minimum elapsed time of a window for a forecast, ms.
 const LEAST_MS: i64 = 5 * 60_000;
 
-/// The quotas, as agents reported them last.
+/// The quotas, as last reported by agents.
 pub(crate) fn views(reader: &Reader, request: &UsageRequest) -> Result<Vec<QuotaView>, ReadError> {
     let told = reader.quotas()?;
     let wanted = |told: &&QuotaUse| request.of.agents.is_empty() || request.of.agents.contains(&told.provider);
@@ -29,7 +29,7 @@ fn view(told: &QuotaUse) -> QuotaView {
     }
 }
 
-/// When a quota is used up if it goes on as since the beginning of its window.
+/// When a quota will be used up at the average rate since the beginning of its window.
 fn used_up_at(told: &QuotaUse) -> Option<Timestamp> {
     let quota = &told.quota;
     let used = i64::from(quota.used_permille);
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_quota_is_used_up_before_its_window_ends_or_not_at_all() {
         let in_min = |told: &QuotaUse| used_up_at(told).map(|at| at.as_millisecond() / 60_000);
-        // The window is from 1000 to 1300.
+        // The window lasts from 1000 to 1300.
         assert_eq!(in_min(&told(1100, 500, 1300)), Some(1200));
         assert_eq!(in_min(&told(1200, 500, 1300)), None, "it lasts");
         assert_eq!(in_min(&told(1100, 0, 1300)), None);

@@ -15,22 +15,22 @@ use crate::{
     quotas,
 };
 
-/// Which tokens to sum up.
+/// Selects the tokens to sum up.
 #[derive(Debug, Clone)]
 pub struct UsageRequest {
-    /// What a row stands for.
+    /// The meaning of a row.
     pub by: UsageBy,
-    /// Of which sessions and when; a session counts with its sub-agents.
+    /// The sessions and the period; a session includes its sub-agents.
     pub of: SessionPeriod,
     /// Only calls of this model.
     pub model: Option<String>,
     /// The time zone of the days.
     pub zone: TimeZone,
-    /// Most rows.
+    /// Maximum number of rows.
     pub limit: usize,
 }
 
-/// Sums up what sessions used.
+/// Sums up the usage of sessions.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -51,7 +51,7 @@ pub fn report(reader: &Reader, request: &UsageRequest, prices: &Prices) -> Resul
     let mut count = Count { request, prices: cache, accounted, rows, total, unpriced };
     let mut last: Option<(SessionRow, Option<&SessionFacts>)> = None;
     let mut each = |call: &ModelCall<'_>| {
-        // The calls of a session come together.
+        // The calls of a session are adjacent.
         let session = match last {
             Some((row, session)) if row == call.session => session,
             Some(_) | None => sessions.get(&call.session).copied(),
@@ -77,7 +77,7 @@ pub fn report(reader: &Reader, request: &UsageRequest, prices: &Prices) -> Resul
     Ok(count.finished(&sessions, quotas, prices))
 }
 
-/// A session and its sub-agents, theirs included.
+/// A session and all its direct and indirect sub-agents.
 fn family(facts: &[SessionFacts], id: SessionId) -> HashSet<SessionId> {
     let mut family = HashSet::from([id]);
     loop {
@@ -93,11 +93,11 @@ fn family(facts: &[SessionFacts], id: SessionId) -> HashSet<SessionId> {
 /// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// The agent told it.
+    /// Reported by the agent.
     Reported(u64),
-    /// By the price table.
+    /// Computed from the price table.
     Computed(u64),
-    /// The model has no price.
+    /// Unknown, because the model has no price.
     Unknown,
 }
 
@@ -153,7 +153,7 @@ impl Sum {
         }
     }
 
-    /// What rows are ordered by.
+    /// The sort key of rows.
     fn weight(&self) -> (u64, u64) {
         let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = self.tokens;
         let all = [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens];
@@ -164,18 +164,18 @@ impl Sum {
 /// The calls of a minute.
 #[derive(Debug, Clone, Copy)]
 struct MinuteSum {
-    /// The first and the last call, ms.
+    /// The times of the first and the last call, ms.
     first: i64,
     last: i64,
     sum: Sum,
 }
 
-/// Length of a block, and of a time without calls after which another one begins, ms.
+/// Length of a block, and of a gap between calls after which a new block begins, ms.
 const BLOCK_MS: i64 = 5 * HOUR_MS;
 const HOUR_MS: i64 = 3_600_000;
 const MINUTE_MS: i64 = 60_000;
 
-/// The blocks of five hours, by their start, ms.
+/// The five-hour blocks by start time, ms.
 fn blocks(minutes: &BTreeMap<i64, MinuteSum>) -> Vec<(i64, Sum)> {
     let mut blocks: Vec<(i64, Sum)> = Vec::new();
     let mut last = i64::MIN;
@@ -196,13 +196,13 @@ fn blocks(minutes: &BTreeMap<i64, MinuteSum>) -> Vec<(i64, Sum)> {
 struct Rows {
     /// Days, or the first days of weeks and months.
     days: BTreeMap<Date, Sum>,
-    /// By the minute since 1970: what blocks are made of.
+    /// Sums by minute since 1970, from which blocks are built.
     minutes: BTreeMap<i64, MinuteSum>,
     projects: HashMap<Option<String>, Sum>,
     models: HashMap<Provider, BTreeMap<String, Sum>>,
     sessions: HashMap<SessionRow, Sum>,
     agents: HashMap<Provider, Sum>,
-    /// The day of the last call: its first and its last millisecond.
+    /// The day of the last call, with its first and last millisecond.
     day: Option<(Date, i64, i64)>,
 }
 
@@ -267,7 +267,7 @@ impl Rows {
     }
 }
 
-/// The prices of the models that were met; most calls are of the model of the call before.
+/// A cache of models' prices; most calls use the same model as the previous call.
 pub(crate) struct PriceCache<'a> {
     prices: &'a Prices,
     known: HashMap<String, Option<ModelPrices<'a>>>,
@@ -304,7 +304,7 @@ impl<'a> PriceCache<'a> {
         }
     }
 
-    /// By the price table.
+    /// The cost according to the price table.
     pub(crate) fn cost_of(&mut self, model: &str, at: Timestamp, usage: &Usage) -> Cost {
         let tokens = CallTokens {
             input: usage.input_tokens,
@@ -330,7 +330,7 @@ struct Count<'a> {
     accounted: Accounted,
     rows: Rows,
     total: Sum,
-    /// The models whose price is not known.
+    /// The models without a known price.
     unpriced: BTreeSet<String>,
 }
 
@@ -340,7 +340,7 @@ impl Count<'_> {
         self.add_at(session, call, cost);
     }
 
-    /// What a session used beside its calls counts as one more call where it has input.
+    /// Adds a session's usage outside its calls, which counts as one more call if it includes input tokens.
     fn add_beside(&mut self, session: &SessionFacts, beside: &BesideCalls) {
         let usage = beside.usage;
         let is_first = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens > 0;
@@ -401,13 +401,13 @@ impl Count<'_> {
             push(sum, UsageRow { provider: Some(*provider), ..empty() });
         }
         let below = subagents(&rows.sessions, sessions);
-        // A parent whose sub-agents did all the work has a row too.
+        // A parent whose sub-agents did all the work also gets a row.
         let parents = below.keys().filter_map(|id| sessions.values().find(|session| session.id == *id));
         let listed: HashSet<SessionRow> = rows.sessions.keys().copied().chain(parents.map(|s| s.row)).collect();
         for row in &listed {
             let Some(session) = sessions.get(row) else { continue };
             let sum = rows.sessions.get(row).copied().unwrap_or_default();
-            // Where it stands depends on what its sub-agents used too, with which it is shown.
+            // Its place also depends on its sub-agents' usage, which is shown with it.
             let mut whole = sum;
             if let Some(below) = below.get(&session.id) {
                 whole.merge(below);
@@ -451,7 +451,7 @@ impl Count<'_> {
     }
 }
 
-/// The sums of all sub-agents of each session that has some.
+/// For each session with sub-agents, the sums of all its sub-agents.
 fn subagents(
     sums: &HashMap<SessionRow, Sum>,
     sessions: &HashMap<SessionRow, &SessionFacts>,
@@ -461,7 +461,7 @@ fn subagents(
     let mut below: HashMap<SessionId, Sum> = HashMap::new();
     for (row, sum) in sums {
         let mut parent = sessions.get(row).and_then(|session| session.parent);
-        // Sessions that name each other as parents have no end.
+        // Sessions that name each other as parents would loop forever.
         let mut seen = HashSet::new();
         while let Some(id) = parent.filter(|id| seen.insert(*id)) {
             below.entry(id).or_default().merge(sum);

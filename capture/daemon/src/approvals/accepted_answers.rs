@@ -1,4 +1,4 @@
-//! Which answers an agent accepts, by its hook or by its protocol.
+//! Decides which answers an agent accepts, through its hook or its protocol.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::dialog::is_cut_off;
 
-/// How an answer reaches whoever waits for the decision on a request.
+/// How an answer reaches the hook or driver that waits for it.
 pub(super) fn route_of(approval: &Approval) -> DecidedVia {
     if approval.source == Source::Protocol { DecidedVia::Protocol } else { DecidedVia::Hook }
 }
@@ -23,7 +23,7 @@ pub(super) fn accepts_decisions(approval: &Approval) -> bool {
     route_of(approval) == DecidedVia::Protocol || accepts_allowance(approval.provider)
 }
 
-/// Whether this can be expressed in the answer of the agent's hook, or in its protocol.
+/// Whether the answer can be expressed in the agent's hook response or protocol.
 pub(super) fn is_expressible(approval: &Approval, answer: &AgentAnswer) -> bool {
     let (tool, input) = (approval.tool.as_deref(), approval.input.as_deref());
     if route_of(approval) == DecidedVia::Protocol {
@@ -32,7 +32,8 @@ pub(super) fn is_expressible(approval: &Approval, answer: &AgentAnswer) -> bool 
     can_express(approval.provider, tool, input, answer)
 }
 
-/// Why a request's questions cannot be answered here, and what to do instead: an answer names its question by its words.
+/// Why a request's questions cannot be answered here, and what to do instead: an answer identifies its question by the
+/// question's text.
 pub(super) fn unanswerable_questions(approval: &Approval) -> Option<String> {
     let questions = questions_of(approval);
     let is_twice = |(index, question): (usize, &String)| questions[..index].contains(question);
@@ -43,7 +44,7 @@ pub(super) fn unanswerable_questions(approval: &Approval) -> Option<String> {
     })
 }
 
-/// Why answers do not answer a request: they leave a question out, or are to another one.
+/// Why answers do not match a request: one of its questions is unanswered, or an answer is for another question.
 pub(super) fn wrong_answers(approval: &Approval, answers: &BTreeMap<String, String>) -> Option<String> {
     let questions = questions_of(approval);
     if questions.is_empty() {
@@ -58,7 +59,7 @@ pub(super) fn wrong_answers(approval: &Approval, answers: &BTreeMap<String, Stri
     }
 }
 
-/// The words of the questions of a request; empty when it asks for something else, or in another form.
+/// The texts of a request's questions; empty if it asks for something else, or in an unknown form.
 fn questions_of(approval: &Approval) -> Vec<String> {
     #[derive(Deserialize)]
     struct QuestionsInput {
@@ -81,12 +82,12 @@ pub(super) const fn denial(message: Option<String>) -> AgentAnswer {
     AgentAnswer { allow: false, message, rewrite: None, answers: None }
 }
 
-/// The denial of a rule, with the rule and its reason.
+/// The denial by a rule, with the rule and its reason.
 pub(super) fn denial_by(rule: &str, reason: &str) -> AgentAnswer {
     denial(Some(format!("{reason} (rule `{rule}` of the user's policy; do not try to get around it)")))
 }
 
-/// The answer that a person's decision gives.
+/// The answer for a decision of the user.
 pub(super) fn answer_of(decision: &Decision) -> AgentAnswer {
     match decision.verdict {
         Verdict::Allow => allowance(None, decision.answers.clone()),
@@ -94,8 +95,8 @@ pub(super) fn answer_of(decision: &Decision) -> AgentAnswer {
     }
 }
 
-/// Why a request cannot be allowed here, and what to do instead: not all of it is known, because it is too long, its secrets
-/// were removed or its dialog shows only its beginning; or its questions cannot be told apart.
+/// Why a request cannot be allowed here, and what to do instead: the request is not completely known, because it is too
+/// long, its secrets were removed or its dialog shows only the beginning; or its questions cannot be told apart.
 pub(super) fn why_not_allowed(approval: &Approval) -> Option<String> {
     if let Some(excerpt) = &approval.excerpt {
         return Some(format!(

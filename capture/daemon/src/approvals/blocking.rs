@@ -1,4 +1,4 @@
-//! Limits how many of the runtime's blocking threads approvals use, so that a disk that hangs cannot block all of them.
+//! Limits how many of the runtime's blocking threads approvals use, so that a hanging disk cannot block all of them.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,21 +12,21 @@ use tokio::{
     time::timeout,
 };
 
-/// Maximum number of concurrent blocking calls of one pool; further ones wait for their turn.
+/// Maximum number of concurrent blocking calls per pool; further calls wait for a permit.
 const AT_ONCE: usize = 16;
-/// Maximum number of calls of one pool that hang and whose places others have taken.
+/// Maximum number of hanging calls per pool that do not count towards the limit.
 const HUNG: usize = 48;
-/// Time after which a call counts as hanging: its place is given to another one.
+/// Time after which a call counts as hanging and releases its permit.
 const HUNG_AFTER: Duration = Duration::from_secs(5);
 
-/// Runs what blocks, a few calls at once.
+/// Runs a limited number of blocking calls at a time.
 pub(super) struct BlockingPool {
     permits: Arc<Semaphore>,
     hung: Arc<Semaphore>,
     hung_after: Duration,
 }
 
-/// The place of a call: among those at work, or among those that hang.
+/// The permit of a call: a regular one, or one for hanging calls.
 type Place = Arc<Mutex<OwnedSemaphorePermit>>;
 
 impl BlockingPool {
@@ -38,10 +38,11 @@ impl BlockingPool {
         Self { permits: Arc::new(Semaphore::new(AT_ONCE)), hung: Arc::new(Semaphore::new(HUNG)), hung_after }
     }
 
-    /// Runs `call` on a blocking thread. Dropped, the call still ends by itself, and counts until then.
+    /// Runs `call` on a blocking thread. If the future is dropped, the call continues and keeps its permit until it
+    /// ends.
     ///
     /// # Errors
-    /// When it panicked, or the runtime ends.
+    /// When `call` panicked, or the runtime is shutting down.
     pub(super) async fn run<T: Send + 'static>(&self, call: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| Refusal::Failed(error.to_string()))?;
@@ -53,20 +54,20 @@ impl BlockingPool {
         Ok(result)
     }
 
-    /// Occupies all threads, as a hanging disk would, until the returned guard is dropped.
+    /// Occupies all regular permits, as a hanging disk would, until the returned guard is dropped.
     #[cfg(test)]
     pub(super) fn occupy(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.permits).try_acquire_many_owned(AT_ONCE as u32).unwrap()
     }
 
-    /// Whether no call runs.
+    /// Whether no call is running.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         self.permits.available_permits() == AT_ONCE
     }
 }
 
-/// Gives the place of a call that hangs to another one, while there are not too many of them. Ends with the call.
+/// Exchanges the permit of a hanging call for one of the limited permits for hanging calls. Ends with the call.
 async fn give_way(
     is_done: oneshot::Receiver<()>,
     hung_after: Duration,

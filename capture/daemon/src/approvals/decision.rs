@@ -1,5 +1,5 @@
-//! The steps of a decision: claim the approval, so that nobody else decides it; press the keys, if it is answered by
-//! keys; commit; answer the hook; record the outcome.
+//! The steps of a decision: claim the approval exclusively; press the keys, if keys answer it; commit; answer the hook;
+//! record the outcome.
 
 use std::sync::Arc;
 
@@ -23,26 +23,26 @@ use super::{
     revision_of, with_dialog,
 };
 
-/// A decision on an approval that is claimed for it.
+/// A decision on an approval that was claimed for it.
 pub(super) struct ClaimedDecision {
     pub claim: ClaimedApproval,
     pub resolved: ApprovalResolved,
     /// Who decided, and on what grounds.
     pub evidence: Value,
     pub route: AnswerRoute,
-    /// The same request is allowed again.
+    /// The grant to remember, if the same request should be allowed again.
     pub grant: Option<Grant>,
 }
 
 /// How a decision reaches the agent.
 pub(super) enum AnswerRoute {
-    /// By the hook, or the driver, that waits for this answer.
+    /// Through the waiting hook or driver, with this answer.
     Hook(AgentAnswer),
-    /// By keys that answer the dialog with this mark.
+    /// Through keys that answer the dialog with this mark.
     Keys { run: RunId, mark: String, answer: DialogAnswer },
 }
 
-/// Keeps everybody else from deciding an approval while it lives.
+/// Prevents any other decision on an approval while it exists.
 pub(super) struct ClaimedApproval {
     broker: ApprovalBroker,
     approval: Approval,
@@ -57,10 +57,10 @@ impl Drop for ClaimedApproval {
 }
 
 impl ApprovalBroker {
-    /// Carries out a decision; everything that is not answered in the end is left to the agent's dialog.
+    /// Carries out a decision; a request that ends up unanswered is left to the agent's dialog.
     ///
     /// # Errors
-    /// Why nothing was decided, or why the agent was not answered.
+    /// The reason nothing was decided, or the agent was not answered.
     pub(super) async fn execute(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
         let ClaimedDecision { claim, resolved, evidence, route, grant } = claimed;
         let evidence = match &route {
@@ -79,7 +79,7 @@ impl ApprovalBroker {
         let AnswerRoute::Hook(answer) = route else {
             let mut pending = self.pending();
             pending.remove(&approval.id);
-            // A hook that came while the keys were pressed has nothing left to answer.
+            // A hook that connected while the keys were pressed has nothing left to answer.
             pending.dismiss_hook(&approval);
             return Ok(approval);
         };
@@ -95,8 +95,8 @@ impl ApprovalBroker {
         Ok(approval)
     }
 
-    /// Presses the keys that answer a dialog, once it is recorded that they will be; gives the evidence of
-    /// what was pressed.
+    /// Presses the keys that answer a dialog, after recording the attempt; returns the evidence, including the pressed
+    /// keys.
     async fn press_keys(
         &self,
         approval: &Approval,
@@ -124,7 +124,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Commits a decision with its row of the record; returns the approval after the commit.
+    /// Commits a decision with its audit row; returns the approval as committed.
     async fn commit(
         &self,
         approval: &Approval,
@@ -133,7 +133,7 @@ impl ApprovalBroker {
     ) -> Result<Approval, Refusal> {
         let (reply, committed) = oneshot::channel();
         let decide = DecisionCommit::new(approval.session_id, resolved, evidence, reply);
-        // What ingest does not commit, because it has stopped, drops the reply.
+        // If ingest has stopped, the uncommitted input drops its reply channel.
         self.shared.inputs.send_async(IngestInput::Decide(Box::new(decide))).await.ok();
         match committed.await.map_err(|_| stopping())? {
             Ok(approval) => Ok(approval),
@@ -144,7 +144,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Records something that is not a decision; what it returns resolves after the commit.
+    /// Adds an audit row that is not a decision; the returned receiver resolves after the commit.
     pub(super) async fn record(&self, what: AuditKind, approval: &Approval, evidence: Value) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
         let record = ApprovalRecord { what, approval: Box::new(approval.clone()), evidence, done };
@@ -152,10 +152,10 @@ impl ApprovalBroker {
         recorded
     }
 
-    /// Claims an approval for a person's decision.
+    /// Claims an approval for a decision of the user.
     ///
     /// # Errors
-    /// Why it cannot be decided here and now.
+    /// The reason it cannot be decided here and now.
     pub(super) async fn claim_for_person(
         &self,
         approval: &Approval,
@@ -164,7 +164,7 @@ impl ApprovalBroker {
         if approval.state != ApprovalState::Pending {
             return Err(closed(approval, Undecided::Closed(approval.state)));
         }
-        // A denial waits for no file system.
+        // A denial does not wait for a file system.
         let files_now = match decision.verdict {
             Verdict::Allow => {
                 self.mark_files(approval).await?;
@@ -195,8 +195,8 @@ impl ApprovalBroker {
         Ok(ClaimedDecision { claim, resolved, evidence, route, grant })
     }
 
-    /// Claims an approval for the answer that a rule or a grant gives to its hook; `None` when the hook
-    /// went away, or somebody else decides it.
+    /// Claims an approval for the answer of a rule or grant to its hook; `None` if the hook disconnected or another
+    /// decision is in progress.
     pub(super) fn claim_for_hook(
         &self,
         approval: &Approval,
@@ -216,8 +216,8 @@ impl ApprovalBroker {
         Some(ClaimedDecision { claim, resolved, evidence, route: AnswerRoute::Hook(answer), grant: None })
     }
 
-    /// Checks a person's decision against how things stand now and, in the same moment, claims the
-    /// approval; gives how the decision reaches the agent, and the files it is for.
+    /// Checks a decision of the user against the current state and claims the approval atomically; returns how the
+    /// decision reaches the agent, and its files.
     fn check_and_claim(
         &self,
         approval: &Approval,
@@ -281,7 +281,7 @@ impl ApprovalBroker {
             );
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
-        // The same words may be above another change.
+        // A dialog with the same text may belong to another change.
         let shown = with_dialog(&revision_of(approval), &mark);
         if decision.verdict == Verdict::Allow && decision.revision.as_ref() != Some(&shown) {
             return conflict(if decision.revision.is_some() {
@@ -316,8 +316,8 @@ fn hook_route(approval: &Approval, decision: &Decision) -> Result<AnswerRoute, R
 }
 
 impl PendingApproval {
-    /// The files of the request, when they are still what they were when it was asked. What changed, and
-    /// what was asked before the server started, has to be looked at once more.
+    /// The files of the request, if they have not changed since it was made. If they changed, or the request predates
+    /// the server's start, it has to be reviewed again.
     fn unchanged_files(&mut self, now: FileMarks) -> Result<FileMarks, Refusal> {
         if !std::mem::replace(&mut self.looked_at, true) {
             return conflict("the server was restarted since the request; check the request and decide again");
@@ -335,7 +335,7 @@ impl PendingApproval {
     }
 }
 
-/// Files as they are shown and recorded.
+/// Files in the form that is shown and recorded.
 pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
 }

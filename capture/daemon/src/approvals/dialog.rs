@@ -1,18 +1,18 @@
-//! Matches the dialog on a run's screen to the approval it asks for.
+//! Matches the dialog on a run's screen to its approval.
 
 use events::{ApprovalKind, Dialog, Provider, RunId};
 use projections::Approval;
 
 use crate::runs::Runs;
 
-/// Shortest beginning by which a command that the screen cuts off is recognized, bytes.
+/// Minimum length of the visible beginning by which a cut-off command is recognized, bytes.
 const CUT_BYTES: usize = 24;
 
-/// The dialog on the screen of a run that asks exactly this: the run and the mark of the dialog. `alone`
-/// says that nothing else is pending in the session.
+/// The dialog on the screen of a run that asks for exactly this approval: the run and the mark of the dialog. `alone`
+/// means that nothing else is pending in the session.
 ///
 /// # Errors
-/// Why it cannot be answered there, for a person.
+/// The reason it cannot be answered there, as text for the user.
 pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), String> {
     let run = runs.run_of(approval.session_id).ok_or(
         "no hook waits for the answer, and the session was not started with `capture run`; answer it in the agent itself \
@@ -22,7 +22,7 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
     mark_of(&dialog, approval, alone).map(|mark| (run, mark))
 }
 
-/// The mark of a dialog, when its keys answer exactly this.
+/// The mark of a dialog, if its keys answer exactly this approval.
 pub(super) fn mark_of(dialog: &Dialog, approval: &Approval, alone: bool) -> Result<String, String> {
     if let Some(why) = &dialog.unanswerable {
         return Err(format!("{why}: {}", instead(approval.provider)));
@@ -46,7 +46,7 @@ pub(super) fn mark_of(dialog: &Dialog, approval: &Approval, alone: bool) -> Resu
     }
 }
 
-/// Where a request is answered whose dialog takes no keys.
+/// Where to answer a request whose dialog does not accept keys.
 fn instead(provider: Provider) -> &'static str {
     let agent = agents::Agent::of(provider);
     let hooks = agent.and_then(|agent| agent.hooks.as_ref());
@@ -60,8 +60,8 @@ fn instead(provider: Provider) -> &'static str {
     }
 }
 
-/// Whether the dialog asks what the approval says, but for the number of blanks between words, when nothing else is
-/// pending in the session: a command that the screen says is cut is recognised by its beginning.
+/// Whether the dialog asks for what the approval says, ignoring differences in whitespace, when nothing else is pending
+/// in the session. A command that the screen marks as cut off is recognized by its beginning.
 pub(super) fn is_same(approval: &Approval, dialog: &Dialog) -> bool {
     if dialog.about.is_some() && approval.kind.is_some() && !is_same_kind(dialog.about, approval.kind) {
         return false;
@@ -77,12 +77,12 @@ pub(super) fn is_same(approval: &Approval, dialog: &Dialog) -> bool {
         let cut = shown.strip_suffix('…').filter(|cut| cut.len() >= CUT_BYTES);
         shown == asked || cut.is_some_and(|cut| asked.starts_with(cut))
     } else {
-        // A file is shown by its name or by the end of its path.
+        // A file may be shown by its name or by the end of its path.
         asked == shown || asked.ends_with(&format!("/{shown}"))
     }
 }
 
-/// Whether only the beginning of a request is known, because its dialog says that it shows no more.
+/// Whether only the beginning of a request is known, because its dialog is marked as cut off.
 pub(super) fn is_cut_off(approval: &Approval) -> bool {
     let is_from_screen = approval.command.is_none() && approval.input.is_none();
     is_from_screen && approval.subject.as_deref().is_some_and(|subject| subject.trim_end().ends_with('…'))

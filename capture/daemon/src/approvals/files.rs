@@ -1,5 +1,5 @@
-//! The files that a request refers to: scripts it runs, files it changes. Their contents are part of the decision: if
-//! they change before it is made, it is void.
+//! The files a request refers to: scripts it runs, files it changes. Their contents are part of the decision: if they
+//! change before it is made, the decision is void.
 
 use std::{
     fs::OpenOptions,
@@ -14,26 +14,26 @@ use projections::Approval;
 
 use super::FileView;
 
-/// Most files that are looked at.
+/// Maximum number of files that are examined.
 const FILES: usize = 64;
-/// Most changes of the directory that are followed.
+/// Maximum number of directory changes that are followed.
 const MOVES: usize = 3;
-/// Largest file that is hashed, bytes; a larger one is identified by its size alone.
+/// Size of the largest file that is hashed, bytes; a larger one is identified by its size alone.
 const LARGEST: u64 = 4 << 20;
 
 /// The files of a request.
 pub(super) type FileMarks = Arc<Vec<FileMark>>;
 
-/// A file as it was when somebody looked.
+/// A file as it was when it was examined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct FileMark {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
-    /// How many bytes it has; absent when there is no such file.
+    /// Size in bytes; absent if the file does not exist.
     pub size: Option<u64>,
-    /// The BLAKE3 hash of what it holds; absent when it is too large, secret, or cannot be read.
+    /// The BLAKE3 hash of the content; absent if the file is too large, secret or unreadable.
     pub hash: Option<String>,
-    /// What cannot be shown or was not read, and changes with it: its hash, its number, its last change.
+    /// Values that are not shown but detect changes: the hash, the inode and the time of the last change.
     own: (Option<[u8; 32]>, u64, i64, i64),
 }
 
@@ -43,11 +43,11 @@ impl From<&FileMark> for FileView {
     }
 }
 
-/// The files of a request as they are now.
+/// The current state of a request's files.
 #[must_use]
 pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
     let Some(cwd) = approval.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) else { return Vec::new() };
-    // Any word of a command may be a file it runs, or a part of it. Too many files do no harm.
+    // Any word of a command may be a file it runs, or part of one. Including too many files is harmless.
     let command = approval.command.as_deref().unwrap_or_default();
     let words = named_by(command);
     let bases = bases(cwd, command);
@@ -71,7 +71,7 @@ pub(super) fn marks(approval: &Approval) -> Vec<FileMark> {
 
 fn mark(path: PathBuf) -> FileMark {
     let nothing = |path| FileMark { path, size: None, hash: None, own: (None, 0, 0, 0) };
-    // Only what is a file is opened: a device may do something when it is.
+    // Only regular files are opened: opening a device may have side effects.
     if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
         return nothing(path);
     }
@@ -81,20 +81,20 @@ fn mark(path: PathBuf) -> FileMark {
     let mut bytes = Vec::new();
     let small = about.len() <= LARGEST && file.take(LARGEST + 1).read_to_end(&mut bytes).is_ok();
     let hash = small.then(|| blake3::hash(&bytes));
-    // What a secret's hash is, is nobody's business.
+    // The hash of a secret is not shown.
     let shown = hash.filter(|_| !is_secret(&path)).map(|hash| hash.to_hex().to_string());
     let own = (hash.map(Into::into), about.ino(), about.ctime(), about.ctime_nsec());
     FileMark { path, size: Some(about.len()), hash: shown, own }
 }
 
-/// Whether a request may run or change files that are not among these.
+/// Whether a request may run or change files beyond these.
 pub(super) fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
     let command = approval.command.as_deref().unwrap_or_default();
     let moves = moves(command);
     files.len() >= FILES || expands(command) || moves.len() > MOVES || moves.contains(&None)
 }
 
-/// The directories in which a command may look for its files: where it starts, and where it goes from there.
+/// The directories in which a command may look for its files: its start directory and those it changes to.
 fn bases(cwd: &Path, command: &str) -> Vec<PathBuf> {
     let mut bases = vec![cwd.to_owned()];
     for to in moves(command).into_iter().flatten().take(MOVES) {
@@ -104,7 +104,7 @@ fn bases(cwd: &Path, command: &str) -> Vec<PathBuf> {
     bases
 }
 
-/// The directories a command changes to, in order; `None` for one that it does not name.
+/// The directories a command changes to, in order; `None` for a change to an unknown directory.
 fn moves(command: &str) -> Vec<Option<String>> {
     let mut moves = Vec::new();
     let pieces = pieces(command, 0);
@@ -125,8 +125,8 @@ fn moves(command: &str) -> Vec<Option<String>> {
     moves
 }
 
-/// What a command may name a file by: its words as a shell reads them, what is attached to an option, and what stands between
-/// marks that programs split at.
+/// The possible file names in a command: its words as parsed by a shell, values attached to options, and the parts
+/// between characters at which programs split arguments.
 fn named_by(command: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -143,16 +143,16 @@ fn named_by(command: &str) -> Vec<String> {
             word.split(marks).for_each(&mut add);
         }
     }
-    // Where quotes are not closed, a shell would not run it, and a program may read it otherwise.
+    // A shell would not run a command with unclosed quotes, but another program may parse it differently.
     command.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,".contains(c)).for_each(add);
     names
 }
 
-/// Deepest command within a word of another one that is looked into.
+/// Maximum depth of commands nested within words that is examined.
 const DEPTH: usize = 3;
 
-/// The words of a command without their quotes, as far as nothing is expanded; `None` where a command ends. The words
-/// within a word that has several, such as that behind `sh -c`, follow it.
+/// The unquoted words of a command, without expansion; `None` marks the end of a command. A word that contains several
+/// words, such as the argument of `sh -c`, is followed by those words.
 fn pieces(command: &str, depth: usize) -> Vec<Option<String>> {
     let mut pieces = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
@@ -185,8 +185,7 @@ fn pieces(command: &str, depth: usize) -> Vec<Option<String>> {
     pieces
 }
 
-/// Whether a shell makes other words of the command than stand there, so that the files it runs are not
-/// all known.
+/// Whether a shell would expand parts of the command, so that the files it runs are not all known.
 fn expands(command: &str) -> bool {
     command.contains(['$', '`', '~', '*', '?', '[', '{', '<', '\\'])
 }

@@ -1,4 +1,4 @@
-//! Requests that a person allowed for the rest of a session. They are forgotten when the server stops.
+//! Requests that the user allowed for the rest of a session. They are forgotten when the server stops.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use projections::Approval;
 
 use super::files::{FileMark, has_more_files};
 
-/// Most grants that are remembered at once.
+/// Maximum number of grants remembered at once.
 const GRANTS: usize = 1_024;
 
-/// A request that is allowed again: everything that makes two requests the same.
+/// An allowed request: every property that makes two requests the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Grant {
     session: SessionId,
@@ -22,7 +22,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// `None` unless every byte of the request is known, and the content of every file it is about.
+    /// `None` unless every byte of the request and the content of each of its files is known.
     pub(super) fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
         let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None)
             && !has_more_files(approval, files);
@@ -42,24 +42,24 @@ impl Grant {
 pub(super) struct Grants(HashSet<Grant>);
 
 impl Grants {
-    /// Whether there is no room for another one.
+    /// Whether there is no room for another grant.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= GRANTS
     }
 
-    /// Remembers a grant, while there is room.
+    /// Remembers a grant if there is room.
     pub(super) fn add(&mut self, grant: Grant) {
         if self.0.len() < GRANTS {
             self.0.insert(grant);
         }
     }
 
-    /// Forgets those of sessions.
+    /// Forgets the grants of these sessions.
     pub(super) fn forget(&mut self, sessions: &[SessionId]) {
         self.0.retain(|grant| !sessions.contains(&grant.session));
     }
 
-    /// Whether this request was allowed before.
+    /// Whether the same request was allowed before.
     pub(super) fn allow(&self, approval: &Approval, files: &[FileMark]) -> bool {
         Grant::of(approval, files).is_some_and(|grant| self.0.contains(&grant))
     }

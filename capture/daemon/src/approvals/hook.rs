@@ -1,4 +1,4 @@
-//! Hooks that wait: first for the request to be committed, then for the policy, then for a person.
+//! Waiting hooks: they wait first for the request to be committed, then for the policy, then for the user.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::{
 /// How long a hook waits for the commit of earlier events of its session.
 const COMMIT_WITHIN: Duration = Duration::from_millis(500);
 
-/// Removes a hook from the table when it waits no longer, for whatever reason.
+/// Removes a hook from the table when it stops waiting, for any reason.
 struct HookGuard {
     broker: ApprovalBroker,
     delivery: DeliveryId,
@@ -37,16 +37,16 @@ impl Drop for HookGuard {
     }
 }
 
-/// What a hook does after the policy was applied.
+/// The next step of a hook after the policy was applied.
 enum HookStep {
-    /// It waits: for a decision that is under way, for a person, or for its request to be closed.
+    /// It waits: for a decision in progress, for the user, or for its request to be closed.
     Wait,
-    /// It does not wait for people.
+    /// It does not wait for the user.
     Nobody,
 }
 
 impl ApprovalBroker {
-    /// Waits until a rule or a person decided on exactly this delivery.
+    /// Waits for a decision of a rule or the user on exactly this delivery.
     pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<AgentAnswer> {
         let delivery = wait.delivery;
         let Admitted { number, requested, mut answer } = self.admit(wait)?;
@@ -73,8 +73,8 @@ impl ApprovalBroker {
         if self.shared.stopping.is_cancelled() { None } else { pending.admit(wait) }
     }
 
-    /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
-    /// to a person.
+    /// Handles a hook that waits for the decision on a pending approval: a grant or the policy decides, or it is left
+    /// to the user.
     async fn consider(&self, id: &ApprovalId) -> HookStep {
         let (approval, judged) = {
             let mut table = self.pending();
@@ -107,7 +107,7 @@ impl ApprovalBroker {
         if waits { HookStep::Wait } else { HookStep::Nobody }
     }
 
-    /// Claims an approval for a grant or for a rule that decides it; `None` when it is left to a person.
+    /// Claims an approval for a grant or rule that decides it; `None` if it is left to the user.
     async fn decide_by_policy(
         &self,
         approval: &Approval,
@@ -135,7 +135,7 @@ impl ApprovalBroker {
                 self.shared.judging.run(move || shared.judged(&approval)).await?
             }
         };
-        // No rule allows what is not known to the byte, whatever it says.
+        // No rule may allow a request that is not known byte for byte.
         let is_sure = approval.exact && approval.confidence == Confidence::High;
         let Some(allow) = judged.allow.filter(|allow| !allow || is_sure) else {
             self.left_by_policy(approval, judged).await;
@@ -156,27 +156,27 @@ impl ApprovalBroker {
         Ok(self.claim_for_hook(approval, resolved, evidence, answer))
     }
 
-    /// Remembers and records, once, that the policy leaves an approval to a person.
+    /// Stores and records, once, that the policy leaves an approval to the user.
     async fn left_by_policy(&self, approval: &Approval, judged: Judged) {
         let evidence = json!({ "rule": judged.rule, "reason": judged.reason });
         let is_first =
             self.pending().get_mut(&approval.id).is_some_and(|pending| pending.judged.replace(judged).is_none());
         if is_first {
             let (broker, approval) = (self.clone(), approval.clone());
-            // A task of its own: the hook may go away meanwhile.
+            // In a separate task, because the hook may disconnect before the record is committed.
             let recorded = async move { drop(broker.record(AuditKind::Asked, &approval, evidence).await) };
             self.shared.decisions.spawn(recorded).await.ok();
         }
     }
 
-    /// Judges a tool call before the agent's own permission check. Answers only a rule's denial, once it is recorded;
-    /// everything else is left to the agent.
+    /// Judges a tool call before the agent's own permission check. Answers only with the denial of a rule, after
+    /// recording it; everything else is left to the agent.
     pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<AgentAnswer> {
         let (session, mut approval) = called(delivery, &whole)?;
         let name = session.clone();
         let stored = self.read(move |reader| reader.find(&name)?.map_or(Ok(None), |id| reader.session(id))).await;
         if stored.ok().flatten().is_none_or(|session| session.began_in.is_none()) {
-            // Its start may have been told a moment ago.
+            // The session's start may still be uncommitted.
             tokio::time::timeout(COMMIT_WITHIN, self.shared.inputs.commit()).await.ok();
         }
         let shared = self.shared.clone();
@@ -198,7 +198,7 @@ impl ApprovalBroker {
 }
 
 impl BrokerState {
-    /// The policy's judgement, limited to the answers that the agent can receive.
+    /// The policy's judgement, restricted to answers that the agent accepts.
     fn judged(&self, approval: &Approval) -> Judged {
         let session = self.session(approval.session_id);
         let judged = self.judge.judge(approval, session.as_ref());
@@ -214,8 +214,7 @@ impl BrokerState {
     }
 }
 
-/// What a hook that is called before every tool delivers: the agent's id of the session, and the call as
-/// a request.
+/// The input of a hook that is called before every tool: the agent's id of the session, and the call as a request.
 fn called(id: DeliveryId, whole: &RawValue) -> Option<(String, Approval)> {
     let delivery: Delivery = serde_json::from_str(whole.get()).ok()?;
     let (session, asked) = call_of(&delivery).filter(|_| delivery.id == id)?;

@@ -15,37 +15,37 @@ use protocols as protocol;
 use api::approvals::{PolicyDecision, PolicyView};
 use policy_files::{OnDisk, in_force, workspace_of};
 
-/// Decides by rules. Whatever is uncertain is left to a person.
+/// Decides requests by rules. Anything uncertain is left to the user.
 pub trait Judge: Send + Sync {
-    /// Judges a request of a session by the rules.
+    /// Judges a request of a session.
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged;
 
-    /// The rule that would allow just this again, to be reviewed and saved by the user.
+    /// The rule that would allow exactly this request again, for the user to review and save.
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String>;
 
-    /// Whether this rule could be added to the user's policy.
+    /// Checks whether this rule could be added to the user's policy.
     ///
     /// # Errors
-    /// Why it could not.
+    /// The reason it could not.
     fn check_rule(&self, rule: &str) -> Result<(), String>;
 
     /// Adds a rule to the user's policy.
     ///
     /// # Errors
-    /// Why it was not added.
+    /// The reason it was not added.
     fn save_rule(&self, rule: &str) -> Result<(), String>;
 }
 
-/// The judgement of the rules.
+/// The result of applying the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// Allowed or denied; `None` when a person is to be asked.
+    /// Allowed or denied; `None` if the user should be asked.
     pub allow: Option<bool>,
-    /// The command to run in place of the one that was asked for.
+    /// The command to run instead of the requested one.
     pub rewrite: Option<String>,
     /// The rule.
     pub rule: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
@@ -66,12 +66,12 @@ impl From<&Judged> for PolicyView {
     }
 }
 
-/// The policy on the disk. The file is read for each request: what the user saved is in force.
+/// The policy on disk. The file is read for each request, so a saved change applies at once.
 #[derive(Debug)]
 pub struct OnPolicy {
-    /// Where the user's rules are.
+    /// Path of the user's rules.
     pub file: PathBuf,
-    /// What has to be looked up, with the PATH of the start.
+    /// Looks up facts on disk, with the PATH from the server's start.
     pub facts: OnDisk,
 }
 
@@ -127,11 +127,11 @@ impl Judge for OnPolicy {
     }
 }
 
-/// The request as the policy understands it; `None` if it is not known.
+/// The request in the policy's terms; `None` if it is not completely known.
 fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionRequest> {
-    // What is too long to be kept may still be denied; nothing is allowed that is not exact.
+    // A request that is too long to store may still be denied; only exact requests can be allowed.
     let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);
-    // The workspace is where the session began; nothing that came later moves it.
+    // The workspace is where the session began; later events do not change it.
     let began = Path::new(session?.began_in.as_deref()?);
     if !cwd.is_absolute() || !began.is_absolute() {
         return None;
@@ -140,29 +140,29 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionR
         agent: approval.provider,
         kind: kind_of(approval.kind?),
         tool: approval.tool.clone(),
-        // Of an excerpt nothing is allowed, since the request is not exact; what it shows may be denied.
+        // An excerpt never leads to an allowance, because the request is not exact, but its visible part may be denied.
         command: approval.command.clone().or_else(|| approval.excerpt.as_ref().map(|excerpt| excerpt.joined())),
         workspace: workspace_of(began),
         cwd,
-        // Where a protocol does not tell it, the request is not exact.
+        // If a protocol does not report the directory, the request is not exact.
         cwd_is_certain: approval.source == Source::Protocol || names_directory(approval.provider),
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         glob: approval.input.as_deref().and_then(glob_of),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
         takes_rewrite: accepts_rewrite(approval.provider) || protocol::is_own(approval.provider),
-        // Of other agents it is the user's login shell, which nobody tells.
+        // Other agents use the user's login shell, which they do not report.
         shell: if protocol::is_own(approval.provider) { Shell::Bash } else { Shell::Unknown },
     })
 }
 
-/// The pattern of a search, as capture's own tool takes it.
+/// The glob pattern of a search by capture's own tool.
 fn glob_of(input: &str) -> Option<String> {
     let input: serde_json::Value = serde_json::from_str(input).ok()?;
     input["glob"].as_str().map(str::to_owned)
 }
 
-/// Whether the request is only for the command.
+/// Whether the request is only for running its command.
 pub(crate) fn is_only_for_its_command(approval: &Approval) -> bool {
     if approval.source == Source::Protocol {
         return approval.input.as_deref().is_some_and(|input| protocol::is_plain(approval.provider, input));

@@ -1,4 +1,4 @@
-//! The table of pending approvals and of waiting hooks. Nothing here blocks, reads files or hashes.
+//! The table of pending approvals and waiting hooks. Nothing here blocks, reads files or computes hashes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,38 +16,38 @@ use super::{
     judge::Judged,
 };
 
-/// Most hooks that wait at once; further ones get no answer.
+/// Maximum number of hooks that wait at once; further ones get no answer.
 const HOOKS: usize = 256;
-/// Most approvals that are pending at once; further ones are not decided from here.
+/// Maximum number of pending approvals; further ones are not decided here.
 const APPROVALS: usize = 4_096;
 
-/// Everything that is pending. Nothing of it outlives the server.
+/// All pending state. It is lost when the server stops.
 #[derive(Default)]
 pub(super) struct PendingApprovals {
     approvals: HashMap<ApprovalId, PendingApproval>,
     hooks: HashMap<DeliveryId, WaitingHook>,
     hooks_admitted: u64,
-    /// Requests that are allowed again.
+    /// Requests that are allowed again without asking.
     pub grants: Grants,
 }
 
-/// An approval that is pending.
+/// A pending approval.
 pub(super) struct PendingApproval {
     pub approval: Approval,
-    /// The files it is about, as they were when it was asked; empty until they are hashed.
+    /// The files of the request as they were when it was made; empty until they are hashed.
     pub files: Arc<OnceCell<FileMarks>>,
-    /// Whether the files were hashed at the request, and not at a later start of the server.
+    /// Whether the files were hashed at the time of the request, rather than at a later start of the server.
     pub looked_at: bool,
-    /// What the policy said.
+    /// The judgement of the policy.
     pub judged: Option<Judged>,
     /// Whether a decision is in progress.
     pub claimed: bool,
-    /// What was last announced for the session's status: whether a hook waits for a person. Absent when
-    /// an earlier server may have announced either.
+    /// The last announcement for the session's status: whether a hook waits for the user. `None` if an earlier server
+    /// may have announced either.
     wait_announced: Option<bool>,
 }
 
-/// Since when an approval is known here.
+/// Since when an approval is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownSince {
     /// Since it was requested.
@@ -57,39 +57,39 @@ pub(super) enum KnownSince {
 }
 
 struct WaitingHook {
-    /// Tells it from another one for the same delivery.
+    /// Distinguishes this hook from another one for the same delivery.
     number: u64,
     digest: String,
     people: bool,
-    /// The policy was asked, and it is left to a person.
+    /// Whether the policy was applied and left the request to the user.
     left_to_person: bool,
-    /// Takes the approval's id once it is known.
+    /// Receives the approval's id once it is known.
     requested: Option<oneshot::Sender<ApprovalId>>,
-    /// Takes the answer; dropped when there is none.
+    /// Receives the answer; dropped if there is none.
     answer: oneshot::Sender<AgentAnswer>,
 }
 
-/// A hook's place in the table, and what it is told.
+/// The entry of an admitted hook: its number and the channels it receives from.
 pub(super) struct Admitted {
     pub number: u64,
     pub requested: oneshot::Receiver<ApprovalId>,
     pub answer: oneshot::Receiver<AgentAnswer>,
 }
 
-/// What is known here of an approval at one moment.
+/// The state of an approval at one moment.
 pub(super) struct PendingSummary {
     pub is_pending: bool,
-    /// Absent until they are hashed.
+    /// `None` until the files are hashed.
     pub files: Option<FileMarks>,
     pub judged: Option<Judged>,
-    /// A hook waits for a person's decision.
+    /// Whether a hook waits for the user's decision.
     pub waits_for_person: bool,
-    /// Nothing else is pending in its session.
+    /// Whether nothing else is pending in the session.
     pub is_alone: bool,
 }
 
 impl PendingApprovals {
-    /// Adds an approval; false when it is here already, or there is no room for it.
+    /// Adds an approval; false if it is already known or the table is full.
     pub(super) fn open(&mut self, approval: &Approval, known: KnownSince) -> bool {
         let is_new = !self.approvals.contains_key(&approval.id);
         if is_new {
@@ -117,7 +117,7 @@ impl PendingApprovals {
         is_new
     }
 
-    /// An approval was closed. What was decided here is answered by the decision itself.
+    /// Removes an approval that was closed. If it was decided here, the decision answers the hook.
     pub(super) fn close(&mut self, approval: &Approval) {
         self.approvals.remove(&approval.id);
         if approval.by.is_none() {
@@ -125,7 +125,7 @@ impl PendingApprovals {
         }
     }
 
-    /// An approval was decided here.
+    /// Removes an approval that was decided here.
     pub(super) fn remove(&mut self, id: &ApprovalId) {
         self.approvals.remove(id);
     }
@@ -138,7 +138,7 @@ impl PendingApprovals {
         self.approvals.get_mut(id)
     }
 
-    /// The pending approvals whose id fits.
+    /// The pending approvals whose id matches.
     pub(super) fn matching(&self, fits: impl Fn(&str) -> bool) -> Vec<Approval> {
         let approvals = self.approvals.values().map(|pending| &pending.approval);
         approvals.filter(|approval| fits(approval.id.as_str())).cloned().collect()
@@ -177,7 +177,7 @@ impl PendingApprovals {
         self.approvals.values().filter(|pending| pending.approval.session_id == session).count() < 2
     }
 
-    /// Takes in a hook; `None` when too many wait. It replaces one that waits for the same delivery.
+    /// Admits a hook; `None` if too many are waiting. Replaces an earlier hook for the same delivery.
     pub(super) fn admit(&mut self, wait: HookWait) -> Option<Admitted> {
         let delivery = wait.delivery;
         if self.hooks.len() >= HOOKS && !self.hooks.contains_key(&delivery) {
@@ -204,7 +204,7 @@ impl PendingApprovals {
         Some(Admitted { number, requested, answer })
     }
 
-    /// A hook went away.
+    /// Removes a hook that disconnected.
     pub(super) fn remove_hook(&mut self, delivery: DeliveryId, number: u64) {
         if self.hooks.get(&delivery).is_some_and(|hook| hook.number == number) {
             self.hooks.remove(&delivery);
@@ -214,7 +214,7 @@ impl PendingApprovals {
     /// The hook that waits for the decision on exactly this request.
     fn hook_of(&self, approval: &Approval) -> Option<&WaitingHook> {
         let hook = self.hooks.get(&approval.delivery?)?;
-        // What was delivered has to be what the hook answers for.
+        // The committed delivery must be identical to the hook's input.
         (!hook.answer.is_closed() && approval.digest.as_deref() == Some(&hook.digest)).then_some(hook)
     }
 
@@ -223,8 +223,9 @@ impl PendingApprovals {
         self.hook_of(approval).is_some()
     }
 
-    /// Leaves the decision to a person; false when the hook is not to wait: not for a person, nor for a
-    /// decision that is under way. Nor for a request that cannot be allowed here, because its own dialog shows all of it.
+    /// Leaves the decision to the user. Returns false if the hook should not wait: neither for the user nor for a
+    /// decision in progress. A hook also does not wait for a request that cannot be allowed here, because the agent's
+    /// own dialog shows all of it.
     pub(super) fn leave_to_person(&mut self, approval: &Approval) -> bool {
         let is_claimed = self.get(&approval.id).is_some_and(|pending| pending.claimed);
         let is_decidable = why_not_allowed(approval).is_none() || route_of(approval) == DecidedVia::Protocol;
@@ -235,8 +236,8 @@ impl PendingApprovals {
         })
     }
 
-    /// Answers the hook that waits for the decision on exactly this request, and remembers that it is
-    /// allowed again; false when no hook took the answer.
+    /// Answers the hook that waits for the decision on exactly this request, and stores the grant, if any. Returns
+    /// false if no hook received the answer.
     pub(super) fn deliver(&mut self, approval: &Approval, answer: AgentAnswer, grant: Option<Grant>) -> bool {
         self.approvals.remove(&approval.id);
         let held = self.is_held(approval);
@@ -248,14 +249,14 @@ impl PendingApprovals {
         delivered
     }
 
-    /// Lets the hook of an approval go without an answer.
+    /// Dismisses the hook of an approval without an answer.
     pub(super) fn dismiss_hook(&mut self, approval: &Approval) {
         if let Some(delivery) = approval.delivery {
             self.hooks.remove(&delivery);
         }
     }
 
-    /// Forgets sessions, and lets their hooks go without an answer.
+    /// Forgets sessions and dismisses their hooks without an answer.
     pub(super) fn forget(&mut self, sessions: &[SessionId]) {
         let (hooks, grants) = (&mut self.hooks, &mut self.grants);
         self.approvals.retain(|_, pending| {
@@ -268,20 +269,19 @@ impl PendingApprovals {
         grants.forget(sessions);
     }
 
-    /// Lets every hook go that no decision is under way for.
+    /// Dismisses all hooks without a decision in progress.
     pub(super) fn dismiss_unclaimed(&mut self) {
         let claimed = self.approvals.values().filter(|pending| pending.claimed);
         let claimed: Vec<DeliveryId> = claimed.filter_map(|pending| pending.approval.delivery).collect();
         self.hooks.retain(|delivery, _| claimed.contains(delivery));
     }
 
-    /// Lets every hook go.
+    /// Dismisses all hooks.
     pub(super) fn dismiss_all(&mut self) {
         self.hooks.clear();
     }
 
-    /// A change of what the sessions' statuses are to show: whose, of which approval, and whether a hook
-    /// waits for a person.
+    /// The next change for the sessions' statuses: the session, the approval, and whether a hook waits for the user.
     pub(super) fn next_wait_change(&mut self) -> Option<(SessionId, ApprovalId, bool)> {
         let hooks = &self.hooks;
         let pending = self.approvals.values_mut().filter(|pending| is_shown_by_us(&pending.approval));
@@ -296,7 +296,7 @@ impl PendingApprovals {
     }
 }
 
-/// Whether nothing of the agent shows that it waits, so that the status has to.
+/// Whether the agent shows no sign of waiting, so that capture's status has to.
 fn is_shown_by_us(approval: &Approval) -> bool {
     route_of(approval) == DecidedVia::Protocol || !shows_dialog_meanwhile(approval.provider)
 }

@@ -1,7 +1,6 @@
-//! The broker against a model of all that may happen around it, in any order: requests come and are
-//! swapped for others, hooks come early, late and go away, people and rules decide, the store commits
-//! or does not. Whoever waits gets at most one answer, and only one that was committed for exactly what
-//! it asked.
+//! Tests the broker against a model of its environment, with events in any order: requests arrive and are replaced,
+//! hooks connect early or late and disconnect, users and rules decide, commits succeed or fail. Each waiting hook gets
+//! at most one answer, and only one that was committed for exactly its request.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -23,7 +22,7 @@ use super::{
     *,
 };
 
-/// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
+/// Allows commands that begin with `ok`, denies those that begin with `no`, and asks for the rest.
 struct ByName;
 
 impl Judge for ByName {
@@ -79,23 +78,23 @@ fn approval(n: u8, command: &str, provider: Provider) -> Approval {
     Approval::of(&asked, of, None, (Source::Hook, Confidence::High), at(i64::from(n)))
 }
 
-/// How often everything is polled without anything left to do before it counts as settled.
+/// Number of idle polling rounds after which the state counts as settled.
 const QUIET_ROUNDS: usize = 32;
 
 type Decided = Result<ApprovalView, Refusal>;
 
-/// The broker, and what is around it.
+/// The broker and its environment.
 struct BrokerFixture {
     broker: ApprovalBroker,
     inputs: Inputs,
-    /// What waits to be committed.
+    /// Inputs waiting to be committed.
     open: Vec<IngestInput>,
     approvals: BTreeMap<u8, Approval>,
-    /// Verdicts that were committed, by approval.
+    /// Committed verdicts, by approval.
     committed: BTreeMap<ApprovalId, bool>,
-    /// What was recorded beside decisions, in order.
+    /// Audit rows other than decisions, in order.
     recorded: Vec<&'static str>,
-    /// Verdicts of people, by approval.
+    /// Verdicts of users, by approval.
     people: Vec<(ApprovalId, bool)>,
     hooks: Vec<(u8, JoinHandle<Option<AgentAnswer>>)>,
     deciders: Vec<JoinHandle<Decided>>,
@@ -134,17 +133,17 @@ impl BrokerFixture {
         }
     }
 
-    /// Everything goes on until it waits for something outside of the broker.
+    /// Runs everything until it waits for something outside the broker.
     fn settle(&mut self) {
         self.settle_while(|shared| shared.judging.is_idle() && shared.hashing.is_idle());
     }
 
-    /// The same while no file can be hashed: what needs that waits too.
+    /// Like [`settle`](Self::settle) while no file can be hashed: anything that needs hashes waits too.
     fn settle_without_files(&mut self) {
         self.settle_while(|shared| shared.judging.is_idle());
     }
 
-    /// The same while only these pools have to be idle.
+    /// Like [`settle`](Self::settle), but waits only until `is_idle` holds.
     fn settle_while(&mut self, is_idle: impl Fn(&BrokerState) -> bool) {
         let shared = &self.broker.shared;
         self.runtime.block_on(async {
@@ -174,13 +173,13 @@ impl BrokerFixture {
         self.hooks.push((n, self.runtime.spawn(async move { broker.answer_hook(wait, None).await })));
     }
 
-    /// A hook goes away.
+    /// Disconnects a hook.
     fn leave(&mut self, at: usize) {
         self.hooks.remove(at).1.abort();
         self.settle();
     }
 
-    /// The agent continued without a prompt.
+    /// Closes an approval because the agent continued without a prompt.
     fn close(&mut self, n: u8) {
         let Some(approval) = self.approvals.get_mut(&n).filter(|a| a.state == ApprovalState::Pending) else { return };
         approval.state = ApprovalState::AnsweredElsewhere;
@@ -195,7 +194,7 @@ impl BrokerFixture {
         self.deciders.push(self.runtime.spawn(async move { broker.decide(id.as_str(), decision(allow)).await }));
     }
 
-    /// The store commits what is open, or all of it fails and is gone.
+    /// Commits the pending inputs, or drops all of them as a failed store would.
     fn commit(&mut self, works: bool) {
         self.settle();
         for input in std::mem::take(&mut self.open) {
@@ -228,7 +227,7 @@ impl BrokerFixture {
         self.settle();
     }
 
-    /// The answers that hooks got are what was committed for them.
+    /// Checks that hooks received only answers that were committed for them.
     fn check(&mut self) {
         let (ended, waiting) = std::mem::take(&mut self.hooks).into_iter().partition(|(_, hook)| hook.is_finished());
         self.hooks = waiting;
@@ -248,7 +247,7 @@ impl BrokerFixture {
         }
     }
 
-    /// The answer to the last hook, in the end.
+    /// The final answer to the last hook.
     #[track_caller]
     fn answer(&mut self) -> Option<AgentAnswer> {
         self.commit(true);
@@ -257,7 +256,7 @@ impl BrokerFixture {
         if hook.is_finished() { self.runtime.block_on(hook).unwrap() } else { None }
     }
 
-    /// What the last who decided hears, once it is there.
+    /// The outcome of the last user's decision, which must have arrived.
     #[track_caller]
     fn decided(&mut self) -> Decided {
         self.settle();
@@ -266,7 +265,7 @@ impl BrokerFixture {
         self.runtime.block_on(decider).unwrap()
     }
 
-    /// How many decisions wait to be committed.
+    /// The number of decisions waiting to be committed.
     fn decisions(&mut self) -> usize {
         self.settle();
         self.open_decisions()
@@ -276,7 +275,7 @@ impl BrokerFixture {
         self.open.iter().filter(|input| matches!(input, IngestInput::Decide(_))).count()
     }
 
-    /// What sessions are to show: which approval, and whether a hook waits for a person.
+    /// The announcements for sessions: which approval, and whether a hook waits for the user.
     fn waits(&mut self) -> Vec<(ApprovalId, bool)> {
         self.settle();
         let waits = std::mem::take(&mut self.open).into_iter();
@@ -369,7 +368,7 @@ fn rules_answer_whoever_waits_in_either_order() {
         let answer = around.answer().unwrap();
         assert_eq!((answer.allow, answer.rewrite.as_deref()), (true, Some("safe ok safe git status")));
     }
-    // Nothing is said where nothing is committed.
+    // Without a commit there is no answer.
     let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.wait(1, false);
@@ -393,7 +392,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
         around.wait(1, false);
         assert_eq!(around.answer(), None);
     }
-    // Codex takes no other command, so it asks its user.
+    // Codex does not accept a rewritten command, so it asks the user.
     let mut around = BrokerFixture::new();
     around.ask(1, "ok safe git status", Provider::Codex);
     around.wait(1, false);
@@ -412,7 +411,7 @@ fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied
         around.approvals.insert(1, asked);
         around.ask(1, "", provider);
         around.wait(1, true);
-        // The hook goes at once, so that the agent shows its own dialog.
+        // The hook is dismissed at once, so that the agent shows its own dialog.
         assert_eq!(around.answer(), None);
         around.person(1, true);
         conflict(around.decided(), "kept 18 of the 900000 bytes");
@@ -459,7 +458,7 @@ fn a_dialog_that_says_it_shows_only_a_beginning_is_why_not_allowed() {
     };
     assert!(seen("find . -name '*.rs' -newer Cargo…", None));
     assert!(!seen("find . -name '*.rs'", None));
-    // What the hook told is whole, however much of it the screen shows.
+    // The hook's report is complete, however much of it the screen shows.
     assert!(!seen("find . -name '*.rs' …", Some("find . -name '*.rs' -delete")));
 }
 
@@ -485,7 +484,7 @@ fn a_dialog_is_answered_only_when_it_asks_the_same() {
     same(Some("touch x y"), &[], "touch x", false);
     same(Some("touch x"), &[], "touch y", false);
     same(Some("touch x"), &[], "", false);
-    // A long one may be broken into lines and cut.
+    // A long command may be wrapped and cut off.
     same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.rs'\n -newer Cargo.toml…", true);
     same(Some("find . -name '*.rs' -newer Cargo.toml -print"), &[], "find . -name '*.py'\n -newer Cargo.toml…", false);
     same(None, &["/p/src/a.rs"], "src/a.rs", true);
@@ -573,7 +572,7 @@ fn of_two_who_decide_one_wins() {
         around.person(1, first);
         around.person(1, second);
         assert_eq!(around.decisions(), 1);
-        // Nor does a third, before the commit or after it.
+        // A third decision fails too, before the commit and after it.
         around.person(1, true);
         conflict(around.decided(), "someone else is deciding");
         let allowed = around.answer().unwrap().allow;
@@ -592,7 +591,7 @@ fn a_person_and_a_rule_do_not_both_decide() {
     let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.settle();
-    // The rule speaks only after the person's decision is under way.
+    // The rule is evaluated only after the user's decision is in progress.
     let policy = around.broker.shared.judging.occupy();
     around.wait(1, true);
     around.settle_while(|_| true);
@@ -662,7 +661,7 @@ fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
         around.person(1, true);
         assert_eq!(around.decisions(), 1);
         around.leave(0);
-        // It waits for no person, but for what is decided already.
+        // It does not wait for the user, but for the decision already made.
         around.wait(1, false);
         around.settle();
         assert!(around.answer().unwrap().allow);
@@ -678,7 +677,7 @@ fn an_answer_is_only_for_what_the_hook_was_called_with() {
     around.person(1, true);
     conflict(around.decided(), "no hook waits for the answer");
     assert_eq!(around.answer(), None);
-    // One that takes the place of the hook while the decision is committed does not get its answer.
+    // A hook that replaces another while the decision is being committed does not get its answer.
     around.wait(1, true);
     assert_eq!(around.decisions(), 1);
     around.wait_with(1, true, "digest of something else".into());
@@ -761,7 +760,7 @@ fn nothing_is_known_of_a_session_that_was_forgotten() {
     let asked = approval(1, "pwd", Provider::Codex);
     let grant = Grant::of(&asked, &[]).unwrap();
     around.broker.pending().grants.add(grant);
-    // Whether it is pending, and whether the same is allowed again.
+    // Whether it is pending, and whether the same request is allowed again.
     let known = |broker: &ApprovalBroker| {
         let pending = broker.pending();
         (pending.get(&asked.id).is_some(), pending.grants.allow(&asked, &[]))
@@ -778,7 +777,7 @@ fn nothing_is_known_of_a_session_that_was_forgotten() {
 #[test]
 fn sessions_show_that_a_hook_waits_for_a_person() {
     let mut around = BrokerFixture::new();
-    // Claude Code shows its dialog meanwhile.
+    // Claude Code shows its own dialog at the same time.
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
     assert_eq!(around.waits(), []);
@@ -789,7 +788,7 @@ fn sessions_show_that_a_hook_waits_for_a_person() {
     around.wait(3, true);
     let id = approval(3, "", Provider::Codex).id;
     assert_eq!(around.waits(), [(id.clone(), true)]);
-    // One that takes its place changes nothing.
+    // A replacement hook changes nothing.
     around.wait(3, true);
     assert_eq!(around.waits(), []);
     let last = around.hooks.len() - 1;
@@ -825,7 +824,7 @@ fn at_most_so_many_hooks_wait() {
     let broker = around.broker.clone();
     assert_eq!(around.runtime.block_on(async move { broker.answer_hook(one_more, None).await }), None);
     assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));
-    // One that goes away makes room at once.
+    // A hook that disconnects makes room at once.
     around.leave(7);
     around.ask(7, "ok ls", Provider::Claude);
     around.wait(7, false);

@@ -1,4 +1,4 @@
-//! What the thread does when the store cannot be read.
+//! Behaviour of the thread when the store cannot be read.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     runs::Runs,
 };
 
-/// The thread's state, in front of the database of this directory.
+/// The thread's state, with the database of this directory.
 fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inputs) {
     let (inputs, incoming) = ingest::channel(16);
     let (reader, runs) =

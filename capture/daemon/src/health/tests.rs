@@ -1,4 +1,4 @@
-//! The rows of hooks, as their settings, spool and calls stand.
+//! The rows of hooks, depending on their settings, spool and calls.
 
 use std::{fs, time::Duration};
 

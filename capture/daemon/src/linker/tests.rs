@@ -6,7 +6,7 @@ use std::{
 
 use super::*;
 
-/// A shell with this command line, which waits for its input.
+/// A shell with this command line that waits for input.
 fn shell(line: &str) -> Child {
     Command::new("sh").args(["-c", line]).stdin(Stdio::piped()).spawn().unwrap()
 }

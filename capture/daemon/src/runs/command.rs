@@ -1,5 +1,5 @@
-//! What a session is told to do: by a message to the host that runs it, or, where an agent works in a terminal, by
-//! typing, as far as that goes.
+//! Commands to a session: sent as a message to the host that runs it, or, if an agent works in a terminal, typed where
+//! possible.
 
 use api::{
     runs::{Input as RunInput, InputSent, Run},
@@ -17,10 +17,10 @@ use super::{
 };
 
 impl Runs {
-    /// Tells a session what to do.
+    /// Sends a command to a session.
     ///
     /// # Errors
-    /// When no run hosts it, its agent cannot do that, or refuses it as things stand.
+    /// When no run hosts the session, or its agent does not support the command or refuses it in its current state.
     pub async fn command(
         &self,
         session: SessionId,
@@ -60,7 +60,8 @@ impl Runs {
         }
     }
 
-    /// Typed text for a session without a terminal is a message or a prompt, and an interrupt ends its turn.
+    /// Converts terminal input for a session without a terminal: text becomes a message or a prompt, and an interrupt
+    /// ends the turn.
     pub(super) async fn send_as_command(
         &self,
         run: &Run,
@@ -68,7 +69,7 @@ impl Runs {
         input: RunInput,
     ) -> Result<InputSent, Refusal> {
         let command = match input {
-            // A message for the running turn; without one it begins a turn.
+            // A message for the running turn; without a turn it begins one.
             RunInput { text: Some(text), .. } if takes(run, STEER) => SessionCommand::Steer { text },
             RunInput { text: Some(text), .. } => SessionCommand::Prompt { text },
             RunInput { interrupt: true, .. } => SessionCommand::Abort,
@@ -82,7 +83,7 @@ impl Runs {
         Ok(InputSent { run: run.id, sent: true, position, forced: false })
     }
 
-    /// Sends a prompt to a session that takes prompts. A session that ends with its turn queues it itself.
+    /// Sends a prompt to a session that accepts prompts. If its run ends with its turn, the host queues the prompt.
     pub async fn send_prompt(&self, session: SessionId, text: &str, by: CommandOrigin) -> PromptOutcome {
         let (run, asks) = match self.find(&RunTarget::Session(session)) {
             Ok(found) => found,
@@ -98,14 +99,14 @@ impl Runs {
         }
     }
 
-    /// Whether the run that hosts a session takes a command; without such a run it does not.
+    /// Whether the run that hosts a session supports a command; false if there is no such run.
     #[must_use]
     pub fn takes(&self, session: SessionId, command: &str) -> bool {
         let run = self.find(&RunTarget::Session(session));
         run.is_ok_and(|(run, _)| takes(&run, command))
     }
 
-    /// Whether the run that hosts a session ends with its turn, so that prompts for later must be in its own queue
+    /// Whether the run that hosts a session ends with its turn, so that later prompts must be in the host's queue
     /// before that.
     #[must_use]
     pub fn ends_with_turn(&self, session: SessionId) -> bool {
@@ -115,14 +116,15 @@ impl Runs {
 
 /// The command that adds a message to the running turn.
 pub(super) const STEER: &str = "steer";
-/// The command that queues a message behind the turn.
+/// The command that queues a message after the turn.
 const FOLLOW_UP: &str = "follow_up";
 
 pub(super) fn takes(run: &Run, command: &str) -> bool {
     run.hello.takes.iter().any(|name| name == command)
 }
 
-/// `capture agent run` answers one prompt, and what is queued behind it; a session in RPC mode or of the server goes on.
+/// Whether a run ends with its turn: `capture agent run` answers one prompt and those queued after it; a session in RPC
+/// mode or started by the server continues.
 fn ends_with_turn(run: &Run) -> bool {
     takes(run, FOLLOW_UP) && run.hello.command.iter().map(String::as_str).take(3).eq(["capture", "agent", "run"])
 }

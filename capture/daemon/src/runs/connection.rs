@@ -1,5 +1,5 @@
-//! The connection of a terminal host: who it is, its frames to ingest, requests and acknowledgements to it, and what the
-//! table of runs learns of it.
+//! The connection of a terminal host: identifies the host, forwards its frames to ingest, sends it requests and
+//! acknowledgements, and updates the table of runs.
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -27,9 +27,9 @@ use super::{
 
 /// Maximum number of pending requests to one terminal host.
 const ASKS: usize = 32;
-/// How long a host that went may stay away before its run counts as unreachable.
+/// How long a disconnected host may stay away before its run counts as unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
-/// Number of ended runs that are remembered.
+/// Maximum number of ended runs remembered.
 const ENDED: usize = 100;
 
 impl Runs {
@@ -64,7 +64,7 @@ impl Runs {
                 }
             }
         }
-        // An ingest that has stopped needs to know nothing of it.
+        // If ingest has stopped, the report can be dropped.
         self.inputs.send_async(IngestInput::Host(HostInput::Lost(run))).await.ok();
     }
 
@@ -82,7 +82,7 @@ impl Runs {
             }
         };
         let run = hello.run;
-        // Who speaks is known from the kernel, whatever it says.
+        // The kernel identifies the peer; the host's own statement is not trusted.
         if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
             tracing::warn!(
                 %run,
@@ -92,7 +92,8 @@ impl Runs {
             );
             return None;
         }
-        // Nobody else speaks for our own agent, or takes what a session is told: not what it runs, nor any other agent.
+        // No other process may speak for our own agent or receive its commands: neither the programs it runs nor any
+        // other agent.
         if (hello.session.is_some() || !hello.takes.is_empty())
             && let Some(descent) = agent_descent(hello.host_pid)
         {
@@ -118,7 +119,7 @@ impl Runs {
                 question = asked.recv() => {
                     let QueuedRequest { ask, reply } = question?;
                     if reply.is_closed() {
-                        // Whoever asked has given up, and was told so.
+                        // The requester has given up and was informed.
                         continue;
                     }
                     waiting.retain(|_, reply| !reply.is_closed());
@@ -143,7 +144,7 @@ impl Runs {
         Some((run, connection))
     }
 
-    /// Receives a message from a terminal host. Breaks when it speaks for another run, or ingest has stopped.
+    /// Receives a message from a terminal host. Breaks if it speaks for another run, or ingest has stopped.
     async fn receive(
         &self,
         run: RunId,
@@ -171,7 +172,7 @@ impl Runs {
             }
             HostMessage::Answer { id, answer } => {
                 if let Some(reply) = waiting.remove(&id) {
-                    // Whoever asked may have gone away.
+                    // The requester may be gone.
                     reply.send(answer).ok();
                 }
                 return ControlFlow::Continue(());

@@ -1,12 +1,12 @@
-//! The lines of a terminal host.
+//! Reads lines from a terminal host.
 
 use host_protocol::frame::HostMessage;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// Most bytes of a line of a host: a picture of a large screen fits.
+/// Maximum length of a line from a host, bytes: a picture of a large screen fits.
 const LINE_BYTES: u64 = 4 << 20;
 
-/// Lines of a host, each of bounded length.
+/// Lines from a host, each of bounded length.
 pub(super) struct BoundedLines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
@@ -17,8 +17,8 @@ impl<R: AsyncRead + Unpin> BoundedLines<R> {
         Self { read: BufReader::new(read), line: Vec::new() }
     }
 
-    /// The next line that is understood; `None` when there is none any more. May be dropped half
-    /// way and called again.
+    /// The next line that can be parsed; `None` at the end. Cancel safe: the future may be dropped and the method
+    /// called again.
     pub(super) async fn next(&mut self) -> Option<HostMessage> {
         loop {
             let room = LINE_BYTES.saturating_sub(self.line.len() as u64);

@@ -1,4 +1,4 @@
-//! A run as its host describes it; a request to a host and its answer, and why there is none.
+//! Requests to a host with its answer, or the reason there is none; and the description of a run whose host connected.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use super::QueuedRequest;
 /// How long a host may take to answer before it counts as busy.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why a host gave no answer.
+/// Why a host did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// It was not asked, or it refused: it did nothing.
+    /// The request was not sent, or the host refused it: it did nothing.
     Refused(Refusal),
-    /// It was asked, and whether it did anything is not known.
+    /// The request was sent, and it is unknown whether the host did anything.
     Unknown(Refusal),
 }
 
@@ -33,7 +33,7 @@ impl From<Unanswered> for Refusal {
     }
 }
 
-/// Asks a host.
+/// Sends a request to a host and waits for the answer.
 pub(super) async fn question(
     run: &Run,
     asks: Option<&mpsc::Sender<QueuedRequest>>,
@@ -42,12 +42,12 @@ pub(super) async fn question(
     question_within(run, asks, ask, ANSWER_WITHIN).await
 }
 
-/// The name of a run, else its id.
+/// The name of a run, or its id if it has none.
 pub(super) fn name_of(run: &Run) -> String {
     run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
 }
 
-/// Asks a host something that takes it up to this long.
+/// Sends a request that may take the host this long.
 pub(super) async fn question_within(
     run: &Run,
     asks: Option<&mpsc::Sender<QueuedRequest>>,

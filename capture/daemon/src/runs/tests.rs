@@ -24,7 +24,7 @@ struct ScriptedHost {
 }
 
 impl ScriptedHost {
-    /// Runs with this host, which hosts [`SESSION`].
+    /// Creates runs with this host, which hosts [`SESSION`].
     async fn connect() -> (Runs, Self) {
         let (handle, inputs) = ingest::channel(16);
         let runs = Runs::new(handle, LiveView::new("test"));
@@ -66,7 +66,7 @@ impl ScriptedHost {
         self.lines.get_mut().write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// The next request, and its number.
+    /// The next request and its number.
     async fn asked(&mut self) -> (u64, HostRequest) {
         loop {
             let mut line = String::new();
@@ -82,7 +82,7 @@ impl ScriptedHost {
     }
 }
 
-/// Types a prompt while the host does this.
+/// Types a prompt while the host runs this script.
 async fn outcome<F: Future<Output = ()>>(host: impl FnOnce(ScriptedHost) -> F) -> PromptOutcome {
     let (runs, scripted) = ScriptedHost::connect().await;
     let (outcome, ()) = tokio::join!(runs.prompt(SessionId::from_bits(SESSION), "go"), host(scripted));
@@ -157,17 +157,17 @@ async fn only_what_the_host_refused_can_be_typed_again() {
         let refused = refused.await;
         assert!(matches!(&refused, PromptOutcome::Refused(why) if why.contains("Trust this folder?")), "{refused:?}");
     }
-    // A host that is paused, or whose answer comes late: it may have typed.
+    // A paused host, or one that answers late: it may have typed.
     let late = outcome(|mut host| async move {
         let (id, _) = host.asked().await;
         tokio::time::sleep(Duration::from_secs(60)).await;
         host.answer(id, Ok(typed())).await;
     });
     assert!(matches!(late.await, PromptOutcome::Unknown(why) if why.contains("may have been typed")));
-    // One that goes away with the question.
+    // A host that disconnects after the request.
     let gone = outcome(|mut host| async move { drop(host.asked().await) });
     assert!(matches!(gone.await, PromptOutcome::Unknown(_)));
-    // One that typed and found something else on the screen then.
+    // A host that typed and then found something else on the screen.
     let changed = outcome(|mut host| async move {
         let (id, _) = host.asked().await;
         host.answer(id, Ok(json!({ "outcome": "not_submitted", "why": "the screen changed" }))).await;
@@ -175,7 +175,7 @@ async fn only_what_the_host_refused_can_be_typed_again() {
     assert!(matches!(changed.await, PromptOutcome::Unknown(why) if why.contains("not submitted: the screen changed")));
 }
 
-/// Sends a text that waits this long for a prompt, while the host does this.
+/// Sends a text that waits this long for a prompt, while the host runs this script.
 async fn sent<F: Future<Output = ()>>(
     timeout_ms: u64,
     host: impl FnOnce(ScriptedHost) -> F,
@@ -196,7 +196,7 @@ async fn a_text_waits_for_the_prompt() {
         }
         let (id, ask) = host.asked().await;
         assert_eq!(ask, HostRequest::Prompt { text: "go".into(), submit: true });
-        // The screen changed between the two.
+        // The screen changed between the two requests.
         host.answer(id, Ok(json!({ "outcome": "refused", "gate": gate("busy") }))).await;
         let (id, _) = host.asked().await;
         host.answer(id, Ok(gate("open"))).await;
@@ -285,13 +285,13 @@ async fn a_run_is_found_by_its_session_while_that_is_merged_into_another() {
     let run = RunId::from_bits(RUN);
     let found = |session: u128| runs.run_of(SessionId::from_bits(session));
     let shown = || runs.get(&RunTarget::Run(run.to_string())).unwrap().session_id;
-    // Before the commit nobody may look for the new one in the store.
+    // Before the commit clients must not look up the new session in the store.
     runs.will_host(run, SessionId::from_bits(10));
     assert_eq!((found(SESSION), found(10), shown()), (Some(run), Some(run), Some(SessionId::from_bits(SESSION))));
-    // Who looked a moment ago has the id from before.
+    // A client that looked shortly before still has the old id.
     runs.hosts(hosted(10, Some(SESSION)));
     assert_eq!((found(SESSION), found(10), shown()), (Some(run), Some(run), Some(SessionId::from_bits(10))));
-    // A session that the agent left is another one.
+    // A session that the agent left no longer belongs to the run.
     runs.hosts(hosted(11, None));
     assert_eq!((found(SESSION), found(10), found(11)), (None, None, Some(run)));
 }

@@ -1,8 +1,8 @@
-//! Types into runs. Text is for a prompt and waits for one; keys are for dialogs and are pressed at once.
+//! Types into runs. Text is meant for a prompt and waits for one; keys are meant for dialogs and are pressed at once.
 //!
 //! Whether text may be typed is decided in one place for the queue, `capture send`, the HTTP API and agentapi:
 //! [`Runs::gate`], which asks the host about the screen and the sessions about requests that no screen shows. The host
-//! asks its screen again right before the text and before Enter (`terminal::host::type_prompt`).
+//! checks its screen again right before the text and before Enter (`terminal::host::type_prompt`).
 
 use std::time::Duration;
 
@@ -24,23 +24,23 @@ use super::{
     question::{Unanswered, name_of, question, question_within},
 };
 
-/// Interval between looks at a run that is not at a prompt.
+/// Interval between checks of a run that is not at a prompt.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long ingest may take to commit what was observed.
+/// How long ingest may take to commit earlier observations.
 const COMMITTED_WITHIN: Duration = Duration::from_secs(2);
-/// How long a host may take to type a text: longer than all its waits together.
+/// How long a host may take to type a text: longer than the sum of its waits.
 const TYPED_WITHIN: Duration = Duration::from_secs(15);
-/// Delay between a text that is forced and the Enter after it: agents treat input that arrives in one piece as a paste.
+/// Delay between forced text and the Enter after it: agents treat input that arrives in one piece as a paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
 
 /// The outcome of typing a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptOutcome {
-    /// Nothing was typed, for this reason: it can be tried again.
+    /// Nothing was typed, for this reason; a retry is safe.
     Refused(String),
-    /// It was typed and submitted.
+    /// The prompt was typed and submitted.
     Typed,
-    /// It may have been typed, in part or as a whole: trying again could type it twice.
+    /// The prompt may have been typed, partly or completely: a retry could type it twice.
     Unknown(String),
 }
 
@@ -50,22 +50,22 @@ enum NotTyped {
     Closed(TypingGate),
     /// Nothing was typed.
     Refused(Refusal),
-    /// It was typed, but not submitted.
+    /// The text was typed but not submitted.
     NotSubmitted(String),
-    /// It may have been typed, in part or as a whole.
+    /// The text may have been typed, partly or completely.
     Unknown(Refusal),
 }
 
-/// The way to a host.
+/// The channel for requests to a host.
 type Asks<'a> = Option<&'a mpsc::Sender<QueuedRequest>>;
 
 impl Runs {
-    /// Types into a run. Text waits for a prompt, at most as long as the input says, and is never typed into a dialog or
-    /// a menu unless it is forced. Keys are pressed at once: whoever names keys knows what they do.
+    /// Types into a run. Text waits for a prompt up to the timeout of the input, and is never typed into a dialog or a
+    /// menu unless it is forced. Keys are pressed at once: a client that sends keys is expected to know their effect.
     ///
     /// # Errors
-    /// When there is no such run, it is gone, or its host refuses; when a dialog or menu is open that text could answer;
-    /// when no prompt came in time; and when the text was typed but could not be submitted.
+    /// When there is no such run, it has ended, or its host refuses; when a dialog or menu is open that text could
+    /// answer; when no prompt appeared in time; and when the text was typed but could not be submitted.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         match (&input.text, input.force) {
@@ -74,7 +74,7 @@ impl Runs {
             _ if !run.hello.takes.is_empty() => self.send_as_command(&run, asks.as_ref(), input).await,
             (Some(_), true) | (None, _) => {
                 let (position, forced) = (self.position().await, input.force && input.text.is_some());
-                // Typing is not broken off half way when the client goes away.
+                // Typing must not stop half way when the client disconnects.
                 let task = tokio::spawn(async move { type_blind(&run, asks.as_ref(), input).await.map(|()| run.id) });
                 let run = task.await.map_err(|error| Refusal::Failed(error.to_string()))??;
                 Ok(InputSent { run, sent: true, position, forced })
@@ -82,10 +82,10 @@ impl Runs {
         }
     }
 
-    /// Types what a person types at a view of the terminal.
+    /// Types the characters a user enters in a view of the terminal.
     ///
     /// # Errors
-    /// When there is no such run or its host refuses, and when a dialog or menu is open and it is not forced.
+    /// When there is no such run or its host refuses, and when a dialog or menu is open and `force` is false.
     pub async fn type_characters(&self, target: &RunTarget, text: String, force: bool) -> Result<(), Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
         if !run.hello.takes.is_empty() {
@@ -98,21 +98,21 @@ impl Runs {
         type_blind(&run, asks.as_ref(), RunInput { text: Some(text), ..RunInput::default() }).await
     }
 
-    /// The position of the log behind everything that was observed up to now.
+    /// The position of the log after everything observed so far.
     pub(super) async fn position(&self) -> u64 {
-        // A position that is too low only makes somebody wait for less.
+        // A position that is too low only shortens the client's wait.
         timeout(COMMITTED_WITHIN, self.inputs.commit()).await.ok();
         self.live_view.position()
     }
 
-    /// Whether text may be typed into a run: its screen allows it, and no hook or transcript tells of a permission request
-    /// that no rule recognizes on the screen.
+    /// Whether text may be typed into a run: its screen allows it, and no hook or transcript reports a permission
+    /// request that no rule recognizes on the screen.
     async fn gate(&self, run: &Run, asks: Asks<'_>) -> Result<TypingGate, Unanswered> {
         let gate = question(run, asks, HostRequest::Gate).await?;
         let gate =
             serde_json::from_value(gate).map_err(|error| Unanswered::Refused(Refusal::Failed(error.to_string())))?;
         match gate {
-            // In the words of the screen.
+            // The screen's own description takes precedence.
             TypingGate::Choice { .. } => Ok(gate),
             TypingGate::Open | TypingGate::Busy { .. } => Ok(self.unseen_request(run).unwrap_or(gate)),
         }
@@ -123,7 +123,7 @@ impl Runs {
         self.live_view.waits_for_approval(run.id).then_some(TypingGate::Choice { shows })
     }
 
-    /// Types a text if it may be typed now, and submits it if it is still the same prompt then.
+    /// Types a text if that is allowed now, and submits it if the prompt is still the same afterwards.
     async fn type_text(&self, run: &Run, asks: Asks<'_>, text: &str, submit: bool) -> Result<(), NotTyped> {
         if let Some(gate) = self.unseen_request(run) {
             return Err(NotTyped::Closed(gate));
@@ -158,13 +158,13 @@ impl Runs {
             return Ok(InputSent { run: run.id, sent: true, position: self.position().await, forced: false });
         }
         loop {
-            // Found again: the host may have reconnected.
+            // Looked up again: the host may have reconnected.
             let (run, asks) = self.find(target)?;
             let mut gate = self.gate(&run, asks.as_ref()).await?;
             if gate == TypingGate::Open {
                 let position = self.position().await;
                 let (runs, body, described) = (self.clone(), body.to_owned(), run.clone());
-                // Typing is not broken off half way when the client goes away.
+                // Typing must not stop half way when the client disconnects.
                 let typing =
                     tokio::spawn(async move { runs.type_text(&described, asks.as_ref(), &body, submit).await });
                 match typing.await.map_err(|error| Refusal::Failed(error.to_string()))? {
@@ -190,7 +190,7 @@ impl Runs {
         matches!(self.gate(&run, asks.as_ref()).await, Ok(TypingGate::Open))
     }
 
-    /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
+    /// Types and submits a prompt in the run that hosts a session, if it waits for one.
     pub async fn prompt(&self, session: SessionId, text: &str) -> PromptOutcome {
         let (run, asks) = match self.find(&RunTarget::Session(session)) {
             Ok(found) => found,
@@ -210,7 +210,7 @@ impl Runs {
     }
 }
 
-/// Types into a run, whatever is on its screen.
+/// Types into a run regardless of its screen.
 async fn type_blind(run: &Run, asks: Asks<'_>, input: RunInput) -> Result<(), Refusal> {
     let RunInput { text, submit, keys, interrupt, force: _, timeout_ms: _ } = input;
     if let Some(text) = text {

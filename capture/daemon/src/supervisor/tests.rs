@@ -6,7 +6,7 @@ fn ended(kind: &'static str, name: &str, why: &str) -> Option<Ended> {
     Some(Ended { kind, name: name.into(), why: why.into() })
 }
 
-/// The supervisor of a service that has started.
+/// The supervisor of a started service.
 fn whole() -> Supervisor {
     let supervisor = Supervisor::default();
     supervisor.started();
@@ -31,7 +31,7 @@ fn a_thread_that_panics_is_named_with_its_message() {
 fn what_ends_in_consequence_is_not_the_cause() {
     let supervisor = whole();
     let (sender, receiver) = mpsc::channel::<()>();
-    // It ends when the other one's sender goes, which is after the panic is known.
+    // It ends when the other thread's sender is dropped, which is after the panic was recorded.
     supervisor.spawn("follower", move || receiver.recv().unwrap_or_default()).unwrap();
     supervisor.spawn("ingest", move || panic!("{sender:?} is gone")).unwrap();
     supervisor.join("ingest");
@@ -53,7 +53,7 @@ fn a_thread_that_returns_is_a_failure_before_the_stop_and_none_after_it() {
     drop(stop);
     supervisor.join("spool");
     assert_eq!(supervisor.failure(), None);
-    // One that is not there has ended.
+    // Joining an unknown thread returns at once.
     supervisor.join("spool");
 }
 

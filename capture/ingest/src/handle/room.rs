@@ -1,14 +1,14 @@
-//! Room for what waits for ingest, in bytes: a batch may hold one short event or a megabyte of texts.
+//! A byte limit on batches that wait for ingest: a batch may contain one short event or a megabyte of texts.
 
 use std::{
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes of batches that may wait.
+/// Maximum bytes of waiting batches.
 const ROOM_BYTES: usize = 8 << 20;
 
-/// The room. Whoever finds none waits, in the order of arrival.
+/// The limit. Threads that find no room wait in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     state: Mutex<RoomState>,
@@ -19,13 +19,13 @@ pub(super) struct Room {
 struct RoomState {
     /// Bytes in use.
     used: usize,
-    /// The number of the next one who comes.
+    /// Number of the next arrival.
     next: u64,
-    /// The number of the one whose turn it is.
+    /// Number of the waiter whose turn it is.
     turn: u64,
 }
 
-/// Room in use, until it is dropped.
+/// Reserved room; released on drop.
 pub(crate) struct UsedRoom {
     room: Arc<Room>,
     bytes: usize,
@@ -38,7 +38,8 @@ impl fmt::Debug for UsedRoom {
 }
 
 impl Room {
-    /// Waits until there is room for these bytes. More than there is at all find room when nothing else is in it.
+    /// Waits until there is room for these bytes. A batch larger than the limit is admitted when nothing else is
+    /// waiting.
     pub(super) fn take(self: &Arc<Self>, bytes: usize) -> UsedRoom {
         let mut state = self.lock();
         let number = state.next;
@@ -52,7 +53,7 @@ impl Room {
         UsedRoom { room: Arc::clone(self), bytes }
     }
 
-    /// Lets those who wait look again; who is alone makes no system call.
+    /// Wakes the waiters; makes no system call if there are none.
     fn wake_others(&self, state: MutexGuard<'_, RoomState>) {
         let others_wait = state.turn != state.next;
         drop(state);
@@ -80,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread that takes room and gives what it took to the channel, once it has its number.
+    /// Starts a thread that reserves room and sends the reservation to `taken`. Returns once the thread is queued.
     fn take_on_a_thread(room: &Arc<Room>, bytes: usize, taken: &mpsc::Sender<UsedRoom>) {
         let before = room.lock().next;
         let (room_of, taken) = (Arc::clone(room), taken.clone());
@@ -95,7 +96,7 @@ mod tests {
         let room = Arc::new(Room::default());
         let (send, taken) = mpsc::channel();
         let first = room.take(ROOM_BYTES - 10);
-        // The third would find room beside the first, and the second when that is gone.
+        // The third would fit beside the first, and the second once the first is gone.
         for bytes in [11, ROOM_BYTES, 5] {
             take_on_a_thread(&room, bytes, &send);
         }

@@ -2,15 +2,15 @@ use super::*;
 use crate::ChangeReply;
 use events::{ApprovalId, SessionId};
 
-/// Longer than any machine takes.
+/// Longer than any of these waits should need on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An input that holds a reply.
+/// An input with a reply channel.
 fn label(reply: ChangeReply) -> IngestInput {
     IngestInput::Label(SessionId::from_bits(1), Vec::new(), reply)
 }
 
-/// An input that is known by its number.
+/// An input identified by its number.
 fn waits(n: u128) -> IngestInput {
     IngestInput::Waits(SessionId::from_bits(n), ApprovalId::default(), true)
 }
@@ -29,7 +29,7 @@ fn senders_get_room_in_the_order_in_which_they_came() {
     assert_eq!(handle.try_send(waits(9)), Err(NotSent::Full));
     assert_eq!(handle.send_timeout(waits(9), Duration::from_millis(1)), Err(NotSent::Full));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    // A task waits for room, and a thread that came after it waits as well.
+    // A task waits for room, and a thread that arrived later waits too.
     let mut task = Box::pin(handle.send_async(waits(2)));
     runtime.block_on(async {
         std::future::poll_fn(|context| {
@@ -57,7 +57,7 @@ fn what_was_not_taken_is_dropped_with_its_reply() {
     let (reply, first) = ChangeReply::new();
     handle.send(label(reply)).unwrap();
     let (reply, second) = ChangeReply::new();
-    // It waits for room, or comes later: it is dropped either way.
+    // Whether it is already waiting for room or arrives later, it is dropped.
     let waits_for_room = std::thread::spawn({
         let handle = handle.clone();
         move || handle.send(label(reply))

@@ -1,5 +1,5 @@
-//! Hosts that run their session themselves: our own agent. They say which session it is, what it does, which mode a
-//! person granted, and what they decided without asking anybody.
+//! Hosts that run their session themselves: our own agent. They report which session it is, its state, which mode the
+//! user granted, and what they decided without asking the user.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Ingest, TransactionFailure, identity_of};
 
 impl Ingest {
-    /// A host that names its session hosts it from the start.
+    /// Links a host that names its session to that session from the start.
     pub(super) fn seat_named(&mut self, hello: &Hello, session: &str) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let session: Arc<str> = Arc::from(session);
@@ -43,7 +43,7 @@ impl Ingest {
         self.host_session(hello.run, slot)
     }
 
-    /// Records, once, a decision that such a host tells of. Gives whether the frame is one.
+    /// Records, once, a decision reported by such a host. Returns whether the frame is one.
     pub(super) fn apply_decision_frame(
         &mut self,
         slot: usize,
@@ -121,7 +121,7 @@ impl Ingest {
         (approval, json!({ "in_process": true, "mode": decided.mode, "run": run }))
     }
 
-    /// One row for many reads: what they were is in the session.
+    /// One row for many reads; the individual reads are in the session.
     fn reads_allowed(
         &self,
         slot: usize,

@@ -1,9 +1,9 @@
-//! When storing fails: nothing is half done, and it is done later.
+//! Failures to store: no input is half applied, and all are applied later.
 
 use super::*;
 
 impl World {
-    /// The next event cannot be stored: its position is taken.
+    /// Makes storing the next event fail: its position is already used.
     fn break_once(&mut self) {
         self.ingest().transaction.lose_position();
     }
@@ -62,7 +62,7 @@ fn a_transaction_that_fails_is_done_again_as_a_whole() {
     assert_eq!(world.read().session_usage(world.id("new")).unwrap()[0].2.output_tokens, 9, "counted once");
     assert_eq!(world.live_view.position(), world.log().len() as u64);
     world.assert_sound();
-    // And goes on from there, in this life and the next.
+    // It continues from there, before and after a restart.
     world.live("s", vec![result("s", "r", "c", 6.0)]);
     world.commit();
     world.start();
@@ -105,7 +105,7 @@ fn time_that_passes_in_a_transaction_that_fails_passes_again() {
 fn where_transcripts_stand_is_known_after_a_failure() {
     let mut world = World::new();
     first(&mut world);
-    // Its row is behind its log when the next transaction fails.
+    // The row is behind its log when the next transaction fails.
     world.live("s", vec![answer("s", "more", 3.0)]);
     world.ingest().commit();
     let offset = world.offsets[&path_of("s")];

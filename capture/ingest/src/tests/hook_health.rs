@@ -1,4 +1,4 @@
-//! What ingest tells of hooks and of the turns they should tell of.
+//! Hook deliveries, and the turns they should report.
 
 use hooks::delivery::Delivery;
 use serde_json::value::RawValue;

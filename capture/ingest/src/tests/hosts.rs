@@ -1,4 +1,4 @@
-//! Runs: what their hosts tell, and which session it is about.
+//! Runs: the reports of their hosts, and the sessions they concern.
 
 use std::{path::Path, sync::atomic::AtomicU64};
 
@@ -63,7 +63,7 @@ impl World {
         self.commit();
     }
 
-    /// A frame of a run, told at that moment; gives the number that was acknowledged.
+    /// Sends a frame of a run at that time; returns the acknowledged number.
     fn frame(&mut self, n: u128, number: u64, seconds: f64, event: HostEvent) -> u64 {
         let acked = Arc::new(AtomicU64::new(0));
         let stored = {
@@ -145,7 +145,7 @@ fn a_frame_delivered_twice_is_one_event() {
     let before = world.log().len();
     assert_eq!(world.frame(1, 1, 0.5, says(State::Running, None, None)), 1, "acknowledged again");
     assert_eq!(world.log().len(), before);
-    // The host registers again after a restart of the server.
+    // The host registers again after a server restart.
     world.start();
     world.hello(hello(1, Provider::Codex, "/p"));
     world.frame(1, 1, 0.5, says(State::Running, None, None));
@@ -186,7 +186,7 @@ fn who_follows_runs_is_told_of_a_session_that_is_stored() {
     world.hello(hello(1, Provider::Claude, "/p"));
     world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
     world.registered("s", "alive", 1.0, 901);
-    // The host comes back: the same session, without anything to store.
+    // The host reconnects: the same session, and nothing to store.
     world.hello(hello(1, Provider::Claude, "/p"));
     let (own, named) = (world.session(&name(1)).id, world.session("s").id);
     let first = HostedSession { run: run(1), session: own, merged: None };
@@ -207,7 +207,7 @@ fn a_process_inside_the_run_belongs_to_it() {
     assert_eq!(world.session("other").run_id, None);
 }
 
-/// Claude Code 2.0.60 lets two sub-agents answer "Warmup" at its start, in files of their own; that of the session comes
+/// At startup, Claude Code 2.0.60 lets two sub-agents answer "Warmup" in their own files; the session's file appears
 /// with the first prompt.
 #[test]
 fn helpers_that_warm_up_before_the_first_prompt_make_no_second_session() {
@@ -287,7 +287,7 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     world.assert_sound();
 }
 
-/// npm's entry of Codex starts the agent proper, which notices that its terminal is gone and ends its turn.
+/// npm's entry point of Codex starts the actual agent, which notices the loss of its terminal and ends its turn.
 #[test]
 fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
     for (signal, code, how) in [(Some(9), None, "killed"), (None, Some(3), "failed"), (None, Some(0), "clean")] {

@@ -1,4 +1,4 @@
-//! Directories whose sessions are not captured: nothing of them is stored, whoever tells of them.
+//! Ignored directories: nothing from their sessions is stored, whatever the source.
 
 use std::os::unix::fs::symlink;
 
@@ -73,7 +73,7 @@ fn an_agent_in_an_ignored_directory_has_no_session() {
     assert_eq!(world.log().len(), 0);
     let filter = store::SessionFilter { before: None, limit: 9 };
     assert_eq!(world.read().views(&filter).unwrap().len(), 0);
-    // Elsewhere it has one.
+    // In another directory it has a session.
     for seconds in [7.0, 9.0] {
         world.until(seconds);
         world.take(agent("/secretary"));
@@ -85,7 +85,7 @@ fn an_agent_in_an_ignored_directory_has_no_session() {
 #[test]
 fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
     let mut world = World::new();
-    // Named as the parent of a helper that works elsewhere; its state is not in memory after a start.
+    // Known as the parent of a sub-agent in another directory; after a start its state is not in memory.
     world.past("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
     world.commit();
     world.start();
@@ -93,7 +93,7 @@ fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
         .live("s", vec![prompt("s", "before it says where", 2.0), here("s", "/secret/plans"), prompt("s", "one", 3.0)]);
     world.commit();
     assert_eq!(world.told("s"), [""; 0]);
-    // What was captured before goes on, wherever it goes.
+    // A session that is already captured stays captured, even in an ignored directory.
     world.live("t", vec![here("t", "/p"), prompt("t", "one t", 4.0)]);
     world.commit();
     world.start();

@@ -1,4 +1,4 @@
-//! Processes: which runs which session, and their ends.
+//! Processes: which process runs which session, and the ends of processes.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn the_end_of_a_process_ends_its_session() {
     world.commit();
     assert_eq!(world.status("s"), "exited killed");
     assert_eq!(world.told("s")[before..], ["process 821 ended", "(turn 1 exited)", "(exit killed)", "(exited killed)"]);
-    // Its last words are read only now: they open no turn, and belong to none.
+    // Its last records are read only now: they open no turn and belong to none.
     let before = world.told("s").len();
     world.live("s", vec![call("s", "last", 2.1)]);
     world.take(ended());
@@ -97,7 +97,7 @@ fn a_known_process_is_watched_again_after_a_restart() {
     world.asked.watched.lock().unwrap().clear();
     world.start();
     assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
-    // One that only rests has a process all the same.
+    // A resting session still has a process.
     world.live("s", vec![answer("s", "ok", 2.0)]);
     world.until(500.0);
     assert_eq!(world.status("s"), "idle quiet");
@@ -133,12 +133,12 @@ fn an_agent_is_found_by_the_transcript_it_has_open() {
     world.commit();
     assert_eq!((world.session("s").pid, world.session("t").pid), (Some(NAME.0), None));
     assert!(world.told("s").contains(&"process 821 has its transcript open".to_owned()));
-    // Told again, it is not news.
+    // A repeated report adds no event.
     let before = world.log().len();
     world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
     world.commit();
     assert_eq!(world.log().len(), before);
-    // It goes on to another session.
+    // The agent switches to another session.
     world.until(3.0);
     world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("t")])]));
     world.until(3.5);
@@ -161,7 +161,7 @@ fn an_agent_is_found_by_its_directory() {
         "the one heard of last"
     );
     world.assert_sound();
-    // Not one long silent, and not by a process that serves others.
+    // Not if the session was silent for long, and not for a process that serves others.
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     world.take(IngestInput::Agents(vec![AgentProcess { shared: true, ..agent("/p", &[]) }]));
@@ -186,7 +186,7 @@ fn an_agent_that_has_said_nothing_yet_has_a_session() {
     world.take(IngestInput::Agents(vec![agent("/p", &[])]));
     world.commit();
     assert_eq!(world.log().len(), before, "once");
-    // It names its session.
+    // The agent names its session.
     world.live("s", vec![alive("s", "alive", 5.0), prompt("s", "go", 5.0)]);
     world.commit();
     assert_eq!(world.session(awaited).merged_into, Some(world.id("s")));
@@ -217,7 +217,7 @@ fn a_session_found_by_its_file_takes_over_the_awaited_one() {
 fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     let wrapper = || agent("/p", &[]);
     let proper = |open: &[&str]| AgentProcess { child: true, pid: 900, parent: Some(NAME.0), ..agent("/p", open) };
-    // It was given one before the agent named its own.
+    // The launcher got a session before the agent named its own.
     let mut world = World::new();
     for _ in 0..2 {
         world.take(IngestInput::Agents(vec![wrapper(), proper(&[])]));
@@ -230,7 +230,7 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
     assert_eq!(world.session("s").pid, Some(900));
     world.assert_sound();
-    // The agent was there first.
+    // The session was known before the processes.
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     for _ in 0..3 {
@@ -241,7 +241,7 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     world.assert_sound();
 }
 
-/// A hook asks for permission to run a command.
+/// Events of a hook that asks for permission to run a command.
 fn asks(session: &str, record: &str, seconds: f64) -> Vec<NewEvent> {
     let request = events::ApprovalRequested {
         approval_id: events::ApprovalId::from(record),
@@ -290,7 +290,7 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
     world.assert_sound();
 }
 
-/// A request of this kind, about which a hook of the user decides from 3.2 s on, at 6 s.
+/// A request of this kind that a user's hook has been deciding since 3.2 s; returns at 6 s.
 fn while_a_hook_decides(provider: Provider, kind: events::ApprovalKind) -> World {
     let of = |events: Vec<NewEvent>| events.into_iter().map(|event| NewEvent { provider, ..event }).collect();
     let mut world = World::new();
@@ -323,7 +323,7 @@ fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
             assert_eq!(world.status("s"), "running tool");
             world
         };
-        // It left the decision to the user.
+        // The hook left the decision to the user.
         let mut left = world();
         let watched = left.asked.requests.lock().unwrap().values().next().cloned().unwrap();
         assert_eq!(matches!(watched.asks_for, WatchedAction::Command(_)), kind == Command);
@@ -334,7 +334,7 @@ fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
         assert_eq!(left.status("s"), format!("waiting_approval {}", kind.reason().as_str()));
         assert_eq!(left.session("s").pending_approvals.len(), 1);
         left.assert_sound();
-        // It allowed the request: the call returns.
+        // The hook allowed the request: the call returns.
         let mut allowed = world();
         allowed.take(hook_decides(false));
         let result = NewEvent { provider: Provider::Codex, ..result("s", "r", "call", 6.2) };
@@ -343,7 +343,7 @@ fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
         assert_eq!(allowed.status("s"), "running thinking");
         assert!(allowed.session("s").pending_approvals.is_empty());
         allowed.assert_sound();
-        // It was killed with its server: the dialog is shown when the last report is too old.
+        // The hook was killed along with its server: the dialog is shown once the last report is too old.
         let mut silent = world();
         silent.until(9.3);
         assert_eq!(silent.status("s"), format!("waiting_approval {}", kind.reason().as_str()));
@@ -375,7 +375,7 @@ fn a_request_that_is_pending_at_a_restart_is_watched_at_once() {
 
 #[test]
 fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
-    // Another call is open, or two requests are.
+    // Another call is open, or there are two requests.
     for (calls, requests) in [(vec!["a", "b"], vec!["A"]), (vec!["a"], vec!["A", "B"])] {
         let mut world = World::new();
         world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
@@ -473,7 +473,7 @@ fn an_agent_that_takes_up_a_session_that_had_ended_runs_it_before_its_first_prom
     world.until(5.0);
     let wrapper = || AgentProcess { pid: 900, ..agent("/p", &[]) };
     let proper = |open: &[&str]| AgentProcess { pid: 901, child: true, parent: Some(900), ..agent("/p", open) };
-    // Its user chooses which one for a while, so it has a row of its own until then.
+    // Its user spends some time choosing a session, so the agent has its own row until then.
     for _ in 0..2 {
         world.take(IngestInput::Agents(vec![wrapper(), proper(&[])]));
     }
@@ -494,14 +494,14 @@ fn a_process_that_is_about_to_end_does_not_take_up_its_session() {
         vec![alive("s", "alive", 1.0), here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)],
     );
     world.take(ended());
-    // Looked at a moment before its end.
+    // A scan from just before its end.
     world.take(IngestInput::Agents(vec![agent("/p", &[&path_of("s")])]));
     world.commit();
     assert!(world.status("s").starts_with("exited"));
     world.assert_sound();
 }
 
-/// A daemon that serves a session, and the agents of users in its directory.
+/// A scan with a daemon that serves a session, and these clients.
 fn served(clients: &[AgentProcess]) -> IngestInput {
     let daemon = AgentProcess { pid: 500, shared: true, ..agent("/", &[&path_of("s")]) };
     IngestInput::Agents(std::iter::once(daemon).chain(clients.iter().cloned()).collect())
@@ -513,7 +513,7 @@ fn an_agent_whose_daemon_works_has_the_daemons_session_and_no_row_of_its_own() {
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
     world.until(60.0);
-    // It began after the last prompt: which session it will have is not known.
+    // It began after the last prompt: which session it will have is unknown.
     for _ in 0..2 {
         world.take(served(&[client()]));
     }
@@ -523,14 +523,14 @@ fn an_agent_whose_daemon_works_has_the_daemons_session_and_no_row_of_its_own() {
     world.take(served(&[client()]));
     world.commit();
     assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
-    // Another one in the same directory is not the one that was prompted.
+    // A second client in the same directory is not linked to the prompted session.
     for _ in 0..2 {
         world.take(served(&[client(), AgentProcess { pid: 822, ..client() }]));
     }
     world.commit();
     assert_eq!(world.session("process-822-7").merged_into, None);
     assert_eq!(world.status("process-822-7"), "waiting new_session");
-    // One that was started to take it up.
+    // A client that was started to resume the session.
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
     world.until(60.0);
@@ -551,7 +551,7 @@ fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
         let session = world.session("s");
         world.ingest().sessions.is_active(&session, at(seconds))
     };
-    // No process is known; a restart changes nothing.
+    // No process is known; a restart makes no difference.
     for restarts in [false, true] {
         let mut world = World::new();
         world.live("s", said());
@@ -565,7 +565,7 @@ fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
         assert!(!is_active(&mut world, 1_803.0));
         assert_eq!(world.ingest().sessions.next_deadline(), None, "once");
     }
-    // A daemon keeps it, and its user is there, or has left.
+    // A daemon keeps the session, and its user is present or has left.
     for (clients, stays) in [(vec![agent("/p", &[])], true), (vec![agent("/q", &[])], false), (Vec::new(), false)] {
         let mut world = World::new();
         world.live("s", said());
@@ -578,13 +578,13 @@ fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
     }
 }
 
-/// Gemini CLI starts itself again with more memory.
+/// Gemini CLI restarts itself with more memory.
 #[test]
 fn an_agent_goes_on_when_the_program_that_started_it_ends() {
     let launcher = || agent("/p", &[]);
     let proper =
         |start_ticks| AgentProcess { pid: 900, child: true, parent: Some(NAME.0), start_ticks, ..agent("/p", &[]) };
-    // It began at once, later (a helper that the agent itself started), or is gone too.
+    // The child began at once; later (a sub-process that the agent itself started); or has ended too.
     for (start_ticks, alive, goes_on) in [(70, true, true), (7_000, true, false), (70, false, false)] {
         let mut world = World::new();
         world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);

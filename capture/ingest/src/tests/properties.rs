@@ -1,4 +1,4 @@
-//! What must hold whatever comes in.
+//! Invariants for arbitrary inputs.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -25,7 +25,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One of the things a file may say: `record` names it, so that it may come again.
+/// One of the events a file may contain: `record` identifies it, so that it can be repeated.
 fn make(session: &str, record: u8, what: u8, seconds: f64) -> NewEvent {
     let name = format!("{session}-{record}-{what}");
     match what {
@@ -39,7 +39,7 @@ fn make(session: &str, record: u8, what: u8, seconds: f64) -> NewEvent {
         8 => registry(session, &name, seconds, Claim::ProcessAlive { pid: 821, start_ticks: 7 }),
         9 => registry(session, &name, seconds, Claim::Withdrawn),
         10 => tokens(session, &name, seconds, 5),
-        // A record that more than one session may tell of, and a helper's start.
+        // A record that several sessions may contain, and the start of a sub-agent.
         _ if record.is_multiple_of(2) => prompt(session, &format!("shared-{}", record % 3), seconds),
         _ => started(
             session,
@@ -101,7 +101,7 @@ proptest! {
         }
         world.until(now);
         world.assert_sound();
-        // A life later nothing is different.
+        // A restart makes no difference.
         let before = world.log();
         world.start();
         world.until(now);

@@ -1,4 +1,4 @@
-//! What becomes of records.
+//! Processing of records.
 
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -65,12 +65,12 @@ fn titles_and_turns_are_made_from_whole_texts() {
         let (head, tail) = turn.text.as_deref().unwrap().split_once('…').unwrap();
         assert!(answered.starts_with(head) && answered.trim().ends_with(tail));
         assert!(head.len() > 700 && tail.len() > 200, "{} and {}", head.len(), tail.len());
-        // Of what is not stored the event's own part is all there is.
+        // If long texts are not stored, only the part in the event is available.
         assert_eq!(world.session("big").title.as_deref(), Some("Write the release notes of version two"));
     };
     check(&world);
     world.assert_sound();
-    // As at a power cut: the log is folded into the sessions again.
+    // As after a power failure: the log is folded into the sessions again.
     world.start();
     world.until(3.0);
     check(&world);
@@ -153,7 +153,7 @@ fn a_record_known_already_is_dropped_and_counted() {
     world.commit();
     let before = (world.log(), world.session("s").usage);
     assert_eq!(world.repeated(), 0);
-    // The file is read again from its start, in the same life and in the next.
+    // The file is read again from its start, before and after a restart.
     world.past("s", file());
     world.commit();
     assert_eq!(world.repeated(), 3);
@@ -173,7 +173,7 @@ fn a_response_that_grows_is_counted_once() {
         let stored = world.read().session_usage(world.id("s")).unwrap();
         (world.session("s").usage.output_tokens, stored.iter().map(|(_, _, usage)| usage.output_tokens).sum::<u64>())
     };
-    // In one batch, in one for each line, and with a power cut in between.
+    // In one batch, in one batch per line, and with power failures in between.
     for cut in [false, true] {
         let mut world = World::new();
         world.live("s", vec![prompt("s", "go", 0.0), tokens("s", "m0", 0.5, 5)]);
@@ -187,7 +187,7 @@ fn a_response_that_grows_is_counted_once() {
         assert_eq!(spent(&world), (95, 95));
         assert_eq!(world.session("s").summary.recent, None, "one turn");
         let log = world.log().len();
-        // The file is read again, a fork repeats it, and a copy has only its first or last line.
+        // The file is read again, a fork repeats it, and a copy contains only its first or last line.
         world.past("s", [5].map(|n| tokens("s", "m0", 0.5, n)).into());
         world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
         world.past("fork", grow.map(|n| tokens("fork", "m", 1.0, n)).into());
@@ -197,7 +197,7 @@ fn a_response_that_grows_is_counted_once() {
         assert_eq!(world.log().len(), log);
         world.assert_sound();
     }
-    // The copy is read first; the original knows less, or more.
+    // The copy is read first; the original has lower and higher counts.
     let mut world = World::new();
     world.past("fork", vec![tokens("fork", "m", 1.0, 40)]);
     world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
@@ -229,12 +229,12 @@ fn records_without_a_time_are_as_old_as_their_file() {
     };
     assert_eq!(read(vec![timeless("a"), timeless("b")], Some(50.0)), [at(50.0), at(50.0)]);
     assert_eq!(read(vec![timeless("a"), timeless("b")], None), [at(9_000.0), at(9_000.0)]);
-    // A file may claim to come from the future; and what has a time says more than the file.
+    // A file's time may lie in the future, and a record's time takes precedence over the file's.
     assert_eq!(read(vec![timeless("a")], Some(90_000.0)), [at(9_000.0), at(9_000.0)]);
     assert_eq!(read(vec![timeless("a"), answer("s", "ok", 7.0)], Some(50.0)), [at(7.0), at(7.0)]);
 }
 
-/// The events of a transcript of others.
+/// The events of a transcript from the foreign fixtures.
 fn foreign(session: &str) -> Vec<NewEvent> {
     use tailer::decode::{Decoded, Decoder, Record, feed};
     let file = format!("../../fixtures/foreign/claude/resumed/{session}.jsonl");
@@ -284,7 +284,7 @@ fn records_without_an_id_may_rightly_repeat() {
     world.live("s", vec![note(Repeat::Next)]);
     world.commit();
     assert_eq!(world.told("s").iter().filter(|t| *t == "heartbeat").count(), 3);
-    // A first pass over the file numbers them itself: those are known.
+    // The first pass over a file numbers them itself, and those are known.
     let numbered: Vec<NewEvent> = (0..4)
         .map(|n| NewEvent { identity: note(Repeat::Unique).identity.occurrence(n), ..note(Repeat::Unique) })
         .collect();
@@ -462,7 +462,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
     whole.until(9_000.0);
     assert_eq!(parts, whole.told("s"));
     assert_eq!(whole.status("s"), "idle quiet");
-    // A file that vanishes before its end lets the clock run all the same.
+    // A file that vanishes before its end does not keep the clock stopped.
     let mut world = World::new();
     world.until(9_000.0);
     world.file(&path, file(0), true, true);
@@ -509,7 +509,7 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
     assert_eq!((session.transcripts.len(), session.transcripts[0].offset, session.transcripts[0].size), (1, 100, 200));
     assert_eq!(session.health, projections::SessionHealth::Behind);
     world.past("s", vec![answer("s", "ok", 2.0)]);
-    // What is not committed has no cursor either.
+    // Uncommitted records have no cursor either.
     world.start();
     let offset = |world: &World| {
         world
@@ -608,7 +608,7 @@ fn rows_that_are_behind_are_written_though_nothing_else_happens() {
         assert!(begun.elapsed() < Duration::from_secs(15), "the row stays behind");
         std::thread::park_timeout(Duration::from_millis(50));
     }
-    // It may have ended before the sender looks again.
+    // The thread may have ended before the send returns.
     handle.send(IngestInput::Stop).ok();
     thread.join().unwrap();
 }

@@ -1,10 +1,10 @@
-//! Telemetry: late, from anybody, and sometimes twice.
+//! Telemetry: late, from any sender, and sometimes repeated.
 
 use events::{Annotation, ErrorClass, ErrorReported, Heartbeat, Topic};
 
 use super::*;
 
-/// What a record of a session says, that happened then.
+/// A telemetry record of a session with this event time.
 fn told(session: &str, record: &str, seconds: f64, payload: impl Into<Payload>) -> NewEvent {
     let source = Source::Telemetry;
     NewEvent { source, ..new(session, &format!("otlp-{record}"), 0, seconds, payload) }
@@ -30,7 +30,7 @@ fn failed(session: &str, record: &str, seconds: f64) -> [NewEvent; 2] {
 }
 
 impl World {
-    /// Telemetry that came at that moment; gives what its sender was told, once it was.
+    /// Receives telemetry at that time; returns the sender's reply, once sent.
     fn telemetry(&mut self, seconds: f64, events: Vec<NewEvent>) -> Arc<Mutex<Option<Stored>>> {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();
@@ -64,7 +64,7 @@ fn what_is_sent_twice_is_one() {
     };
     assert_eq!(world.telemetry_now(3.0, batch()), Stored::default());
     let before = world.log();
-    // The answer was lost: by a cut connection, and by the end of the program.
+    // The reply was lost, by a dropped connection and by the end of the program.
     world.telemetry_now(4.0, batch());
     world.start();
     assert_eq!(world.telemetry_now(5.0, batch()), Stored::default());
@@ -113,15 +113,15 @@ fn what_comes_late_overrules_nothing() {
     // It happened before the transcript's last line.
     world.telemetry_now(6.0, failed("s", "a", 2.0).to_vec());
     assert_eq!(world.status("s"), "running thinking");
-    // And this before the end of the turn.
+    // This one happened before the end of the turn.
     world.live("s", vec![answer("s", "done", 7.0)]);
     world.telemetry_now(9.0, [failed("s", "b", 6.5).to_vec(), vec![claim("s", "p", 1.0, Reason::Thinking)]].concat());
     assert_eq!(world.status("s"), "waiting turn_complete");
-    // A claim for a time that has passed is not even kept.
+    // A claim for a period that is over is not even stored.
     let before = world.log().len();
     world.telemetry_now(60.0, vec![claim("s", "q", 30.0, Reason::Thinking)]);
     assert_eq!(world.log().len(), before);
-    // What was sent out of order does not go back.
+    // Out-of-order records do not restore an older state.
     world.live("s", vec![prompt("s", "two", 61.0)]);
     world.telemetry_now(
         63.0,
@@ -174,7 +174,7 @@ fn the_sender_is_told_after_a_commit_that_succeeded() {
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
     let answered = world.telemetry(2.0, vec![told("s", "beat", 1.5, Heartbeat {})]);
-    // The next event cannot be stored: its position is taken.
+    // The next event cannot be stored: its position is already used.
     world.ingest().transaction.lose_position();
     world.live("s", vec![prompt("s", "two", 3.0)]);
     world.commit();
@@ -197,7 +197,7 @@ fn a_session_that_is_not_captured_takes_nothing() {
     assert_eq!(world.log().len(), before);
 }
 
-/// The session is found between the claim and its commit: whoever made the claim has to make it again.
+/// The session is found between the claim and its commit: the claimant must repeat the claim.
 #[test]
 fn a_claim_of_a_session_that_is_found_meanwhile_is_offered_again() {
     let mut world = World::new();

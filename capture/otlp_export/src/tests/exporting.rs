@@ -1,4 +1,4 @@
-//! The thread that sends, against collectors that hang, and past what makes it panic.
+//! The sending thread with collectors that hang, and after a panic.
 
 use std::{
     io::{Read, Write},
@@ -19,7 +19,7 @@ use super::*;
 
 use crate::{Exporter, ExporterParts, OtlpExport};
 
-/// An exporter of what is behind the beginning of a log to this collector.
+/// An exporter that sends the log after its first position to this collector.
 fn exporter(log: &Log, collector: &TcpListener, panics: &Arc<AtomicBool>) -> (OtlpExport, Exporter) {
     let panics = Arc::clone(panics);
     let clock = Arc::new(move || {
@@ -27,7 +27,7 @@ fn exporter(log: &Log, collector: &TcpListener, panics: &Arc<AtomicBool>) -> (Ot
         at(0)
     });
     let context = ChannelContext {
-        // Whatever waits for a collector without being stopped waits for longer than a test may take.
+        // A wait for a collector that is not aborted exceeds the time a test may take.
         attempt: Duration::from_secs(86_400),
         ..ChannelContext::new(Arc::new(|_: &str| None), clock)
     };
@@ -62,7 +62,7 @@ fn request(stream: &mut TcpStream) -> (String, Vec<u8>) {
     (head.split(' ').nth(1).unwrap().to_owned(), body)
 }
 
-/// A collector that takes everything, and tells of the spans.
+/// A collector that accepts everything and reports the names of the spans.
 fn collects(listener: TcpListener) -> mpsc::Receiver<Vec<String>> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -93,7 +93,7 @@ fn a_collector_that_hangs_does_not_hold_up_a_stop_and_gets_its_spans_after_the_n
     });
     let (mut stream, _) = listener.accept().unwrap();
     assert_eq!(request(&mut stream).0, "/v1/traces");
-    // It has the request, and says nothing.
+    // It has received the request and does not respond.
     handle.stop();
     sending.join().unwrap();
     let (handle, mut own) = exporter(&log, &listener, &calm);
@@ -108,7 +108,7 @@ fn a_collector_that_hangs_does_not_hold_up_a_stop_and_gets_its_spans_after_the_n
 fn no_request_begins_after_a_stop() {
     let (log, listener) = (Log::new(), listen());
     let (handle, mut own) = exporter(&log, &listener, &Arc::default());
-    // Nobody answers at this address.
+    // No collector responds at this address.
     handle.stop();
     own.round();
     assert!(handle.counts().trouble.unwrap().contains("stops"));
@@ -134,7 +134,7 @@ fn what_makes_the_exporter_panic_is_skipped_and_the_rest_is_sent() {
     own.round();
     assert_eq!(told.recv().unwrap(), ["execute_tool Bash", "invoke_agent claude"], "of the second turn");
     assert_eq!(handle.counts().sent, 2);
-    // Where it went on is known after a restart, too.
+    // The position after the skip is also saved for a restart.
     own.note();
     let again = crate::position::PositionFile::in_directory(log.directory.path()).read().unwrap();
     assert_eq!(again.position, log.position);

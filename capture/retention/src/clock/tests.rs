@@ -3,7 +3,7 @@ use std::sync::Mutex as StdMutex;
 use super::*;
 
 const HOUR_MS: i64 = 3_600_000;
-/// A time of which nothing is special.
+/// An arbitrary time.
 const NOW_MS: i64 = 1_000 * DAY_MS;
 
 /// A machine whose clocks are set by the test.
@@ -11,7 +11,7 @@ const NOW_MS: i64 = 1_000 * DAY_MS;
 pub(crate) struct Clocks(Arc<StdMutex<ClockReading>>);
 
 impl Clocks {
-    /// A machine that runs for some days.
+    /// A machine that has been running for some days.
     pub(crate) fn at(wall: Timestamp) -> Self {
         Self(Arc::new(StdMutex::new(ClockReading { wall, boot: "one".into(), since_boot_ms: 5 * DAY_MS })))
     }
@@ -21,20 +21,20 @@ impl Clocks {
         Arc::new(move || own.0.lock().unwrap().clone())
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub(crate) fn pass(&self, ms: i64) {
         let mut reading = self.0.lock().unwrap();
         reading.since_boot_ms += ms;
         reading.wall = reading.wall.plus_ms(ms);
     }
 
-    /// Somebody sets the wall clock, or it is wrong.
+    /// Changes the wall clock only: it was set, or is wrong.
     pub(crate) fn jump(&self, ms: i64) {
         let mut reading = self.0.lock().unwrap();
         reading.wall = reading.wall.plus_ms(ms);
     }
 
-    /// The machine is off for this long, as the wall clock says after it, and then runs for an hour.
+    /// Turns the machine off for this long, according to the wall clock afterwards, then lets it run for an hour.
     fn reboot(&self, off_ms: i64) {
         self.jump(off_ms);
         let mut reading = self.0.lock().unwrap();
@@ -53,27 +53,27 @@ struct World {
 }
 
 impl World {
-    /// The newest event is this old.
+    /// The age of the newest event.
     fn new(newest_ms: Option<i64>) -> Self {
         let now = Timestamp::from_millisecond(NOW_MS);
         let newest = newest_ms.map(|age| now.plus_ms(-age));
         Self { dir: tempfile::tempdir().unwrap(), clocks: Clocks::at(now), newest }
     }
 
-    /// One on which the clock is trusted.
+    /// A world in which the clock is trusted.
     fn trusted() -> Self {
         let world = Self::new(Some(HOUR_MS));
         assert!(world.open().check().is_ok());
         world
     }
 
-    /// A server starts.
+    /// Starts the server.
     fn open(&self) -> ClockCheck {
         ClockCheck::open(self.dir.path(), self.clocks.read(), self.newest)
     }
 }
 
-/// Lets time pass in parts, with a look at the clock after each; says after how long it was trusted.
+/// Lets time pass in steps, checking the clock after each; returns the time until it was trusted.
 fn trusted_after(world: &World, check: &ClockCheck, part_ms: i64) -> i64 {
     let mut passed = 0;
     while check.check().is_err() {
@@ -98,7 +98,7 @@ fn a_clock_that_goes_on_as_the_boot_clock_does_is_trusted() {
 #[test]
 fn a_jump_ahead_is_refused_whenever_it_happens() {
     for jump in [2 * HOUR_MS, DAY_MS, 30 * DAY_MS, 365 * DAY_MS, 10_000 * DAY_MS] {
-        // While the server runs, while it is stopped, and while nobody looked for long.
+        // While the server runs, while it is stopped, and after a long time without checks.
         for (restarts, quiet) in [(false, 0), (true, 0), (false, 40 * DAY_MS), (true, 40 * DAY_MS)] {
             let world = World::trusted();
             let mut check = world.open();
@@ -110,7 +110,7 @@ fn a_jump_ahead_is_refused_whenever_it_happens() {
             let doubt = check.check().unwrap_err();
             assert!(doubt.is_contradicted(), "{jump} {restarts} {quiet}: {doubt}");
             assert_eq!(doubt.why, Why::Jumped(jump));
-            // It does not help to look again, or to start the server again.
+            // Checking again or restarting the server does not help.
             world.clocks.pass(HOUR_MS);
             assert!(check.check().is_err() && world.open().check().is_err());
         }
@@ -139,7 +139,7 @@ fn a_clock_that_is_back_is_trusted_at_once() {
     world.clocks.pass(HOUR_MS);
     world.clocks.jump(-365 * DAY_MS);
     assert!(check.check().is_ok());
-    // One that went back is followed, so that a jump to where it was is one.
+    // A clock that goes back is followed, so a jump to its earlier time counts as a jump.
     world.clocks.jump(-30 * DAY_MS);
     assert!(check.check().is_ok());
     world.clocks.jump(30 * DAY_MS);
@@ -156,7 +156,7 @@ fn a_clock_that_jumped_is_trusted_after_a_day_in_which_it_kept_pace() {
         assert!((DAY_MS..DAY_MS + part + 1).contains(&after), "{part}: {after}");
         assert!(world.open().check().is_ok());
     }
-    // One that jumps again begins again.
+    // Another jump restarts the waiting time.
     let world = World::trusted();
     let check = world.open();
     world.clocks.jump(100 * DAY_MS);
@@ -201,7 +201,7 @@ fn the_first_reading_of_a_boot_waits_until_the_clock_was_set() {
     }
     let doubt = check.check().unwrap_err();
     assert!(!doubt.is_contradicted(), "{doubt}");
-    // The battery is empty: the clock begins long ago, and is set a little later.
+    // With an empty battery the clock begins in the past and is set a little later.
     world.clocks.jump(-9_000 * DAY_MS);
     assert!(check.check().is_err());
     world.clocks.jump(9_000 * DAY_MS);
@@ -220,7 +220,7 @@ fn before_the_first_reading_the_newest_event_counts() {
         assert_eq!(trusted.is_ok(), is_trusted, "{newest:?}");
         if let Err(doubt) = trusted {
             assert!(!doubt.is_contradicted(), "a person may remove what is old: {doubt}");
-            // New events have the time of a clock that may be wrong.
+            // New events have the time of the possibly wrong clock.
             let world = World { newest: Some((world.clocks.read())().wall), ..world };
             assert!(world.open().check().is_err(), "{newest:?}");
             assert_eq!(trusted_after(&world, &world.open(), HOUR_MS) / HOUR_MS, 24);

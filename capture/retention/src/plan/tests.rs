@@ -7,7 +7,7 @@ use store::Writer;
 use super::*;
 
 pub(crate) const DAY_MS: i64 = 86_400_000;
-/// A later time of which nothing is stored.
+/// A time later than all stored events.
 pub(crate) const NOW: Timestamp = Timestamp::from_millisecond(1_000 * DAY_MS);
 
 /// A store with sessions, each with one event.
@@ -24,7 +24,7 @@ impl World {
         Self { dir, writer, sessions: Vec::new() }
     }
 
-    /// A session whose last event was this many days ago.
+    /// Adds a session whose last event was this many days ago.
     pub(crate) fn add(&mut self, name: &str, days: i64, parent: Option<&str>, directory: &str) -> &mut Session {
         let at = NOW.plus_ms(-days * DAY_MS);
         let id = SessionId::mint(Timestamp::MIN, Provider::Claude, name);
@@ -44,7 +44,7 @@ impl World {
         self.sessions.last_mut().unwrap()
     }
 
-    /// The names of the sessions that go, in their order.
+    /// The names of the sessions to remove, in order.
     fn go(&self, rules: &[PruneRule]) -> Vec<String> {
         let plan = Plan::of_rules(&self.writer.reader(), &self.sessions, rules, NOW).unwrap();
         let name = |about: &About| about.names.first().cloned().unwrap_or_default();
@@ -91,7 +91,7 @@ fn old_families_that_rest_go_whole_and_the_oldest_first() {
     world.add("young", 1, None, "/a");
     world.add("old", 40, None, "/a");
     world.add("oldest", 50, None, "/a");
-    // A sub-agent of an old session that worked lately keeps it; an old sub-agent goes with its parent only.
+    // A sub-agent that was active recently keeps its old parent; an old sub-agent is removed only with its parent.
     world.add("parent", 60, None, "/a");
     world.add("child", 2, Some("parent"), "/a");
     world.add("old parent", 45, None, "/a");
@@ -168,7 +168,7 @@ fn a_session_that_was_pruned_is_forgotten_with_all_below_it() {
         world.writer.remove_sessions(&[removal]).unwrap();
         world.writer.commit().unwrap();
     };
-    // One of the family after another: what is left and what was pruned belong together.
+    // Prunes one family member after another: remaining and pruned members still belong together.
     for pruned in ["child", "top", "grandchild"] {
         prune(&mut world, pruned);
         for (of, expected) in [("top", vec!["top", "child", "grandchild"]), ("child", vec!["child", "grandchild"])] {

@@ -1,4 +1,4 @@
-//! Reads a query by recursive descent.
+//! Parses a query by recursive descent.
 
 use api::search::TextKind;
 use events::{Provider, ToolOutcome};
@@ -6,15 +6,15 @@ use events::{Provider, ToolOutcome};
 use super::{Clock, Condition, Field, Node, QueryError, time};
 use crate::tokens;
 
-/// Longest query, bytes.
+/// Maximum length of a query, bytes.
 const QUERY_BYTES: usize = 4096;
-/// Deepest nesting of parentheses and negations.
+/// Maximum nesting depth of parentheses and negations.
 const DEPTH: usize = 32;
-/// Most conditions.
+/// Maximum number of conditions.
 const CONDITIONS: usize = 128;
-/// Shortest beginning of a word, bytes; a shorter one would match nearly everything.
+/// Minimum length of a prefix, bytes; a shorter one would match nearly everything.
 const PREFIX_BYTES: usize = 2;
-/// Shortest word that may differ in some letters, characters.
+/// Minimum length of a word that may differ in some letters, characters.
 const FUZZY_CHARS: usize = 3;
 
 const QUOTE: &str = "; put it in double quotes to search for it as text";
@@ -26,12 +26,12 @@ pub(super) fn parse(text: &str, clock: &Clock) -> Result<Node, QueryError> {
     let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0, conditions: 0, dropped: None, clock };
     let node = parser.alternatives(Field::Text)?;
     if parser.peek().is_some() {
-        // Only a closing parenthesis ends alternatives before the end.
+        // Only a closing parenthesis ends the alternatives before the end.
         return Err(error("unexpected `)`", parser.at, QUOTE));
     }
     match (node, parser.dropped) {
         (Some(node), _) if only_excludes(&node) => {
-            // Most likely the text itself is meant: an option such as `-DNDEBUG`.
+            // Most likely the user meant the text itself, such as the option `-DNDEBUG`.
             Err(error("the query only says what to leave out", 0, QUOTE))
         }
         (Some(node), _) => Ok(node),
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str, clock: &Clock) -> Result<Node, QueryError> {
     }
 }
 
-/// Whether a query names only words that a text must not have.
+/// Whether a query only contains words that a text must not have.
 fn only_excludes(node: &Node) -> bool {
     match node {
         Node::Not(inner) => is_of_words(inner),
@@ -49,7 +49,7 @@ fn only_excludes(node: &Node) -> bool {
     }
 }
 
-/// Whether a part of a query is about words alone.
+/// Whether a part of a query only concerns words.
 fn is_of_words(node: &Node) -> bool {
     match node {
         Node::Leaf(field, _) => *field == Field::Text,
@@ -68,16 +68,16 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     conditions: usize,
-    /// Where something without letters or digits was left out.
+    /// Where something without letters or digits was dropped.
     dropped: Option<usize>,
     clock: &'a Clock,
 }
 
-/// A word as it was typed.
+/// A word as typed.
 struct Word {
     /// Its characters, and whether each was escaped.
     chars: Vec<(char, bool)>,
-    /// Where it begins.
+    /// Where the word begins.
     at: usize,
 }
 
@@ -86,7 +86,7 @@ impl Word {
         self.chars.iter().map(|(c, _)| *c).collect()
     }
 
-    /// Whether it ends in this character, unescaped; takes it off.
+    /// Removes this character from the end if it is there unescaped; returns whether it was.
     fn take_last(&mut self, last: char) -> bool {
         let ends = self.chars.last() == Some(&(last, false));
         if ends {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes a keyword that stands by itself.
+    /// Consumes a keyword that stands alone; returns whether it was there.
     fn keyword(&mut self, keyword: &str) -> bool {
         let end = self.at + keyword.len();
         let is_there = self.chars.get(self.at..end).is_some_and(|here| here.iter().copied().eq(keyword.chars()));
@@ -118,7 +118,7 @@ impl Parser<'_> {
         is_there && is_alone
     }
 
-    /// `a b OR c`. `None` when nothing is left of it.
+    /// Parses `a b OR c`. `None` if nothing remains.
     fn alternatives(&mut self, field: Field) -> Result<Option<Node>, QueryError> {
         let mut nodes = Vec::new();
         loop {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `a b AND c -d`.
+    /// Parses `a b AND c -d`.
     fn conjunction(&mut self, field: Field) -> Result<Option<Node>, QueryError> {
         let mut nodes = Vec::new();
         let mut is_first = true;
@@ -223,7 +223,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text between double quotes.
+    /// Parses the text between double quotes.
     fn phrase(&mut self) -> Result<String, QueryError> {
         let start = self.at;
         self.at += 1;
@@ -244,7 +244,7 @@ impl Parser<'_> {
         Ok(text)
     }
 
-    /// The field that is named here, taken with its colon. Not `std::fs`, `https://…`, or `name: …`.
+    /// Parses a field name with its colon. Does not accept `std::fs`, `https://…` or `name: …`.
     fn field(&mut self) -> Result<Option<Field>, QueryError> {
         let rest = self.chars.get(self.at..).unwrap_or_default();
         let name: String = rest.iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
@@ -267,7 +267,7 @@ impl Parser<'_> {
         Ok(Some(*field))
     }
 
-    /// A word, up to a space, a quote, or the end of the group it is in.
+    /// Parses a word, up to a space, a quote, or the end of its group.
     fn word(&mut self) -> Word {
         let mut word = Word { chars: Vec::new(), at: self.at };
         let mut open = 0_usize;
@@ -282,7 +282,7 @@ impl Parser<'_> {
                     self.at += 1;
                     continue;
                 }
-                // Of code: `f(x)`.
+                // A parenthesis within code, such as `f(x)`.
                 '(' => open += 1,
                 ')' => open -= 1,
                 _ => {}
@@ -348,7 +348,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What a value means for a field.
+    /// The condition that a value expresses for a field.
     fn condition(&mut self, field: Field, text: &str, at: usize, is_quoted: bool) -> Result<Option<Node>, QueryError> {
         let one_of = |known: &[&str], what: &str| {
             let wanted = text.to_lowercase();
@@ -389,7 +389,7 @@ impl Parser<'_> {
                 if parts.is_empty() {
                     return Ok(self.drop_at(at));
                 }
-                // What is quoted is a phrase of its parts; how they are joined does not matter.
+                // A quoted text is a phrase of its parts, however they are joined.
                 Condition::Words { parts, whole: whole.filter(|_| !is_quoted) }
             }
         };
@@ -410,13 +410,13 @@ impl Parser<'_> {
     }
 }
 
-/// A directory as the index has it: without a slash at its end.
+/// A directory in the form of the index: without a trailing slash.
 pub(crate) fn directory(path: &str) -> String {
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() { "/".into() } else { trimmed.into() }
 }
 
-/// Whether this `~` behind a word begins a distance; of `a~b` it does not.
+/// Whether the `~` after a word begins a distance, unlike the one in `a~b`.
 fn is_fuzzy(word: &Word, tilde: usize) -> bool {
     let after = word.chars.get(tilde + 1..).unwrap_or_default();
     tilde > 0 && (after.is_empty() || matches!(after, [(c, false)] if c.is_ascii_digit()))

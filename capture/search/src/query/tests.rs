@@ -6,7 +6,7 @@ fn clock() -> Clock {
     Clock { now: Timestamp::parse("2026-11-20T11:30:00.000Z").unwrap(), zone: TimeZone::fixed(jiff::tz::offset(2)) }
 }
 
-/// The tree in one line.
+/// The tree on one line.
 fn shown(node: &Node) -> String {
     let join = |nodes: &[Node], with: &str| nodes.iter().map(shown).collect::<Vec<_>>().join(with);
     match node {

@@ -6,8 +6,8 @@ use events::{Timestamp, TypedTime};
 
 use super::Clock;
 
-/// The range that a value of `time:` names, ms: a day, a month or a year by itself, from an age on, a time behind a
-/// comparison, or `a..b`.
+/// The range that a value of `time:` describes, ms: a day, month or year; since an age; a time after a comparison; or
+/// `a..b`.
 pub(super) fn range(text: &str, clock: &Clock) -> Option<Range<i64>> {
     let text = text.trim();
     if let Some((from, to)) = text.split_once("..") {
@@ -29,7 +29,7 @@ pub(super) fn range(text: &str, clock: &Clock) -> Option<Range<i64>> {
     span(text, clock)
 }
 
-/// What a value names, ms: a moment has 1 ms.
+/// The range that a single value describes, ms: a moment has a length of 1 ms.
 fn span(text: &str, clock: &Clock) -> Option<Range<i64>> {
     let moment = |at: Timestamp| at.as_millisecond()..at.as_millisecond().saturating_add(1);
     Some(match TypedTime::parse(text, clock.now, &clock.zone)? {

@@ -1,4 +1,4 @@
-//! How the index follows the store, and what it does when something breaks.
+//! How the index follows the store, and its behaviour on failures.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -28,7 +28,7 @@ fn what_is_committed_is_found_after_a_moment_and_nothing_twice() {
         assert!(index.index.wait_for(position, LONG));
         assert_eq!(index.positions("needle").len(), round);
     }
-    // Events without a text move the position, too.
+    // Events without a text also advance the position.
     let position = log.append("claude/a", UsageReported::default(), "");
     index.index.committed(position);
     assert!(index.index.wait_for(position, LONG));
@@ -73,7 +73,7 @@ fn texts_that_nobody_searches_are_read_when_their_commit_is_due_or_when_they_are
     let pace = Pace { live: LONG, ..Pace::default() };
     let index = Running::at_pace(data.path(), log.reader(), pace);
     assert!(index.index.wait_for(1, LONG));
-    // After the second order, the feeder has done all that came with the first.
+    // When the second order is done, the feeder has completed everything the first one triggered.
     let looked = || (0..2).all(|_| index.index.erase_sessions(&[SessionId::from_bytes([7; 16])], LONG));
     fill(&mut log, 10);
     index.index.committed(log.position);
@@ -104,7 +104,7 @@ fn a_status_says_how_far_it_is() {
     assert_eq!((page.indexed, page.total), (10, 10));
 }
 
-/// The files of an index with this extension.
+/// The index files with this extension.
 fn files(data: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     let files = fs::read_dir(data.join("index")).unwrap().map(|file| file.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
@@ -151,7 +151,7 @@ fn damage_that_a_search_meets_is_repaired() {
     let mut log = Log::open(data.path());
     fill(&mut log, 300);
     drop(log.full_index());
-    // The content of a file, but not its end: it opens.
+    // Damages the content of a file but not its end, so that it still opens.
     for path in ["idx", "pos", "term"].iter().flat_map(|extension| files(data.path(), extension)) {
         let mut bytes = fs::read(&path).unwrap();
         let end = bytes.len() * 3 / 4;
@@ -192,11 +192,11 @@ fn an_index_that_is_ahead_of_the_store_goes_back() {
     let database = data.path().join("capture.db");
     let older = fs::read(&database).unwrap();
     let mut log = Log::open(data.path());
-    // Its sessions are not known to it any more.
+    // A session that the older store does not contain.
     log.append("claude/b", UserPrompt::default(), "needle lost");
     drop(log.full_index());
     drop(log);
-    // A power cut took the last commits of the store.
+    // A power failure lost the store's last commits.
     fs::write(&database, older).unwrap();
     fs::remove_file(data.path().join("capture.db-wal")).ok();
     fs::remove_file(data.path().join("capture.db-shm")).ok();
@@ -228,7 +228,7 @@ fn texts_of_a_session_can_be_removed() {
     let is_part = |name: &&String| name.ends_with(".idx") || name.ends_with(".store") || name.ends_with(".del");
     assert!(!before.iter().filter(is_part).any(|name| names().contains(name)), "there are new files");
     assert!(!names().iter().any(|name| name.ends_with(".del")), "{:?}", names());
-    // A session that is not there, and once more after that.
+    // An unknown session, twice.
     for _ in 0..2 {
         assert!(index.index.erase_sessions(&[events::SessionId::from_bytes([7; 16])], LONG));
     }

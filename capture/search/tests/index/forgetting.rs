@@ -1,4 +1,4 @@
-//! Nothing of a removed session is found, counted or left in the files, whenever the feeder reads it.
+//! No text of a removed session is found, counted or left in the files, whenever the feeder reads it.
 
 use std::{fs, path::Path};
 
@@ -8,12 +8,12 @@ use search::Pace;
 
 use crate::log::{LONG, Log, Running};
 
-/// Words of the session that is forgotten, and of no other.
+/// Words that only the forgotten session contains.
 fn secret(n: usize) -> String {
     format!("planted{n:05}")
 }
 
-/// Adds texts to two sessions in turn, the first of which is forgotten later.
+/// Adds texts alternately to two sessions, the first of which is forgotten later.
 fn fill(log: &mut Log, from: usize, count: usize) {
     log.begin();
     for n in from..from + count {
@@ -23,7 +23,7 @@ fn fill(log: &mut Log, from: usize, count: usize) {
     log.commit();
 }
 
-/// Every way to ask for the session's words finds nothing, and counts nothing; the other session is whole.
+/// Checks that no query finds or counts the session's words, and that the other session is complete.
 #[track_caller]
 fn finds_nothing(index: &Running, texts: usize, when: &str) {
     let middle = secret(texts / 2);
@@ -50,7 +50,7 @@ fn finds_nothing(index: &Running, texts: usize, when: &str) {
     assert!(page.matches as usize <= texts, "{when}: {} of {texts}", page.matches);
 }
 
-/// The files of the index with a word.
+/// The index files that contain a word.
 fn holds(data: &Path, word: &str) -> Vec<String> {
     let files = fs::read_dir(data.join("index")).unwrap().map(|file| file.unwrap().path());
     let has = |path: &std::path::PathBuf| {
@@ -59,14 +59,14 @@ fn holds(data: &Path, word: &str) -> Vec<String> {
     files.filter(has).map(|path| path.display().to_string()).collect()
 }
 
-/// Erases what was forgotten, as the eraser does.
+/// Erases the forgotten session as the eraser does.
 fn erase(log: &mut Log, index: &Running, id: events::SessionId) {
     while log.erase_events(1_000) > 0 {}
     assert!(index.index.erase_sessions(&[id], LONG));
     log.finish_erasing();
 }
 
-/// All of the other session is there, nothing of the forgotten one.
+/// Checks that the other session is complete and the forgotten one is gone.
 #[track_caller]
 fn is_erased(log: &Log, index: &Running, texts: usize, when: &str) {
     index.index.committed(log.position);
@@ -140,7 +140,7 @@ fn what_was_not_erased_before_a_restart_is_erased_after_it() {
         let index = log.full_index();
         let id = log.forget("claude/planted");
         if order_was_given {
-            // The test does not wait for it.
+            // The test does not wait for the result.
             let _late = index.index.erase_sessions(&[id], std::time::Duration::ZERO);
         }
         drop(index);

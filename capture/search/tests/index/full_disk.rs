@@ -1,4 +1,4 @@
-//! A disk without room stops the index and nothing else; with room again, nothing is missing and nothing doubled.
+//! A full disk stops only the index; once there is room again, no text is missing or duplicated.
 
 use std::{
     io::{BufRead as _, BufReader, Lines},
@@ -15,10 +15,10 @@ use crate::{
     log::{Log, Running},
 };
 
-/// How often the child says how it is.
+/// Interval between the child's reports.
 const SAYS: Duration = Duration::from_millis(20);
 
-/// The child: indexes, and says in each line its state and how many texts are found.
+/// The child: indexes, and reports its state and the number of texts found, one report per line.
 #[test]
 #[ignore = "started by the test that takes its room"]
 fn child() {
@@ -53,14 +53,14 @@ impl Indexing {
         Self { child, says }
     }
 
-    /// Waits until it is in this state and finds this many texts.
+    /// Waits until the child is in this state and finds this many texts.
     fn reaches(&mut self, state: IndexState, matches: u64) {
         let wanted = format!("{state:?} {matches}");
         let found = self.says.by_ref().map(Result::unwrap).any(|line| line == wanted);
         assert!(found, "it ended before `{wanted}`");
     }
 
-    /// Its files grow to this size and no further, as on a full disk.
+    /// Limits the size of the child's files, as on a full disk.
     fn limit(&self, bytes: Option<u64>) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
@@ -83,7 +83,7 @@ fn a_full_disk_pauses_the_index_alone() {
     indexing.reaches(IndexState::Ready, 200);
     for (round, room) in [(0, 0), (1, 50), (2, 300)] {
         indexing.limit(Some(room));
-        // Is stored all the same.
+        // The store itself is unaffected.
         add(&mut log, 2000);
         indexing.reaches(IndexState::Paused, 200 + round * 2100);
         add(&mut log, 100);

@@ -1,4 +1,4 @@
-//! A process that dies while it indexes loses nothing and doubles nothing.
+//! A process killed while indexing loses and duplicates nothing.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,13 +12,13 @@ use store::Reader;
 
 use crate::log::{LONG, Log, Running};
 
-/// Names the data directory to the child.
+/// Environment variable with the child's data directory.
 pub(crate) const DATA: &str = "SEARCH_TEST_DATA";
-/// Texts in the store before the first kill, and added with each.
+/// Number of texts in the store before the first kill, and added before each kill.
 const TEXTS: u64 = 3000;
 const MORE: u64 = 100;
 
-/// Commits often, so that every state of a commit meets a kill.
+/// Commits often, so that kills hit every stage of a commit.
 pub(crate) const PACE: Pace = Pace {
     backlog: 1000,
     behind: Duration::from_millis(20),
@@ -35,7 +35,7 @@ fn child() {
     let _never = index.index.wait_for(u64::MAX, LONG);
 }
 
-/// The data directory that a child is told; `None` when nobody started it.
+/// The child's data directory; `None` if the process was not started by a test.
 #[expect(clippy::disallowed_methods, reason = "the way from a test to the process it starts")]
 pub(crate) fn data_of_child() -> Option<PathBuf> {
     std::env::var_os(DATA).map(PathBuf::from)
@@ -51,7 +51,7 @@ fn start_child(data: &Path) -> Child {
         .unwrap()
 }
 
-/// Adds texts that are found together, and each by itself.
+/// Adds texts that one query finds together, and another finds individually.
 pub(crate) fn add(log: &mut Log, count: u64) {
     log.begin();
     for _ in 0..count {
@@ -73,7 +73,7 @@ fn killed(times: u64) {
     let mut began = Instant::now();
     for kill in 0..times {
         let mut child = start_child(data.path());
-        // Sometimes at the start, sometimes in the middle, sometimes when it has caught up and more comes.
+        // Varies: at the start, in the middle, or after catching up with more texts arriving.
         let wait = Duration::from_millis(20 + kill * 137 % 400);
         let until = began + wait;
         while Instant::now() < until {
@@ -88,7 +88,7 @@ fn killed(times: u64) {
     check(&log, TEXTS + times * MORE);
 }
 
-/// All texts are found, each once.
+/// Checks that every text is found exactly once.
 pub(crate) fn check(log: &Log, total: u64) {
     let index = log.full_index();
     let query = |q: &str| api::search::SearchQuery { q: Some(q.into()), ..Default::default() };

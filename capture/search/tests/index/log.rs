@@ -1,4 +1,4 @@
-//! A store that tests write, and its index.
+//! A store written by tests, and its index.
 
 use std::{
     borrow::Cow,
@@ -17,16 +17,16 @@ use store::{About, PackedText, Reader, RemovalKind, SessionRemoval, SessionRow, 
 
 /// The time of the first event.
 pub(crate) const FIRST: &str = "2026-11-01T00:00:00.000Z";
-/// Longer than anything takes.
+/// Longer than any operation takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A log that grows.
+/// A growing log.
 pub(crate) struct Log {
     pub(crate) data: PathBuf,
     writer: Writer,
     sessions: HashMap<String, (SessionRow, SessionId, u64)>,
     pub(crate) position: u64,
-    /// The turn of what is added.
+    /// The turn of added events.
     pub(crate) turn: Option<TurnId>,
 }
 
@@ -50,7 +50,7 @@ impl Log {
         self.position
     }
 
-    /// Adds an event to a session named `agent/name`, a minute behind the last one.
+    /// Adds an event to a session named `agent/name`, a minute after the previous event.
     pub(crate) fn add(&mut self, session: &str, payload: impl Into<Payload>, text: &str) -> u64 {
         let (agent, _) = session.split_once('/').unwrap();
         let provider: Provider = agent.parse().unwrap();
@@ -92,14 +92,14 @@ impl Log {
         position
     }
 
-    /// Adds an event in a transaction of its own.
+    /// Adds an event in its own transaction.
     pub(crate) fn append(&mut self, session: &str, payload: impl Into<Payload>, text: &str) -> u64 {
         self.begin();
         self.add(session, payload, text);
         self.commit()
     }
 
-    /// Forgets a session, as ingest does: its events are erased later.
+    /// Forgets a session as ingest does: its events are erased later.
     pub(crate) fn forget(&mut self, name: &str) -> SessionId {
         let id = self.session(name);
         let known = self.writer.sessions().unwrap().into_iter().find(|known| known.id == id).unwrap();
@@ -111,14 +111,14 @@ impl Log {
         id
     }
 
-    /// Erases up to `limit` events of removed sessions; gives how many there were.
+    /// Erases up to `limit` events of removed sessions; returns the number erased.
     pub(crate) fn erase_events(&mut self, limit: usize) -> usize {
         let pending = self.writer.reader().erasing().unwrap();
         let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
         self.writer.erase_events(&rows, limit).unwrap()
     }
 
-    /// Removed sessions are erased everywhere.
+    /// Marks removed sessions as erased everywhere.
     pub(crate) fn finish_erasing(&mut self) {
         let pending = self.writer.reader().erasing().unwrap();
         let erased: Vec<_> = pending.iter().map(|pending| (pending.row, pending.kind)).collect();
@@ -133,7 +133,7 @@ impl Log {
         Running::start(&self.data, self.reader())
     }
 
-    /// An index that has everything.
+    /// An index that contains everything.
     pub(crate) fn full_index(&self) -> Running {
         let index = self.index();
         assert!(index.index.wait_for(self.position, LONG), "{:?}", index.index.status());
@@ -165,13 +165,13 @@ impl Running {
         self.index.search(&request, &self.reader, &redacted)
     }
 
-    /// What a query finds first.
+    /// The first page of a query's hits.
     pub(crate) fn page(&self, q: &str, sort: SearchSort, limit: usize) -> SearchPage {
         let limit = Some(api::list::Limit::of(limit));
         self.search(&SearchQuery { q: Some(q.into()), sort: Some(sort), limit, ..SearchQuery::default() }).unwrap()
     }
 
-    /// What a query finds, by relevance.
+    /// The hits of a query, by relevance.
     pub(crate) fn hits(&self, q: &str) -> Vec<SearchHit> {
         let query =
             SearchQuery { q: Some(q.into()), limit: Some(api::list::Limit::of(1000)), ..SearchQuery::default() };
@@ -180,7 +180,7 @@ impl Running {
         page.hits
     }
 
-    /// The positions that a query finds, in order.
+    /// The positions of a query's hits, in order.
     pub(crate) fn positions(&self, q: &str) -> Vec<u64> {
         let mut positions: Vec<_> = self.hits(q).iter().map(|hit| hit.position).collect();
         positions.sort_unstable();

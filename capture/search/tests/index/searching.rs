@@ -1,4 +1,4 @@
-//! What queries find.
+//! The results of queries.
 
 use api::search::{SearchQuery, SearchSort, TextKind};
 use events::{
@@ -10,7 +10,7 @@ use search::SearchError;
 
 use crate::log::{Log, Running};
 
-/// A log with some of everything.
+/// A log with events of many kinds.
 fn corpus(log: &mut Log) -> Running {
     let started = |cwd: &str, model: &str| SessionStarted {
         cwd: Some(cwd.into()),
@@ -98,7 +98,7 @@ fn queries_find_what_they_name() {
         ("time:<2026-11-01T00:05 kind:prompt", vec![2]),
         ("begin", vec![8, 12]),
         ("finish", vec![12]),
-        // In the middle of a text that is too long.
+        // In the omitted middle of a long text.
         ("needle", vec![]),
     ] {
         assert_eq!(index.positions(query), positions, "{query}");
@@ -150,7 +150,7 @@ fn relevance_and_time_order_pages() {
                 break;
             }
             if sort == SearchSort::Time && seen.len() == 10 {
-                // What comes meanwhile moves no page.
+                // New texts do not shift the pages.
                 log.append("pi/a", UserPrompt::default(), "needle");
                 assert!(index.index.wait_for(log.position, crate::log::LONG));
             }
@@ -281,7 +281,7 @@ fn a_hit_has_the_number_of_its_turn() {
     let index = log.full_index();
     assert_eq!(turns(&index), [None, Some(1), Some(1), Some(2), Some(2)]);
     drop(index);
-    // The number goes on after a restart, in the middle of a turn and behind it.
+    // The numbering continues after a restart, within a turn and after it.
     log.append("claude/a", AssistantMessage::default(), "needle");
     open_turn(&mut log, 3);
     assert_eq!(turns(&log.full_index())[4..], [Some(2), Some(2), Some(3), Some(3)]);
@@ -340,7 +340,7 @@ fn phrases_are_found_as_if_each_text_were_read() {
             }
         }
     }
-    // The exact spelling comes first.
+    // The exact spelling ranks first.
     let best = index.page("aaBb", SearchSort::Relevance, 1);
     assert!(best.at_least && best.matches == 1000);
     assert!(spelled[best.hits[0].position as usize - 1], "{best:?}");

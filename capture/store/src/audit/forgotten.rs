@@ -1,5 +1,5 @@
-//! Rows of the audit record whose sessions were forgotten. Their text goes and their hashes stay, so the chain goes on;
-//! a later row names each of them with its hash, so that nobody else can empty a row unnoticed.
+//! Rows of the audit record whose sessions were forgotten. Their text is removed but their hashes stay, so the chain
+//! remains valid; a later row lists each of them with its hash, so that no other row can be emptied unnoticed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AuditHash, AuditHead};
 
-/// A row as it is left.
+/// The remaining content of an emptied row.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EmptiedRow {
@@ -18,14 +18,14 @@ struct EmptiedRow {
     forgotten: bool,
 }
 
-/// The row that names emptied ones.
+/// The row that lists emptied rows.
 #[derive(Deserialize)]
 struct ForgotRow {
     what: String,
     rows: Vec<(u64, AuditHash)>,
 }
 
-/// Empties the rows about these sessions, within a transaction; gives their numbers and hashes.
+/// Empties the rows about these sessions, within a transaction; returns their numbers and hashes.
 pub(crate) fn forget_rows(connection: &Connection, sessions: &[SessionId]) -> rusqlite::Result<Vec<(u64, AuditHash)>> {
     let sessions: HashSet<String> = sessions.iter().map(ToString::to_string).collect();
     let mut found = Vec::new();
@@ -58,15 +58,15 @@ pub(crate) fn forget_rows(connection: &Connection, sessions: &[SessionId]) -> ru
     Ok(found.into_iter().map(|(sequence, hash, _)| (sequence.max(0) as u64, hash)).collect())
 }
 
-/// The emptied rows that no row has explained yet, while the record is followed.
+/// The emptied rows not yet listed by a later row, while the record is verified.
 #[derive(Debug, Default)]
 pub(super) struct ForgottenRows {
-    /// By number: the hash of each, and the row before it.
+    /// By number: the hash of each row, and the row before it.
     open: BTreeMap<u64, (AuditHash, AuditHead)>,
 }
 
 impl ForgottenRows {
-    /// The hash of a row that says nothing any more; `None` for any other row.
+    /// The hash of an emptied row; `None` for any other row.
     pub(super) fn passes(
         &mut self,
         before: AuditHead,
@@ -81,7 +81,7 @@ impl ForgottenRows {
         row.forgotten.then_some(hash)
     }
 
-    /// Reads an intact row, which may explain earlier ones.
+    /// Reads an intact row, which may list earlier emptied rows.
     pub(super) fn read(&mut self, body: ValueRef<'_>) {
         if self.open.is_empty() {
             return;
@@ -98,7 +98,7 @@ impl ForgottenRows {
         }
     }
 
-    /// The row before the first that nothing explains.
+    /// The row before the first emptied row that no later row lists.
     pub(super) fn unexplained(&self) -> Option<AuditHead> {
         self.open.values().next().map(|(_, before)| *before)
     }
@@ -133,7 +133,7 @@ mod tests {
         let bodies: Vec<String> = reader.audit(0, 9).unwrap().into_iter().map(|row| row.body).collect();
         assert!(bodies.iter().all(|body| !body.contains("planted")), "{bodies:?}");
         assert!(bodies[4].contains("forgot"), "{bodies:?}");
-        // An emptied row that nothing names is a changed one.
+        // An emptied row that is not listed counts as changed.
         writer
             .connection()
             .execute("UPDATE audit SET body = (SELECT body FROM audit WHERE sequence = 2) WHERE sequence = 3", [])

@@ -1,5 +1,5 @@
-//! The file that names the last row of the audit record, next to the database. With it, rows that were removed
-//! at the end are detected too.
+//! The file beside the database that names the last row of the audit record. It allows detecting rows removed at the
+//! end.
 
 use std::{
     fs, io,
@@ -10,10 +10,10 @@ use atomic_file::Durability;
 
 use super::AuditHead;
 
-/// Name of the file that keeps the end of the chain, beside the database.
+/// Name of the file beside the database that contains the end of the chain.
 pub const HEAD_FILE: &str = "audit.head";
 
-/// Why the kept end of the chain cannot be used.
+/// Why the saved end of the chain cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HeadError {
     /// The file could not be read.
@@ -21,22 +21,22 @@ pub enum HeadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file has other content.
     #[error("{path} does not name the last row of the audit record: {detail}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in its content.
         detail: String,
     },
 }
 
-/// Keeps the end of the chain beside the database in `directory`; the file is replaced whole.
+/// Saves the end of the chain beside the database in `directory`; the file is replaced atomically.
 ///
-/// Call it after the commit of the row: the file may then be behind the database, but never ahead of it.
+/// Call this after the commit of the row, so that the file may be behind the database but never ahead.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -45,10 +45,10 @@ pub fn write_head(directory: &Path, head: AuditHead) -> io::Result<()> {
     atomic_file::replace(&path, &serde_json::to_vec(&head)?, Durability::Unsynced)
 }
 
-/// The end of the chain as it was kept beside the database in `directory`; `None` without a file.
+/// The end of the chain saved beside the database in `directory`; `None` without a file.
 ///
 /// # Errors
-/// When the file cannot be read, or holds something else.
+/// When the file cannot be read, or has other content.
 pub fn read_head(directory: &Path) -> Result<Option<AuditHead>, HeadError> {
     let path = directory.join(HEAD_FILE);
     match fs::read(&path) {

@@ -16,7 +16,7 @@ impl Record {
         record
     }
 
-    /// Adds rows as ingest does: the end is kept after the commit.
+    /// Adds rows as ingest does: the end is saved after the commit.
     fn add(&mut self, rows: u64) {
         let Some(rows) = std::num::NonZeroU64::new(rows) else { return };
         self.writer.begin().unwrap();
@@ -33,7 +33,7 @@ impl Record {
         self.writer.reader().verify_audit(elsewhere).unwrap().broken
     }
 
-    /// What is found after somebody with the database and the file at hand changed both as well as it goes.
+    /// The result of verifying after someone with access to the database and the file tampered with them.
     fn broken_after(&self, sql: &str) -> Option<String> {
         self.execute(sql);
         self.broken(None)
@@ -76,7 +76,7 @@ fn what_was_done_to_it_is_found() {
         ("DELETE FROM sqlite_sequence", "the database counts 0 rows, but there are 6"),
         ("UPDATE sqlite_sequence SET seq = NULL WHERE name = 'audit'", "the database counts 0 rows, but there are 6"),
         ("DROP TABLE audit", "its table is missing"),
-        // The counter lowered too: the kept end still knows.
+        // With the counter lowered too, the saved end still detects it.
         (
             "DELETE FROM audit WHERE sequence > 4; UPDATE sqlite_sequence SET seq = 4 WHERE name = 'audit'",
             "rows 5 to 6 are missing at the end",
@@ -135,7 +135,7 @@ fn a_read_that_fails_is_neither_intact_nor_broken() {
         VerifyError::Store(error) => error.failure(),
         VerifyError::Head(error) => panic!("{error}"),
     };
-    // Another program holds the database as a whole.
+    // Another program has locked the whole database.
     let record = Record::of(6);
     let directory = record.dir.path().to_owned();
     drop(record.writer);
@@ -152,7 +152,7 @@ fn a_read_that_fails_is_neither_intact_nor_broken() {
     Writer::checkpoint(&database, true).unwrap();
     let pages = fs::metadata(&database).unwrap().len();
     let file = fs::OpenOptions::new().write(true).open(&database).unwrap();
-    // The first page stays: it is a database, whose tables are torn.
+    // The first page remains intact: the file is a database with broken tables.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0x5a; (pages - 16_384) as usize], 16_384).unwrap();
     assert_eq!(failure(&record), ReadFailure::Damaged);
     std::os::unix::fs::FileExt::write_all_at(&file, &[0x5a; 4096], 0).unwrap();
@@ -170,8 +170,8 @@ fn a_read_that_fails_is_neither_intact_nor_broken() {
     assert!(matches!(record.writer.reader().verify_audit(None), Err(VerifyError::Head(HeadError::Read { .. }))));
 }
 
-/// Verifies again and again while a writer adds rows; gives what was found wrong, and how many rows there
-/// were in the end. Each record begins empty, as its first row is a case of its own.
+/// Verifies repeatedly while a writer adds rows; returns the faults found and the final number of rows. Each record
+/// begins empty, because its first row is a special case.
 fn verify_beside_a_writer(runs: usize) -> (Vec<String>, u64) {
     const RUNS_PER_RECORD: usize = 250;
     let (mut wrong, mut added, mut left) = (Vec::new(), 0, runs);
@@ -183,13 +183,13 @@ fn verify_beside_a_writer(runs: usize) -> (Vec<String>, u64) {
         let (go, gone) = mpsc::sync_channel::<()>(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Some rows for each run, so that the record does not outgrow the writer's pace.
+                // A few rows per run, so that the record does not outgrow the writer's pace.
                 for () in gone {
                     (1..=3).for_each(|rows| record.add(rows));
                 }
             });
             for run in 0..round {
-                // At the latest every tenth run has the writer beside it.
+                // At least every tenth run overlaps with the writer.
                 if run % 10 == 0 {
                     go.send(()).unwrap();
                 } else {

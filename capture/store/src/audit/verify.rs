@@ -1,4 +1,4 @@
-//! Verifies the audit record on one snapshot of the database, so that a writer at work is never mistaken for
+//! Verifies the audit record on one snapshot of the database, so that a concurrent writer is never mistaken for
 //! tampering.
 
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
@@ -6,40 +6,40 @@ use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, forgotten::ForgottenRows, link, read_head};
 use crate::{error::ReadError, reader::Reader};
 
-/// The version of the schema that brought the table of the chain.
+/// The schema version that added the audit table.
 const AUDIT_SINCE: i64 = 2;
 
-/// What a look through the whole record found.
+/// The result of verifying the whole record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditCheck {
-    /// Intact rows, up to the first that is not.
+    /// Number of intact rows before the first broken one.
     pub rows: u64,
-    /// The last of them.
+    /// The last intact row.
     pub head: AuditHead,
-    /// What is wrong, the first of it; `None` when nothing is.
+    /// The first fault; `None` if the record is intact.
     pub broken: Option<String>,
 }
 
-/// Why the record could not be verified: it may be intact or not.
+/// Why the record could not be verified; it may or may not be intact.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The database could not be read.
     #[error(transparent)]
     Store(#[from] ReadError),
-    /// The kept end of the chain could not be read.
+    /// The saved end of the chain could not be read.
     #[error(transparent)]
     Head(HeadError),
 }
 
 impl Reader {
-    /// Verifies the whole record against the end kept beside the database, and against `elsewhere`, an
-    /// end that was kept at another place.
+    /// Verifies the whole record against the end saved beside the database, and against `elsewhere`, an end saved at
+    /// another place.
     ///
     /// # Errors
     /// When the database or the file beside it cannot be read.
     pub fn verify_audit(&self, elsewhere: Option<AuditHead>) -> Result<AuditCheck, VerifyError> {
-        // The file before the rows: it is written after its row is committed, so whatever it names is
-        // in every later state of the database.
+        // Read the file before the rows: it is written after its row is committed, so every later state of the database
+        // contains the row it names.
         let (beside, damaged) = match self.directory().map_or(Ok(None), read_head) {
             Ok(beside) => (beside, None),
             Err(error @ HeadError::Damaged { .. }) => (None, Some(error.to_string())),
@@ -48,22 +48,21 @@ impl Reader {
         let kept: Vec<AuditHead> = beside.into_iter().chain(elsewhere).collect();
         let mut check = self.check_audit(&kept)?;
         check.broken = check.broken.or(damaged);
-        // An empty record is given its file before its first row.
+        // An empty record gets its file before its first row.
         if check.broken.is_none() && beside.is_none() && check.rows > 0 {
             check.broken = Some(format!("{HEAD_FILE}, which names the last row, is missing"));
         }
         Ok(check)
     }
 
-    /// Verifies a snapshot of the whole record; `kept` are ends of the chain as they
-    /// were kept elsewhere, read before this call.
+    /// Verifies a snapshot of the whole record; `kept` are ends of the chain saved elsewhere and read before this call.
     ///
     /// # Errors
     /// When SQLite cannot read.
     pub fn check_audit(&self, kept: &[AuditHead]) -> Result<AuditCheck, ReadError> {
         self.with("audit", |connection| {
             let failed = |source| ReadError::Sqlite { what: "audit", source };
-            // One transaction: rows and counter are of the same commit.
+            // One transaction, so that rows and counter belong to the same commit.
             let snapshot = connection.unchecked_transaction().map_err(failed)?;
             check(&snapshot, kept).map_err(failed)
         })
@@ -86,8 +85,7 @@ fn check(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<AuditC
     Ok(AuditCheck { rows: head.sequence, head, broken })
 }
 
-/// Follows the chain from its first row; gives the last row that is as it should be, and what is wrong
-/// with the one after it.
+/// Follows the chain from its first row; returns the last intact row and the fault in the next one.
 fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditHead, Option<String>)> {
     let mut head = AuditHead::default();
     let mut forgotten = ForgottenRows::default();
@@ -102,7 +100,7 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
         if sequence != expected {
             return Ok((head, Some(format!("row {expected} is missing"))));
         }
-        // Columns of another type, or text that is not UTF-8, were not written by us.
+        // Columns of another type, and text that is not UTF-8, were not written by capture.
         let (body, hash) = (row.get_ref(1)?, row.get_ref(2)?);
         let Some(hash) =
             intact(head.hash, sequence, body, hash).or_else(|| forgotten.passes(head, sequence, body, hash))
@@ -121,14 +119,14 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
     Ok((head, None))
 }
 
-/// The hash of a row that is what was recorded.
+/// The hash of a row if it is unchanged.
 fn intact(before: AuditHash, sequence: u64, body: ValueRef<'_>, hash: ValueRef<'_>) -> Option<AuditHash> {
     let (ValueRef::Text(body), ValueRef::Blob(hash)) = (body, hash) else { return None };
     let found = AuditHash(hash.try_into().ok()?);
     (link(before, sequence, std::str::from_utf8(body).ok()?) == found).then_some(found)
 }
 
-/// Says which rows are missing behind `head`, by the counter of the database and by the kept ends.
+/// Describes which rows are missing after `head`, according to the database's counter and the saved ends.
 fn missing_at_end(connection: &Connection, head: AuditHead, kept: &[AuditHead]) -> rusqlite::Result<Option<String>> {
     let given = connection
         .prepare_cached("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'audit'")?
@@ -141,6 +139,6 @@ fn missing_at_end(connection: &Connection, head: AuditHead, kept: &[AuditHead]) 
     if last > head.sequence {
         return Ok(Some(format!("rows {} to {last} are missing at the end", head.sequence + 1)));
     }
-    // SQLite never lets the counter fall behind the rows.
+    // SQLite never lets the counter fall below the number of rows.
     Ok((given < head.sequence).then(|| format!("the database counts {given} rows, but there are {}", head.sequence)))
 }

@@ -11,7 +11,7 @@ fn database() -> Connection {
     connection
 }
 
-/// An identity, spread as a hash spreads them.
+/// An identity, distributed like a hash.
 fn identity(n: u16) -> u128 {
     let hash = blake3::hash(&n.to_be_bytes());
     u128::from_be_bytes(hash.as_bytes()[..16].try_into().unwrap())
@@ -19,7 +19,7 @@ fn identity(n: u16) -> u128 {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Adds these identities, beginning with this one.
+    /// Adds this number of identities, beginning with the first one.
     Add(u16, u16),
     Commit,
     RollBack,
@@ -59,7 +59,7 @@ proptest! {
                     committed.clone_from(&model);
                 }
                 Step::RollBack => {
-                    // As when the commit itself fails: a run may have been made.
+                    // As if the commit itself failed: a run may already exist.
                     known.write(&connection).unwrap();
                     connection.execute_batch("ROLLBACK; BEGIN").unwrap();
                     known.rolled_back();
@@ -98,7 +98,7 @@ fn a_damaged_filter_is_made_again() {
         known.committed();
     }
     connection.execute("UPDATE known_runs SET filter = x'00'", []).unwrap();
-    // Twice: the second time with the filter that the first one made.
+    // Twice: the second time with the filter rebuilt the first time.
     for _ in 0..2 {
         let known = KnownRecords::load(&connection).unwrap();
         for n in 0..150 {

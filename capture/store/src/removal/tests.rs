@@ -9,7 +9,7 @@ fn session_id(name: &str) -> SessionId {
     SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, name)
 }
 
-/// Adds a session with this many prompts, each short and long.
+/// Adds a session with these prompts, short and long ones.
 fn add(writer: &mut Writer, name: &str, texts: &[String]) -> KnownSession {
     writer.begin().unwrap();
     let row = writer.add_session(session_id(name), Provider::Claude, name).unwrap();
@@ -48,7 +48,7 @@ fn add(writer: &mut Writer, name: &str, texts: &[String]) -> KnownSession {
     writer.sessions().unwrap().into_iter().find(|known| &*known.provider_session_id == name).unwrap()
 }
 
-/// As much as the eraser of the service does.
+/// Erases as the service's eraser does.
 fn erase(writer: &mut Writer) {
     let pending = writer.reader().erasing().unwrap();
     let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
@@ -95,7 +95,7 @@ fn nothing_of_a_forgotten_session_is_left_and_the_others_are_as_they_were() {
     let mut writer = Writer::open(dir.path()).unwrap();
     let other = add(&mut writer, "other", &texts("innocent"));
     let mut planted = texts("plantedword");
-    // A text that both have.
+    // A text that both sessions have.
     planted.push(texts("innocent").remove(0));
     let known = add(&mut writer, "plantedname", &planted);
     let before = writer.reader().log(0, 100, Some(other.id)).unwrap();
@@ -117,7 +117,7 @@ fn nothing_of_a_forgotten_session_is_left_and_the_others_are_as_they_were() {
     assert_eq!(writer.removed(Provider::Codex, "plantedname").or(writer.removed(Provider::Claude, "other")), None);
     assert_eq!(writer.reader().erasing().unwrap(), []);
     assert_eq!(writer.reader().verify_audit(None).unwrap().broken, None);
-    // A copy of its file has the same records: they are known.
+    // A copy of its file contains the same records, which are known.
     let identity = Identity::of(Provider::Claude, "test", &[b"plantedname", &1_u64.to_le_bytes()]);
     assert!(writer.known(identity).unwrap().is_some());
     drop(writer);
@@ -131,14 +131,14 @@ fn a_removal_that_was_cut_off_is_finished() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let known = add(&mut writer, "s", &texts("plantedword"));
-    // Killed between the list and the transaction.
+    // Killed between writing the list and the transaction.
     writer.begin().unwrap();
     removed(&mut writer, &known, RemovalKind::Forgotten);
     drop(writer);
     let mut writer = Writer::open(dir.path()).unwrap();
     let pending = writer.reader().erasing().unwrap();
     assert_eq!((pending.len(), pending[0].id, pending[0].kind), (1, known.id, RemovalKind::Forgotten));
-    // Killed in the middle of the texts, and in the middle of the events.
+    // Killed while erasing texts, and while erasing events.
     let (texts, until) = writer.reader().texts_only_of(&[pending[0].row]).unwrap();
     assert_eq!(texts.len(), 3);
     writer.erase_texts(&texts[..1], until).unwrap();
@@ -282,7 +282,7 @@ fn a_pruned_session_can_be_forgotten() {
         assert_eq!(pruned.about.names, ["planted about"]);
         remove(&mut writer, &pruned.known, RemovalKind::Forgotten);
         if !was_erased {
-            // What was begun for the pruned session does not count for the forgotten one.
+            // Erasing begun for the pruned session does not count for the forgotten one.
             let begun: Vec<_> = while_pruned.iter().map(|pending| (pending.row, pending.kind)).collect();
             writer.finish_erasing(&begun).unwrap();
             assert_eq!(writer.reader().erasing().unwrap()[0].kind, RemovalKind::Forgotten);

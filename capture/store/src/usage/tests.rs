@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is stored of a call, without its session: time, model, tokens, cost, whether it is the first report.
+/// The stored values of a call, without its session: time, model, tokens, cost, whether it is the first report.
 type Stored = (i64, String, Usage, Option<u64>, bool);
 
 fn stored(reader: &Reader, filter: &CallFilter) -> Vec<Stored> {

@@ -19,7 +19,7 @@ use crate::{
 mod damage;
 mod kinds;
 
-/// A store in a directory of its own, with a session in it.
+/// A store in its own directory, with one session.
 struct Fresh {
     dir: tempfile::TempDir,
     writer: Writer,
@@ -64,7 +64,7 @@ impl Fresh {
     }
 }
 
-/// The first event of a session, with nothing in it that may be left out.
+/// An event of the session, with all optional fields set.
 fn event(n: u64, payload: impl Into<Payload>) -> Event {
     Event {
         position: n,
@@ -190,13 +190,13 @@ fn cursors_come_back_as_they_went() {
     assert_eq!(summaries(), [cursor("/a", 30), cursor("/b", 20)].map(|cursor| (cursor.path.clone(), (&cursor).into())));
     assert_eq!(reader.cursor("/a").unwrap(), Some(cursor("/a", 30)));
     assert_eq!(reader.cursor("/none").unwrap(), None);
-    // A damaged one is left out; its file is read again.
+    // A damaged cursor is skipped; its file is read again.
     store.writer.connection.execute("UPDATE files SET cursor = '{' WHERE path = '/a'", []).unwrap();
     assert_eq!(sorted(&store.writer), [cursor("/b", 20)]);
     assert_eq!((summaries().len(), reader.cursor("/a").unwrap()), (1, None));
     store.commit(|writer, _| writer.put_cursor(&cursor("/a", 40)).unwrap());
     assert_eq!(sorted(&store.writer)[0].offset, 40);
-    // A file known only as the place of events has none.
+    // A file that only appears as an event's origin has no cursor.
     let there = Event {
         origin: Origin::File { path: Arc::from("/c"), generation: 1, offset: 0, length: 1 },
         ..event(1, Heartbeat {})
@@ -349,7 +349,7 @@ fn what_is_not_committed_did_not_happen() {
     store.writer.rollback();
     let counts = |store: &Fresh| ["events", "files", "known_batches", "sessions"].map(|table| store.count(table));
     assert_eq!(counts(&store), [1, 1, 0, 1]);
-    // What was remembered of it is forgotten: the path gets a new row.
+    // The caches were rolled back: the path gets a new row.
     store.commit(|writer, row| {
         writer.append(row, &there(2, "/new"), None).unwrap();
         writer.put_cursor(&Cursor { path: "/other".into(), ..Cursor::default() }).unwrap();
@@ -357,7 +357,7 @@ fn what_is_not_committed_did_not_happen() {
     });
     assert_eq!(store.log(), [there(1, "/known"), there(2, "/new")]);
     assert_eq!(store.writer.reader().cursors().unwrap().len(), 1);
-    // A store that is closed in the middle.
+    // The store is closed during a transaction.
     store.writer.begin().unwrap();
     store.writer.append(row, &there(3, "/late"), None).unwrap();
     let store = store.reopened();
@@ -402,7 +402,7 @@ fn a_full_disk_leaves_nothing_half_done() {
     assert!(stored > 0 && stored < 198, "{stored} went in before it was full");
     store.writer.rollback();
     assert_eq!(store.log().len(), 1);
-    // There is room again: the same positions are free.
+    // There is room again, and the same positions are free.
     limit(&store, 1 << 30);
     store.commit(|writer, row| (2..200).for_each(|n| writer.append(row, &big(n), None).unwrap()));
     assert_eq!(store.log().len(), 199);
@@ -414,7 +414,7 @@ fn only_one_writer() {
     let store = Fresh::new();
     let refused = Writer::open(store.dir.path()).unwrap_err();
     assert!(matches!(refused, StoreOpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
-    // Readers look on meanwhile, and there may be many.
+    // Any number of readers can read at the same time.
     let reader = store.writer.reader();
     assert_eq!(reader.log(0, 9, None).unwrap(), []);
     let store = store.reopened();
@@ -450,12 +450,12 @@ fn a_database_of_another_version() {
     drop(writer);
     let refused = Writer::open(dir.path()).unwrap_err();
     assert!(matches!(refused, StoreOpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
-    // It was left as it was, and the lock is free.
+    // The database is unchanged, and the lock is free.
     let connection = Connection::open(dir.path().join("capture.db")).unwrap();
     connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
     drop(connection);
     assert_eq!(Writer::open(dir.path()).unwrap().sessions().unwrap().len(), 1);
-    // What is not a database at all is moved away.
+    // A file that is not a database is moved away.
     let dir = tempfile::tempdir().unwrap();
     let text = "this is not a database, whatever its name says".repeat(100);
     std::fs::write(dir.path().join("capture.db"), &text).unwrap();
@@ -488,7 +488,7 @@ fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
     holder.execute_batch("COMMIT").unwrap();
     Writer::truncate_log(store.writer.path()).unwrap();
     assert_eq!(size(), 0);
-    // A transaction that is open keeps it too, and loses nothing.
+    // An open transaction also prevents the truncation, and loses nothing.
     store.writer.begin().unwrap();
     Writer::truncate_log(store.writer.path()).unwrap();
     store.writer.commit().unwrap();
@@ -513,7 +513,7 @@ fn the_write_ahead_log_is_restarted_in_its_file() {
     store.commit(|writer, row| writer.append(row, &event(20, Heartbeat {}), None).unwrap());
     assert_eq!(size(), before, "its space is used again");
     assert!(store.writer.log_use().unwrap().written < full.written);
-    // A reader holds it: it grows on, and nothing waits for long.
+    // While a reader uses the log, it keeps growing, and nothing waits for long.
     let holder = Connection::open(store.writer.path()).unwrap();
     holder.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
     store.commit(|writer, row| writer.append(row, &event(21, Heartbeat {}), None).unwrap());

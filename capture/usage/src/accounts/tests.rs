@@ -14,20 +14,20 @@ fn model(name: &str, output_tokens: u64, cost_nano_usd: Option<u64>) -> Accounte
     AccountedModel { model: name.into(), output_tokens, cost_nano_usd, ..AccountedModel::default() }
 }
 
-/// What a process that began at this time accounts for.
+/// The account of a process that began at this time.
 fn account(began_at: i64, models: &[AccountedModel]) -> UsageReported {
     let began_at = Some(Timestamp::from_millisecond(began_at));
     let account = UsageAccount { scope: AccountScope::Session, began_at, models: models.to_vec() };
     UsageReported { account: Some(account), ..UsageReported::default() }
 }
 
-/// What one call used, as telemetry tells it.
+/// The usage of one call, as reported by telemetry.
 fn told(model: AccountedModel) -> UsageReported {
     let account = UsageAccount { scope: AccountScope::Call, began_at: None, models: vec![model] };
     UsageReported { account: Some(account), ..UsageReported::default() }
 }
 
-/// Output tokens, cost, the part that was reported.
+/// Output tokens, cost, and the reported part of the cost.
 fn total(report: &UsageReport) -> (u64, Option<f64>, f64) {
     (report.total.tokens.output_tokens, report.total.cost_usd, report.total.reported_cost_usd)
 }
@@ -51,11 +51,11 @@ fn what_a_session_used_beside_its_calls_counts_once() {
     let row = |day: &str, tokens, cost| (day.to_owned(), tokens, Some(cost));
     assert_eq!(rows(&report), [row("2026-11-01", 1_500_000, 30.0), row("2026-11-02", 350_000, 5.5)]);
     assert_eq!(total(&report), (1_850_000, Some(35.5), 0.0));
-    // A dated name and a plain one are the same model.
+    // A dated and a plain name denote the same model.
     let models = [model("claude-haiku-4-5", 200_000, None), model("claude-opus-5-5[1m]", 1_750_000, None)];
     world.call(id, NEXT, &account(1, &models));
     assert_eq!(total(&world.report(&by(UsageBy::Day))).0, 1_950_000);
-    // Of the period, however much of the calls it has.
+    // The excess is counted in the period of its report, whatever share of the calls that period has.
     let late = world.report(&of(SessionPeriod { since: Some(at(NEXT)), ..SessionPeriod::default() }));
     assert_eq!(total(&late).0, 450_000);
     let early = world.report(&of(SessionPeriod { until: Some(at(NEXT)), ..SessionPeriod::default() }));
@@ -69,7 +69,7 @@ fn what_a_session_used_beside_its_calls_counts_once() {
 fn what_an_account_tells_of_costs_is_spread_over_its_calls() {
     let (mut world, id) = one();
     world.call(id, NEXT, &spent(OPUS, 1_000_000));
-    // Fast processing costs more than the price list says.
+    // Fast processing costs more than the list price.
     world.call(id, NEXT, &account(1, &[model(OPUS, 2_500_000, Some(100_000_000_000))]));
     let report = world.report(&by(UsageBy::Day));
     assert_eq!(total(&report), (2_500_000, Some(100.0), 100.0));
@@ -89,7 +89,7 @@ fn a_model_without_a_price_costs_what_the_account_tells() {
     assert_eq!((report.total.unpriced_calls, report.unpriced_models.len()), (0, 0));
     let costs: Vec<Option<f64>> = rows(&report).iter().map(|(_, _, cost)| *cost).collect();
     assert_eq!(costs, [Some(0.5), Some(1.5)]);
-    // What it used beside them has no price either, where the account tells none.
+    // Usage outside the calls has no price either, if the account contains no cost.
     world.call(id, NEXT, &account(1, &[model("mystery", 500, None), model("enigma", 7, None)]));
     let report = world.report(&by(UsageBy::Day));
     assert_eq!(report.unpriced_models, ["enigma", "mystery"]);
@@ -101,7 +101,7 @@ fn sums_that_cover_less_than_the_calls_say_nothing() {
     let (mut world, id) = one();
     world.call(id, DAY, &account(1, &[model(OPUS, 999_999, Some(1))]));
     assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_000_000, Some(20.0), 0.0), "it went on after them");
-    // The account may name the model otherwise than the transcript does.
+    // The account and the transcript may use different names for the model.
     let (mut world, id) = one();
     world.call(id, DAY, &account(2, &[model("eu.anthropic.opus-v1", 1_000_000, Some(1))]));
     assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_000_000, Some(20.0), 0.0));
@@ -117,7 +117,7 @@ fn a_fork_in_the_same_process_has_the_sums_of_both() {
     let report = world.report(&by(UsageBy::Session));
     assert_eq!(rows(&report)[1], ("fork".to_owned(), 600_000, Some(12.0)));
     assert_eq!(total(&report).0, 1_600_000);
-    // Another process of the fork, whose sums are its own, and a fork of that.
+    // Another process of the fork, with its own sums, and a third session in that process.
     world.call(fork, NEXT, &account(8, &[model(OPUS, 100_000, None)]));
     assert_eq!(total(&world.report(&by(UsageBy::Session))).0, 1_600_000);
     let third = world.session(Provider::Claude, "third", "/p", None);
@@ -143,7 +143,7 @@ fn calls_that_telemetry_tells_count_where_the_transcript_lacks_them() {
     }
     let report = world.report(&by(UsageBy::Day));
     assert_eq!(total(&report), (1_050_000, Some(21.0), 21.0));
-    // The session's own sums are of the same calls.
+    // The session's own sums cover the same calls.
     world.call(id, NEXT, &account(1, &[model(OPUS, 1_060_000, Some(21_200_000_000))]));
     assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_060_000, Some(21.2), 21.2));
 }

@@ -40,7 +40,7 @@ fn segments_go_on_while_the_state_stays_and_end_with_the_time() {
         changed(0, State::Running, Some(Reason::Thinking)),
         changed(10, State::Running, Some(Reason::Tool)),
         changed(30, State::Waiting, None),
-        // Told late.
+        // Reported late.
         changed(20, State::WaitingApproval, Some(Reason::Tool)),
     ];
     let found = stretches(&changes, at(5), at(40));
@@ -95,7 +95,7 @@ fn the_time_of_tools_is_that_of_their_calls_while_the_agent_ran() {
 #[test]
 fn days_are_those_of_the_time_zone() {
     let berlin = TimeZone::get("Europe/Berlin").unwrap();
-    // The clocks went back on 2026-10-25: the day had 25 hours.
+    // The clocks went back on 2026-10-25, so the day had 25 hours.
     let begin = Timestamp::parse("2026-10-24T22:00:00Z").unwrap();
     let (day, end) = day_of(begin, &berlin).unwrap();
     assert_eq!((day.as_str(), end.since_ms(begin)), ("2026-10-25", 25 * 60 * MINUTE));
@@ -178,13 +178,13 @@ fn lanes_are_those_that_were_active_last_and_live_ones_are_always_among_them() {
         marks: vec![LaneMark { at: at(minute), kind: LaneMarkKind::Finding, approval: None, finding: None }],
         ..lane(bits, &[(State::Exited, 0, 1_000)])
     };
-    // Long before, in the order in which a store gives sessions.
+    // Much earlier, in the order in which a store returns sessions.
     let mut old: Vec<Lane> = (0..300)
         .map(|n| lane(n, &[(State::Running, n as i64, n as i64 + 1), (State::Exited, n as i64 + 1, 1_000)]))
         .collect();
     let later = [
         lane(1_001, &[(State::Running, 500, 990), (State::Exited, 990, 1_000)]),
-        // It waits since long ago, and is there.
+        // It has been waiting for a long time and is still active.
         lane(1_002, &[(State::Running, 1, 2), (State::WaitingApproval, 2, 1_000)]),
         lane(1_003, &[(State::Running, 400, 1_000)]),
         marked(1_004, 980),

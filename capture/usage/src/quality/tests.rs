@@ -37,7 +37,7 @@ fn time_is_active_waiting_or_idle() {
         turn(1, 0, 10, TurnOutcome::Completed),
         turn(2, 15, 20, TurnOutcome::Interrupted),
         turn(3, 100, 101, TurnOutcome::Completed),
-        // By another clock: it began before the one before it ended.
+        // From a different clock: it began before the previous turn ended.
         turn(4, 100, 102, TurnOutcome::Completed),
     ];
     let ended: Vec<(&Turn, Timestamp)> = turns.iter().map(|turn| (turn, turn.completed_at.unwrap())).collect();

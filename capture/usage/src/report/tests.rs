@@ -33,7 +33,7 @@ impl World {
         id
     }
 
-    /// A session that goes on from another one.
+    /// A session that continues another one.
     pub(crate) fn fork(&mut self, provider: Provider, name: &str, from: &str) -> SessionId {
         let id = SessionId::mint(Timestamp::from_millisecond(5), provider, name);
         self.put(id, provider, name, &format!(r#"{{"title":"{name}","forked_from":"{from}"}}"#));
@@ -128,7 +128,7 @@ fn a_report_has_rows_by_what_was_asked_for() {
     let below = report.usage[0].subagents.unwrap();
     assert_eq!((below.tokens.output_tokens, below.cost_usd, below.calls), (1_000_000, Some(5.0), 1));
     assert_eq!((report.usage[1].subagents, report.usage[1].parent_session_id), (None, report.usage[0].session_id));
-    // A sub-agent counts once in the sum.
+    // A sub-agent counts once in the total.
     assert_eq!((report.total.tokens.output_tokens, report.total.cost_usd), (2_500_007, Some(35.0)));
     assert_eq!(
         (report.total.calls, report.total.unpriced_calls, &*report.unpriced_models),
@@ -172,13 +172,13 @@ fn blocks_begin_with_the_hour_of_their_first_call_and_last_five_hours() {
     let [a, b] = ["a", "b"].map(|name| world.session(Provider::Claude, name, "/src/one", None));
     for (id, time) in [
         (a, "2026-11-23T08:40:00Z"),
-        // Of another session, in between.
+        // Another session, in between.
         (b, "2026-11-23T10:00:00Z"),
         (a, "2026-11-23T12:59:59Z"),
         // Five hours after 08:00, not after 08:40.
         (a, "2026-11-23T13:00:00Z"),
         (a, "2026-11-23T13:05:00Z"),
-        // More than five hours after the call before.
+        // More than five hours after the previous call.
         (b, "2026-11-23T23:30:00Z"),
     ] {
         world.call(id, time, &spent(OPUS, 1));

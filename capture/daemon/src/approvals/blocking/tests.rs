@@ -2,7 +2,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 
-/// A call that hangs until its sender goes.
+/// A call that hangs until its sender is dropped.
 fn hang(gone: Receiver<()>) -> impl FnOnce() + Send {
     move || gone.recv().unwrap_or_default()
 }
@@ -19,7 +19,7 @@ async fn calls_that_hang_make_way_for_others() {
         })
         .collect();
     assert_eq!(pool.run(|| 7).await.unwrap(), 7);
-    // They end by themselves, and are no longer counted then.
+    // The calls end, and no longer count.
     drop(hanging);
     for call in calls {
         call.await.unwrap().unwrap();

@@ -1,11 +1,11 @@
-//! Rows and files that are not what they should be.
+//! Damaged rows and files.
 
 use std::{fs, path::PathBuf};
 
 use super::*;
 use crate::{DatabaseCheck, EntityFilter, check, rebuild::put_aside};
 
-/// Two prompts in the log.
+/// A store with two prompts in the log.
 fn with_prompts() -> Fresh {
     let mut store = Fresh::new();
     store.commit(|writer, row| {
@@ -98,7 +98,7 @@ fn a_row_of_a_session_that_is_damaged_does_not_stop_the_start() {
     assert_eq!((sessions.len(), sessions[0].provider), (1, Provider::Unknown));
 }
 
-/// Writes garbage over the page that holds the root of this table.
+/// Overwrites the root page of this table with garbage.
 fn damage(store: Fresh, table: &str) -> (tempfile::TempDir, PathBuf) {
     let Fresh { dir, writer, .. } = store;
     let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");

@@ -1,8 +1,8 @@
-//! Events of every kind come back from the store as they went in.
+//! Events of every kind are read back exactly as they were stored.
 
 use super::*;
 
-/// Every kind with everything it can hold.
+/// Every kind, with all fields set.
 fn payloads() -> Vec<Payload> {
     let text = || Some("téxt \u{0} 🚀".to_owned());
     vec![
