@@ -1,4 +1,4 @@
-//! The parts of the harness for real agents that need no agent: the scripted models, and who judges.
+//! Tests of those parts of the live harness that need no real agent: the scripted models and the judge of statuses.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod tests {

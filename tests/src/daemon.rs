@@ -1,5 +1,5 @@
-//! A scripted daemon of Codex: answers what an onlooker may ask, tells what the test says, and keeps
-//! everything it is sent.
+//! A scripted daemon of Codex: it answers the requests of a passive client, sends the messages the test chooses, and
+//! records everything it receives.
 
 use std::{
     collections::BTreeMap,
@@ -23,17 +23,17 @@ use tungstenite::{Error, Message, WebSocket};
 pub enum Manner {
     /// As Codex does.
     Plain,
-    /// One byte at a time.
+    /// Writes one byte at a time.
     Slow,
-    /// It takes connections and says nothing.
+    /// Accepts connections and sends nothing.
     Silent,
-    /// It shakes hands and says nothing more.
+    /// Performs the handshake and sends nothing more.
     Mute,
-    /// It says who it is and answers nothing else.
+    /// Answers only the request for its identity.
     Curt,
 }
 
-/// A daemon that runs. Dropping it ends it; its socket stays, as that of one that was killed.
+/// A running daemon. Dropping it ends it; its socket file stays, as after a kill.
 #[derive(Debug)]
 pub struct Daemon {
     shared: Arc<Shared>,
@@ -44,13 +44,13 @@ pub struct Daemon {
 struct Shared {
     ended: AtomicBool,
     threads: Mutex<BTreeMap<String, Value>>,
-    /// To be sent, once somebody listens.
+    /// Messages to send to the next client.
     out: Mutex<Vec<Message>>,
     heard: Mutex<Vec<Value>>,
     connections: Mutex<u32>,
 }
 
-/// Writes one byte at a time.
+/// A stream that writes one byte at a time.
 struct Trickle(UnixStream, bool);
 
 impl Read for Trickle {
@@ -70,7 +70,7 @@ impl Write for Trickle {
 }
 
 impl Daemon {
-    /// Starts one below this home, in the place of one that was there.
+    /// Starts a daemon below this home, replacing an earlier one.
     #[must_use]
     pub fn start(home: &Path, manner: Manner) -> Self {
         let dir = home.join("app-server-control");
@@ -87,7 +87,7 @@ impl Daemon {
         Self { shared, thread: Some(thread) }
     }
 
-    /// A thread has this status, which is told.
+    /// Sets the status of a thread and notifies clients.
     pub fn set(&self, thread: &str, status: &Value) {
         self.shared.threads.lock().unwrap().insert(thread.to_owned(), status.clone());
         self.tell(&json!({
@@ -95,7 +95,7 @@ impl Daemon {
         }));
     }
 
-    /// A thread has this status, which nobody is told who does not ask.
+    /// Sets the status of a thread without notifying clients.
     pub fn has(&self, thread: &str, status: &Value) {
         self.shared.threads.lock().unwrap().insert(thread.to_owned(), status.clone());
     }
@@ -105,18 +105,18 @@ impl Daemon {
         self.say(Message::text(message.to_string()));
     }
 
-    /// Sends what may be no message at all.
+    /// Sends a WebSocket message, which need not be valid in the protocol.
     pub fn say(&self, message: Message) {
         self.shared.out.lock().unwrap().push(message);
     }
 
-    /// All that it was sent.
+    /// All messages received.
     #[must_use]
     pub fn heard(&self) -> Vec<Value> {
         self.shared.heard.lock().unwrap().clone()
     }
 
-    /// How often somebody connected.
+    /// The number of connections so far.
     #[must_use]
     pub fn connections(&self) -> u32 {
         *self.shared.connections.lock().unwrap()

@@ -1,6 +1,5 @@
-//! A desktop that takes notifications: a bus on a Unix socket with `org.freedesktop.Notifications`
-//! behind it, as much of both as a client that notifies needs, written from the specifications
-//! (D-Bus 0.43, Desktop Notifications 1.3).
+//! A desktop that receives notifications: a D-Bus server on a Unix socket with `org.freedesktop.Notifications`, limited
+//! to what a notifying client needs, written from the specifications (D-Bus 0.43, Desktop Notifications 1.3).
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -16,9 +15,9 @@ use std::{
 pub struct DesktopNotification {
     /// The name of the program.
     pub program: String,
-    /// The line above.
+    /// The title.
     pub summary: String,
-    /// The text below, as it came.
+    /// The text below the title, unmodified.
     pub body: String,
     /// 0 low, 1 normal, 2 critical.
     pub urgency: Option<u8>,
@@ -30,7 +29,7 @@ struct Screen {
     over: bool,
 }
 
-/// A desktop, for as long as it is held.
+/// A desktop, which runs until it is dropped.
 #[derive(Debug)]
 pub struct Desktop {
     path: PathBuf,
@@ -39,7 +38,7 @@ pub struct Desktop {
 }
 
 impl Desktop {
-    /// Begins to listen on `bus` in a directory.
+    /// Starts listening on the socket `bus` in a directory.
     #[must_use]
     pub fn start(dir: &Path) -> Self {
         let path = dir.join("bus");
@@ -70,16 +69,16 @@ impl Desktop {
         format!("unix:path={}", self.path.display())
     }
 
-    /// What was shown so far.
+    /// The notifications shown so far.
     #[must_use]
     pub fn shown(&self) -> Vec<DesktopNotification> {
         self.screen.0.lock().unwrap().shown.clone()
     }
 
-    /// Waits until this many were shown.
+    /// Waits until this many notifications were shown.
     ///
     /// # Panics
-    /// When they were not in time.
+    /// If they do not arrive in time.
     #[must_use]
     pub fn wait(&self, count: usize, patience: Duration) -> Vec<DesktopNotification> {
         let (screen, more) = &*self.screen;
@@ -97,7 +96,7 @@ impl Desktop {
 impl Drop for Desktop {
     fn drop(&mut self) {
         self.screen.0.lock().unwrap().over = true;
-        // It looks at that when somebody comes.
+        // The thread checks the flag on the next connection.
         drop(UnixStream::connect(&self.path));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -105,7 +104,7 @@ impl Drop for Desktop {
     }
 }
 
-/// Speaks with one client until it goes.
+/// Serves one client until it disconnects.
 fn serve(mut stream: UnixStream, screen: &(Mutex<Screen>, Condvar)) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     authenticate(&mut reader, &mut stream)?;
@@ -127,14 +126,14 @@ fn serve(mut stream: UnixStream, screen: &(Mutex<Screen>, Condvar)) -> io::Resul
                 more.notify_all();
                 ("u", u32::try_from(screen.shown.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec())
             }
-            // AddMatch and the like.
+            // `AddMatch` and similar calls.
             _ => ("", Vec::new()),
         };
         stream.write_all(&reply(serial, call.serial, signature, &body))?;
     }
 }
 
-/// The handshake of lines: whoever comes is let in, descriptors are not taken.
+/// The line-based handshake: every client is accepted, passing of file descriptors is not.
 fn authenticate(reader: &mut BufReader<UnixStream>, stream: &mut UnixStream) -> io::Result<()> {
     let mut nul = [0];
     reader.read_exact(&mut nul)?;
@@ -157,7 +156,7 @@ fn authenticate(reader: &mut BufReader<UnixStream>, stream: &mut UnixStream) -> 
 const METHOD_CALL: u8 = 1;
 const METHOD_RETURN: u8 = 2;
 
-/// A message from the client, little-endian as every client here is.
+/// A message from the client; all clients here are little-endian.
 struct Call {
     kind: u8,
     serial: u32,
@@ -177,7 +176,7 @@ impl Call {
         let mut rest = vec![0; fields_bytes.next_multiple_of(8) + body_bytes];
         reader.read_exact(&mut rest)?;
         let body = rest.split_off(fields_bytes.next_multiple_of(8));
-        // The fields begin at 16, so places in them are aligned as in the message.
+        // The fields begin at byte 16, so alignment within them equals that within the message.
         let mut fields = Marshalled { bytes: &rest[..fields_bytes], at: 0 };
         let mut member = String::new();
         while fields.align(8).is_some() && fields.at < fields.bytes.len() {
@@ -215,14 +214,14 @@ impl Call {
     }
 }
 
-/// A value of a variant, of the types that come.
+/// The value of a variant, limited to the types that occur.
 enum Value {
     Byte(u8),
     Text(String),
     Other,
 }
 
-/// Bytes in the wire form of D-Bus, read from the front.
+/// Bytes in the wire format of D-Bus, read from the front.
 struct Marshalled<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -290,7 +289,7 @@ fn array(items: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// An answer with the fields a client needs: to what (5), from whom (7), and of which type (8).
+/// A reply with the fields a client needs: the serial it answers (5), the sender (7), and the signature (8).
 fn reply(serial: u32, to: u32, signature: &str, body: &[u8]) -> Vec<u8> {
     let mut fields = vec![5, 1, b'u', 0];
     fields.extend(to.to_le_bytes());

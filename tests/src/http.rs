@@ -1,5 +1,5 @@
-//! A client for one server on loopback: HTTP/1.1 over `TcpStream`, a connection a request, bodies
-//! of known length or chunked, server-sent events.
+//! A client for a server on loopback: HTTP/1.1 over `TcpStream`, one connection per request, bodies of known length or
+//! chunked, server-sent events.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -9,12 +9,12 @@ use std::{
 
 use serde_json::Value;
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// Header lines as they came, without their ends.
+    /// Header lines as received, without line endings.
     pub headers: Vec<String>,
     /// The body.
     pub body: Vec<u8>,
@@ -35,12 +35,12 @@ impl Answer {
     }
 }
 
-/// Where a server is, and the token to show it.
+/// The address of a server and the token to send.
 #[derive(Debug, Clone)]
 pub struct Client {
     /// `127.0.0.1:PORT`
     pub address: String,
-    /// Sent as bearer token when not empty.
+    /// Sent as bearer token if not empty.
     pub token: String,
 }
 
@@ -48,36 +48,36 @@ impl Client {
     /// Sends a request and reads the whole answer.
     ///
     /// # Errors
-    /// When the server is not there, or the connection breaks.
+    /// If the server cannot be reached or the connection breaks.
     pub fn send(&self, method: &str, path: &str, body: Option<&str>, patience: Duration) -> io::Result<Answer> {
         whole(self.open(method, path, &[], body, patience)?)
     }
 
-    /// POST of JSON with further header lines.
+    /// Sends a POST with a JSON body and further header lines.
     ///
     /// # Errors
-    /// When the server is not there, or the connection breaks.
+    /// If the server cannot be reached or the connection breaks.
     pub fn post(&self, path: &str, headers: &[&str], body: &str, patience: Duration) -> io::Result<Answer> {
         whole(self.open("POST", path, headers, Some(body), patience)?)
     }
 
-    /// Any request with further header lines.
+    /// Sends any request with further header lines.
     ///
     /// # Errors
-    /// When the server is not there, or the connection breaks.
+    /// If the server cannot be reached or the connection breaks.
     pub fn send_with(&self, method: &str, path: &str, headers: &[&str], body: Option<&str>) -> io::Result<Answer> {
         whole(self.open(method, path, headers, body, Duration::from_secs(20))?)
     }
 
-    /// GET.
+    /// Sends a GET.
     ///
     /// # Errors
-    /// When the server is not there, or the connection breaks.
+    /// If the server cannot be reached or the connection breaks.
     pub fn get(&self, path: &str) -> io::Result<Answer> {
         self.send("GET", path, None, Duration::from_secs(20))
     }
 
-    /// GET of JSON that must succeed; `None` while the server is away.
+    /// Sends a GET and parses the JSON body; `None` if the server cannot be reached or the status is not 200.
     #[must_use]
     pub fn json(&self, path: &str) -> Option<Value> {
         let answer = self.get(path).ok()?;
@@ -87,7 +87,7 @@ impl Client {
     /// Opens a stream of server-sent events; `last` is sent as `Last-Event-ID`.
     ///
     /// # Errors
-    /// When the server is not there or does not answer 200.
+    /// If the server cannot be reached or does not answer with 200.
     pub fn events(&self, path: &str, last: Option<u64>) -> io::Result<Events> {
         let last = last.map(|last| format!("Last-Event-ID: {last}"));
         let extra: Vec<&str> = last.iter().map(String::as_str).collect();
@@ -155,11 +155,11 @@ fn whole(mut stream: BufReader<TcpStream>) -> io::Result<Answer> {
 /// One server-sent event.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// `snapshot`, `event`, `status`.
+    /// `snapshot`, `event` or `status`.
     pub name: String,
-    /// Its id, when it has one.
+    /// The event's id, if it has one.
     pub id: Option<u64>,
-    /// Its data.
+    /// The event's data.
     pub data: Value,
 }
 
@@ -171,10 +171,10 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event within `patience`; an error when none came or the stream ended.
+    /// The next event within `patience`.
     ///
     /// # Errors
-    /// When nothing came in time, or the stream ended.
+    /// If no event arrives in time or the stream ends.
     pub fn next(&mut self, patience: Duration) -> io::Result<Sent> {
         let deadline = Instant::now() + patience;
         loop {
@@ -191,7 +191,7 @@ impl Events {
                     data,
                 });
             }
-            // What keeps the connection open comes in between, and must not prolong the wait.
+            // Keep-alive messages in between must not prolong the wait.
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
             self.stream.get_ref().set_read_timeout(Some(left))?;
             match chunk(&mut self.stream)? {

@@ -1,13 +1,12 @@
-//! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored
-//! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
-//! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
-//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), a desktop ([`desktop`]) and a
-//! receiver of webhooks ([`receiver`]) that are notified, a simulated agent that speaks the agents' protocols
-//! ([`owned`]), scripted models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
-//! status ([`statusbench`]).
+//! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored ([`score`]), recorded
+//! terminals ([`terminal`]), the real program with a temporary data directory ([`program`]), a scripted daemon of Codex
+//! ([`daemon`]), a user at a terminal ([`terminal_user`]), generated transcript lines ([`transcript`]), a small HTTP
+//! client ([`http`]), receivers of notifications: a desktop ([`desktop`]) and a webhook server ([`receiver`]), a
+//! simulated agent that speaks the agents' protocols ([`owned`]), scripted models ([`models`]), the real agents with
+//! these models ([`live`]), and the public benchmark of the status ([`statusbench`]).
 //!
-//! Nothing here waits for time to pass: virtual time is a number, and what the real program does
-//! is asked for until it is so ([`eventually`]), with a deadline.
+//! Nothing here waits for a fixed time: virtual time is a number, and the real program is polled until a condition
+//! holds ([`eventually`]), with a deadline.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
 
 pub mod daemon;
@@ -30,10 +29,10 @@ pub mod world;
 
 use std::time::{Duration, Instant};
 
-/// How long something of the real program may take before a test fails.
+/// How long the real program may take to reach a condition before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks until there is an answer; `None` when there is none within `patience`.
+/// Calls `ask` until it returns a value; `None` if it does not within `patience`.
 pub fn within<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + patience;
     loop {
@@ -47,10 +46,10 @@ pub fn within<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Opti
     }
 }
 
-/// Asks until there is an answer.
+/// Calls `ask` until it returns a value.
 ///
 /// # Panics
-/// When there is none within [`PATIENCE`].
+/// If it does not within [`PATIENCE`].
 #[track_caller]
 pub fn eventually<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     within(PATIENCE, ask).unwrap_or_else(|| panic!("{what}: not within {PATIENCE:?}"))
@@ -64,19 +63,19 @@ pub fn number_from_env(name: &str, otherwise: usize) -> usize {
         .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
-/// A text from the environment, for a test that is told what to look at.
+/// A text from the environment that selects the input of a test.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "what a test looks at is the environment's to say")]
 pub fn text_from_env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
-/// Numbers that look drawn at random and are the same in every run (xorshift).
+/// Pseudo-random numbers, the same in every run (xorshift).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// Begins with a seed.
+    /// Starts with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)

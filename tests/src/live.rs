@@ -1,16 +1,17 @@
-//! The real agents at a terminal, under `capture run`, before a scripted model: what is true is known
-//! from the script and the screen, and held against what capture says at every moment.
+//! The real agents at a terminal, under `capture run`, with a scripted model: the truth is known from the script and
+//! the screen, and is compared with capture's status at all times.
 //!
-//! One file says what is peculiar to an agent ([`claude`], [`codex`], [`gemini`]: settings, start,
-//! calls, screens, keys), three what is done with each of them ([`scenarios`], [`approvals`], and without a screen [`owned`]). A [`stage::Stage`] is
-//! where a scenario is played: machine, server, model and somebody at the terminal. A further scenario
-//! is a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; a further agent a file and a line in [`agents()`].
+//! One file per agent contains its peculiarities ([`claude`], [`codex`], [`gemini`]: settings, start, calls, screens,
+//! keys); three contain the scenarios played with all of them ([`scenarios`], [`approvals`], and without a screen
+//! [`owned`]). A [`stage::Stage`] is the environment of a scenario: machine, server, model and a user at the terminal.
+//! To add a scenario, write a function and a line in [`scenarios::ALL`] or [`approvals::ALL`]; to add an agent, a file
+//! and a line in [`agents()`].
 //!
-//! [`deny`] asks another question, of many versions of the agents: whether what the user has denied stays
-//! denied once capture's hooks are installed. `tests/live/versions` runs it.
+//! [`deny`] tests many versions of the agents: whether commands the user has denied stay denied once capture's hooks
+//! are installed. `tests/live/versions` runs it.
 //!
-//! Needs the agents' programs, and no network: the models are on loopback. Not part of the tests;
-//! `tests/live/run` runs it.
+//! Needs the agents' programs, but no network: the models are on loopback. Not part of the test suite; `tests/live/run`
+//! runs it.
 
 pub mod approvals;
 pub mod claude;
@@ -31,137 +32,137 @@ use crate::models::{
     script::{Call, Script},
 };
 
-/// Where an agent is started.
+/// The environment in which an agent is started.
 #[derive(Debug)]
 pub struct LiveAgent<'a> {
-    /// Its user's home.
+    /// Its user's home directory.
     pub home: &'a Path,
     /// Its working directory.
     pub project: &'a Path,
-    /// The model.
+    /// The URL of the model.
     pub model: &'a str,
     /// Whether capture's hooks will be installed.
     pub hooks: bool,
-    /// Whether it plans first, where it can be started so.
+    /// Whether it is started in plan mode, if it has one.
     pub plans: bool,
     /// Whether it works in its daemon, if it has one.
     pub daemon: bool,
-    /// Its version.
+    /// The agent's version.
     pub version: AgentVersion,
 }
 
 /// Whether capture's hooks are installed, and for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
-    /// There are none.
+    /// No hooks are installed.
     None,
-    /// They tell what goes on.
+    /// The hooks only report events.
     Tell,
-    /// Those that ask for permission are answered, and wait this long for a person, seconds.
+    /// The hooks answer permission requests, and wait this many seconds for the user.
     Wait(u32),
 }
 
-/// What a scenario is played in.
+/// The setting in which a scenario is played.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Its name.
+    /// The name of the setting.
     pub name: &'static str,
-    /// The hooks.
+    /// The installed hooks.
     pub hooks: Hooks,
-    /// The user's policy, when there is one.
+    /// The user's policy, if there is one.
     pub policy: Option<&'static str>,
-    /// Whether it runs under `capture run`.
+    /// Whether the agent runs under `capture run`.
     pub run: bool,
-    /// Whether it has no screen, and `capture agent drive` speaks with it.
+    /// Whether the agent has no screen and is driven by `capture agent drive`.
     pub owned: bool,
-    /// Whether the agent plans first.
+    /// Whether the agent is started in plan mode.
     pub plans: bool,
-    /// Whether the project is a repository, whose calls of git are kept.
+    /// Whether the project is a git repository, in which calls of git are recorded.
     pub git: bool,
     /// Whether Codex runs in its daemon, its default.
     pub daemon: bool,
 }
 
 impl Setting {
-    /// One with these hooks under `capture run`, and nothing else.
+    /// A setting with these hooks under `capture run`, and defaults otherwise.
     #[must_use]
     pub const fn new(name: &'static str, hooks: Hooks) -> Self {
         Self { name, hooks, policy: None, run: true, owned: false, plans: false, git: false, daemon: false }
     }
 }
 
-/// How an agent is started.
+/// The arguments and environment with which an agent is started.
 #[derive(Debug, Default)]
 pub struct Start {
-    /// Its arguments.
+    /// The agent's arguments.
     pub arguments: Vec<String>,
-    /// Further variables.
+    /// Further environment variables.
     pub environment: Vec<(String, String)>,
 }
 
-/// What somebody at the terminal wants.
+/// An intention of the user at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// To allow what a dialog asks for, once.
+    /// Allows the request in a dialog, once.
     Approve,
-    /// To refuse it.
+    /// Denies the request.
     Deny,
-    /// To give the first answer to a question.
+    /// Chooses the first answer to a question.
     Answer,
-    /// To stop what goes on.
+    /// Interrupts the current work.
     Interrupt,
 }
 
-/// What is peculiar to an agent.
+/// The peculiarities of an agent.
 pub trait Agent: Sync {
-    /// Which it is.
+    /// The agent's provider.
     fn provider(&self) -> Provider;
 
-    /// What its model speaks.
+    /// The API of its model.
     fn api(&self) -> Api;
 
-    /// Writes its settings, so that it starts without a question and reaches nothing but the model.
+    /// Writes its settings, so that it starts without a question and connects only to the model.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start>;
 
-    /// A pattern of the screen while it takes a prompt.
+    /// A pattern that the screen matches while the agent accepts prompts.
     fn ready(&self) -> &'static str;
 
-    /// A pattern of the screen while it asks to be allowed a [`command`](Self::command).
+    /// A pattern that the screen matches while the agent asks for permission to run a [`command`](Self::command).
     fn dialog(&self) -> &'static str;
 
-    /// What is typed.
+    /// The bytes to type for this intention.
     fn key(&self, key: Key) -> &'static str;
 
-    /// A call that runs this command, which it asks permission for unless it only reads.
+    /// A call that runs this command; the agent asks for permission unless the command only reads.
     fn command(&self, line: &str) -> Call;
 
-    /// A call that puts a question to the user, who sees [`QUESTION`].
+    /// A call that asks the user [`QUESTION`].
     fn question(&self) -> Call;
 
-    /// The first tried version that asks its user questions.
+    /// The first tested version that asks its user questions.
     fn asks_questions_from(&self) -> AgentVersion;
 
-    /// What is said in a conversation that holds `word`, when a sub-agent does the work, which holds
-    /// `part`, says "Looking" and goes on when the model is told `done`.
+    /// The script of a conversation containing `word` that delegates its work to a sub-agent; the sub-agent's
+    /// conversation contains `part`, says "Looking" and continues when the model is told `done`.
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script;
 
     /// The step of the main conversation after which only the sub-agent works.
     fn rests_after(&self) -> usize;
 
-    /// How many calls of the main conversation that takes.
+    /// The number of calls in the main conversation for delegating.
     fn calls_to_delegate(&self) -> usize;
 
-    /// The lane and the step of the last thing said then, given the lane of `word`.
+    /// The lane and the step of the last message of such a script, given the lane `word`.
     fn last_word<'w>(&self, word: &'w str) -> (&'w str, usize);
 }
 
 /// A command that agents ask permission for.
 pub const MAKE: &str = "touch made";
 
-/// The question that is asked.
+/// The question of [`Agent::question`].
 pub const QUESTION: &str = "Which color do you want?";
 
 /// Every agent.
@@ -170,20 +171,20 @@ pub fn agents() -> [&'static dyn Agent; 3] {
     [&claude::Claude, &codex::Codex, &gemini::Gemini]
 }
 
-/// The version of an installed agent, as its package says.
+/// The version of an installed agent, from its package.
 pub type AgentVersion = (u64, u64, u64);
 
-/// An agent that is installed.
+/// An installed agent.
 #[derive(Clone)]
 pub struct Installed {
-    /// Which.
+    /// The agent.
     pub agent: &'static dyn Agent,
-    /// Its program.
+    /// The path of its program.
     pub program: PathBuf,
 }
 
 impl Installed {
-    /// Its version; the newest there can be when nothing says it.
+    /// Its version; the highest possible one if it cannot be determined.
     #[must_use]
     pub fn version(&self) -> AgentVersion {
         let program = std::fs::canonicalize(&self.program).unwrap_or_else(|_| self.program.clone());

@@ -1,14 +1,14 @@
-//! Scripted models: servers on loopback that speak as the vendors' do, for the real agents and for
-//! tests of them. [`Model::start`] starts one; the agent is pointed at [`Model::url`].
+//! Scripted models: servers on loopback that implement the vendors' APIs, for the real agents and for tests.
+//! [`Model::start`] starts one; agents are configured with [`Model::url`].
 //!
-//! What is answered is a [`Script`]'s to say and follows from what the conversation holds, so that an
-//! attempt that is repeated gets the same answer. The protocols are in [`anthropic`], [`responses`],
-//! `chat` and [`gemini`], of which each knows what its conversations look like and how an answer is streamed.
-//! What agents ask beside the conversation (titles, counts, summaries) is answered and uses up nothing.
+//! A [`Script`] determines the answers from the contents of the conversation, so a repeated request gets the same
+//! answer. The protocols are in [`anthropic`], [`responses`], `chat` and [`gemini`]; each knows the format of its
+//! conversations and of streamed answers. Requests beside the conversation (titles, counts, summaries) are answered
+//! without advancing the script.
 //!
-//! A model never looks at the agent, only at what it is asked. One that is started with [`Model::exact`] behaves as
-//! strictly as the vendor ([`strict`]) and has the vendor's caches ([`cache`]), whose tokens it tells. What a step does
-//! wrong on purpose is a [`fault`].
+//! A model uses nothing but the agent's requests. A model started with [`Model::exact`] is as strict as the vendor
+//! ([`strict`]) and simulates the vendor's caches ([`cache`]), whose tokens it reports. A deliberate error in a step is
+//! a [`fault`].
 
 pub mod anthropic;
 pub mod cache;
@@ -40,10 +40,10 @@ use self::{
     wire::{Connection, Request},
 };
 
-/// How often somebody who waits looks whether the other side is still there.
+/// The interval in which a waiting thread checks whether the client is still connected.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Whose protocol is spoken.
+/// The implemented protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic's Messages.
@@ -56,34 +56,34 @@ pub enum Api {
     Gemini,
 }
 
-/// What a request is.
+/// The kind of a request.
 #[derive(Debug)]
 enum ModelRequest {
-    /// The model is to go on with a conversation.
+    /// Asks the model to continue a conversation.
     Turn(Vec<ConversationPart>),
-    /// Something beside the conversation, to be streamed or answered whole.
+    /// A request beside the conversation, whose answer is streamed or sent at once.
     Side { streamed: bool },
-    /// Something with one possible answer.
+    /// A request with only one possible answer.
     Fixed(u16, Value),
 }
 
 /// A vendor's protocol.
 trait Protocol: Sync {
-    /// What is asked.
+    /// Classifies a request.
     fn asked(&self, request: &Request) -> ModelRequest;
-    /// A call as it is made in this conversation.
+    /// A call in the form this conversation requires.
     fn call(&self, _: &Request, call: &Call) -> Call {
         call.clone()
     }
-    /// How an answer to it is spoken, telling these tokens.
+    /// The encoder for a streamed answer that reports these tokens.
     fn speech(&self, request: &Request, usage: Option<CacheUsage>) -> Box<dyn Speech>;
-    /// What an aside is answered.
+    /// The text of the answer to a request beside the conversation.
     fn aside(&self) -> &'static str;
     /// An answer that is not streamed.
     fn whole(&self, request: &Request, text: &str) -> Value;
     /// The body of an error.
     fn failure(&self, status: u16) -> Value;
-    /// What keeps a connection awake and says nothing.
+    /// A message that keeps a connection alive and has no content.
     fn ping(&self) -> &'static str {
         ": keep-alive\n\n"
     }
@@ -93,7 +93,7 @@ trait Protocol: Sync {
     }
 }
 
-/// One streamed answer: each gives the server-sent events to write next.
+/// A streamed answer: each method returns the server-sent events to write next.
 trait Speech {
     fn begin(&mut self) -> String;
     fn think(&mut self, text: &str) -> String;
@@ -113,7 +113,7 @@ impl Api {
     }
 }
 
-/// The outcome of an answer.
+/// The progress of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerProgress {
     /// The request was read.
@@ -128,26 +128,26 @@ pub enum AnswerProgress {
     Gone,
 }
 
-/// Something that happened, when, in which lane and step of the script.
+/// An event with its time and its lane and step of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// When, by the wall clock.
+    /// The time, by the wall clock.
     pub at: Timestamp,
-    /// The lane; `aside` for what was asked beside the conversation, empty for what no lane is about.
+    /// The lane; `aside` for a request beside the conversation, empty if no lane matches.
     pub lane: String,
-    /// The number of the step in it.
+    /// The number of the step in the lane.
     pub step: usize,
-    /// What.
+    /// The kind of event.
     pub did: AnswerProgress,
 }
 
 #[derive(Debug, Default)]
 struct ModelLog {
     notes: Vec<Note>,
-    /// What tools gave back in the latest conversation of each lane.
+    /// The results of tools in the latest conversation of each lane.
     results: HashMap<String, Vec<String>>,
     open: BTreeSet<String>,
-    /// Requests that were refused, and why.
+    /// The reasons of refused requests.
     refused: Vec<String>,
     /// How often each failing step has failed.
     failed: HashMap<(usize, usize), u32>,
@@ -158,13 +158,13 @@ struct ModelLog {
 struct ModelState {
     api: Api,
     script: Script,
-    /// The vendor's caches and their time in milliseconds, of a model that is exact.
+    /// The vendor's caches and their time in milliseconds, if the model is exact.
     caches: Option<Mutex<(Caches, u64)>>,
     told: Mutex<ModelLog>,
     changed: Condvar,
 }
 
-/// A model that answers. Dropping it ends it.
+/// A running model. Dropping it stops it.
 #[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
@@ -173,19 +173,19 @@ pub struct Model {
 }
 
 impl Model {
-    /// Starts one on a free port of loopback.
+    /// Starts a model on a free loopback port.
     ///
     /// # Errors
-    /// When there is no port or no thread.
+    /// If no port or no thread is available.
     pub fn start(api: Api, script: Script) -> io::Result<Self> {
         Self::begin(api, script, None)
     }
 
-    /// Starts one that refuses what the vendor refuses and tells the tokens of the vendor's caches. Its time stands
-    /// still but for [`Model::pass`].
+    /// Starts a model that refuses what the vendor refuses and reports the tokens of the vendor's caches. Its time
+    /// advances only by [`Model::pass`].
     ///
     /// # Errors
-    /// When there is no port or no thread.
+    /// If no port or no thread is available.
     pub fn exact(api: Api, script: Script) -> io::Result<Self> {
         Self::begin(api, script, Some(Mutex::new((Caches::new(api), 0))))
     }
@@ -201,7 +201,7 @@ impl Model {
                     return;
                 }
                 let serving = Arc::clone(&serving);
-                // Ends by itself: a connection is one request, and no client outlives the model.
+                // The thread ends on its own: each connection serves one request, and no client outlives the model.
                 std::thread::spawn(move || serving.serve(stream));
             }
         })?;
@@ -214,50 +214,50 @@ impl Model {
         self.address.to_string()
     }
 
-    /// Where agents are pointed.
+    /// The base URL for agents.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lets those go on who wait for this word, now and from now on.
+    /// Releases all current and future answers that wait for this word.
     pub fn tell(&self, word: &str) {
         self.shared.told().open.insert(word.to_owned());
         self.shared.changed.notify_all();
     }
 
-    /// Lets time pass for the caches.
+    /// Advances the time of the caches.
     pub fn pass(&self, time: Duration) {
         if let Some(caches) = &self.shared.caches {
             lock(caches).1 += u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         }
     }
 
-    /// What the caches did so far; nothing of a model that is not exact.
+    /// The activity of the caches so far; empty if the model is not exact.
     #[must_use]
     pub fn cache_report(&self) -> CacheReport {
         self.shared.caches.as_ref().map(|caches| lock(caches).0.report()).unwrap_or_default()
     }
 
-    /// Why requests were refused, in order.
+    /// The reasons of refused requests, in order.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.shared.told().refused.clone()
     }
 
-    /// What happened so far, in order.
+    /// The events so far, in order.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         self.shared.told().notes.clone()
     }
 
-    /// What tools gave back in the latest conversation of a lane, as the model was told, in order.
+    /// The results of tools in the latest conversation of a lane, as the model received them, in order.
     #[must_use]
     pub fn results(&self, lane: &str) -> Vec<String> {
         self.shared.told().results.get(lane).cloned().unwrap_or_default()
     }
 
-    /// When this happened first.
+    /// When this event first happened.
     #[must_use]
     pub fn when(&self, lane: &str, step: usize, did: AnswerProgress) -> Option<Timestamp> {
         let told = self.shared.told();
@@ -269,7 +269,7 @@ impl Drop for Model {
     fn drop(&mut self) {
         self.shared.told().stopped = true;
         self.shared.changed.notify_all();
-        // Wakes the one that listens.
+        // Wakes the listening thread.
         TcpStream::connect(self.address).ok();
         if let Some(listening) = self.listening.take() {
             listening.join().ok();
@@ -277,7 +277,7 @@ impl Drop for Model {
     }
 }
 
-/// Where an answer stands in the script.
+/// The position of an answer in the script.
 #[derive(Debug, Clone)]
 struct ScriptPosition {
     lane: String,
@@ -296,7 +296,7 @@ impl ModelState {
 
     fn serve(&self, stream: TcpStream) {
         let Ok(mut connection) = Connection::new(stream) else { return };
-        // Who hangs up before the request is complete asked nothing.
+        // A client that hangs up before the request is complete has sent no request.
         let Ok(request) = connection.read() else { return };
         let protocol = self.api.protocol();
         if self.caches.is_some()
@@ -405,12 +405,12 @@ impl ModelState {
             }
         }
         connection.chunk(&speech.end())?;
-        // Before the last chunk: what follows from the answer follows later.
+        // Recorded before the last chunk, so that it precedes all effects of the answer.
         self.note(place, AnswerProgress::Ended);
         connection.end()
     }
 
-    /// The tokens of a request, of a model that is exact.
+    /// The tokens of a request, if the model is exact.
     fn usage(&self, request: &Request) -> Option<CacheUsage> {
         let mut caches = lock(self.caches.as_ref()?);
         let named = request.body["model"].as_str().map(str::to_owned);
@@ -462,7 +462,7 @@ impl ModelState {
                 connection.end()
             }
             Fault::HalfInput => {
-                // The last three letters of the input are missing wherever it is told.
+                // The last three letters of the input are missing wherever it is sent.
                 let whole = words(&mut speech) + &speech.call(&call) + &speech.end();
                 connection.chunk(&whole.replace("not complete\\\"}", "not comp"))?;
                 connection.end()
@@ -486,7 +486,7 @@ impl ModelState {
         }
     }
 
-    /// Waits until something is so or time has passed; an error when the agent hung up.
+    /// Waits until a condition holds or the time has passed; an error if the agent hung up.
     fn wait(&self, connection: &Connection, limit: Option<Duration>, so: impl Fn(&ModelLog) -> bool) -> io::Result<()> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let mut told = self.told();
@@ -507,7 +507,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What tools gave back. Not only since the last prompt: agents put words of their own between.
+/// The results of tools in the whole conversation, not only since the last prompt, because agents insert prompts of
+/// their own.
 fn results(heard: &[ConversationPart]) -> Vec<String> {
     let result = |heard: &ConversationPart| match heard {
         ConversationPart::Result(text) => Some(text.clone()),
@@ -516,17 +517,17 @@ fn results(heard: &[ConversationPart]) -> Vec<String> {
     heard.iter().filter_map(result).collect()
 }
 
-/// A text, or all that is said in something else.
+/// The text of a JSON string, or the JSON of any other value.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A text in pieces that end where words do.
+/// Splits a text into pieces that end at word boundaries.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
 
-/// An id no other answer of this process has.
+/// An id unique in this process.
 fn new_id(kind: &str) -> String {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     format!("{kind}_scripted{:08}", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))

@@ -1,5 +1,5 @@
-//! Everything observed of a recorded agent besides its files: calls of its hooks, and telemetry. Handed to the ingest of a
-//! [`World`] at the moments it was observed.
+//! Observations of a recorded agent other than its files: calls of its hooks, and telemetry. They are passed to the
+//! ingest of a [`World`] at the times at which they were recorded.
 
 use std::path::Path;
 
@@ -17,25 +17,25 @@ use crate::{
     world::World,
 };
 
-/// Something that was observed of an agent besides its files.
+/// An observation of an agent other than its files.
 #[derive(Debug, Clone)]
 pub enum Observation {
-    /// A hook was called with this payload, JSON, by the agent of this run.
+    /// The agent of this run called a hook.
     Hook {
-        /// Whose.
+        /// The agent.
         provider: Provider,
         /// The run, from 0.
         run: usize,
-        /// How many were called before.
+        /// The number of earlier calls.
         number: u64,
-        /// What it was called with.
+        /// The payload, JSON.
         payload: String,
     },
     /// Log records, JSON.
     Logs(String),
 }
 
-/// Plays a folder of a recording, with its observations.
+/// Plays the folder of a recording with its observations.
 pub fn play(world: &mut World, dir: &Path) {
     let folder = Folder::read(dir).unwrap_or_else(|words| panic!("{words}"));
     let observed = observations(&folder);
@@ -44,8 +44,8 @@ pub fn play(world: &mut World, dir: &Path) {
     world.play_with(&recording, &observed, |world, observation| feed(world, observation, &names));
 }
 
-/// All that a recording tells besides its files, in order: when (ms since second 0), and what. A hook that
-/// `capture hooks install` would not have installed is not called.
+/// All observations of a recording other than its files, in order: the time (ms since second 0) and the observation. A
+/// hook that `capture hooks install` would not install is left out.
 #[must_use]
 pub fn observations(folder: &Folder) -> Vec<(i64, Observation)> {
     let provider = folder.meta.provider;

@@ -1,6 +1,6 @@
-//! A simulated agent that speaks the agents' own protocols on its standard input and output, as its
-//! first words say: stream-json, Codex' app-server, ACP. It does what a file says, one step after
-//! another, and writes down every answer it is given.
+//! A simulated agent that speaks the agents' own protocols on standard input and output, selected by its first
+//! arguments: stream-json, the app-server of Codex, ACP. It executes the steps in a file and records every answer it
+//! receives.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,34 +12,35 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Names the file with the steps; beside it, with `.heard` at its end, is what it was answered.
+/// The variable with the path of the file of steps; the answers are written next to it, to the path with the suffix
+/// `.heard`.
 pub const STEPS: &str = "SIMULATED_STEPS";
-/// The session it says it is.
+/// The session id it reports.
 pub const SESSION: &str = "5a6b7c8d-0000-4000-8000-00000000d01e";
 
-/// One thing it does after its prompt.
+/// A step that the agent executes after its prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Says something.
+    /// Sends a message.
     Say(String),
-    /// Asks whether it may run a command, and goes on when it is answered.
+    /// Asks for permission to run a command, and waits for the answer.
     Ask(String),
-    /// Asks for something unknown.
+    /// Sends a request of an unknown kind.
     AskStrangely,
-    /// Asks, and does not wait: it goes on, as if its user had answered elsewhere.
+    /// Asks and continues without waiting, as if its user had answered elsewhere.
     AskAndForget(String),
-    /// Runs this in its shell.
+    /// Runs a script in its shell.
     Shell(String),
-    /// Says this on its standard error once the file `go` is there, and goes on meanwhile; `said` is there when it has.
+    /// Writes this to standard error once the file `go` exists, while it continues; then creates the file `said`.
     ComplainLater(String),
-    /// Goes away at once, with this code.
+    /// Exits at once with this code.
     Exit(u8),
     /// Waits until it is interrupted.
     WaitForInterrupt,
 }
 
-/// What it speaks.
+/// The protocol it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speaks {
     StreamJson,
@@ -55,7 +56,7 @@ struct Agent {
     lines: std::io::Lines<std::io::StdinLock<'static>>,
 }
 
-/// Plays it.
+/// Runs the simulated agent.
 #[must_use]
 pub fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
@@ -81,7 +82,7 @@ impl Agent {
         out.flush().unwrap();
     }
 
-    /// The next line; an end of its input is its own.
+    /// The next line; exits at the end of its input.
     fn reads(&mut self) -> Value {
         let Some(Ok(line)) = self.lines.next() else { std::process::exit(0) };
         serde_json::from_str(&line).unwrap()
@@ -91,7 +92,7 @@ impl Agent {
         writeln!(self.heard, "{line}").unwrap();
     }
 
-    /// Up to the prompt.
+    /// Plays the protocol up to the prompt.
     fn begins(&mut self) {
         match self.speaks {
             Speaks::StreamJson => {
@@ -147,7 +148,7 @@ impl Agent {
             }
         }
         self.ends(interrupted);
-        // Further lines are none of its turn; the end of its input is its own.
+        // Further lines do not belong to the turn; at the end of its input the agent exits.
         loop {
             let line = self.reads();
             self.notes(&line);
@@ -215,7 +216,7 @@ impl Agent {
         self.returns(&call, &answer);
     }
 
-    /// The call ends as it was allowed to.
+    /// Ends the call according to the answer.
     fn returns(&self, call: &str, answer: &Value) {
         match self.speaks {
             Speaks::StreamJson => {
@@ -253,7 +254,7 @@ impl Agent {
         self.notes(&answer);
     }
 
-    /// What its shell says is written down as well.
+    /// Runs a script in the shell and records its output as well.
     fn runs(&mut self, script: &str) {
         let output = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -279,13 +280,13 @@ impl Agent {
     }
 }
 
-/// Puts the simulated agent into a directory under an agent's name.
+/// Links the simulated agent into a directory under the name of an agent.
 ///
 /// # Errors
-/// When it cannot be put there.
+/// If it cannot be linked or copied.
 pub fn install(program: &str, dir: &Path, name: &str) -> std::io::Result<()> {
     fs::create_dir_all(dir)?;
-    // No symbolic link: a process is known by its first word.
+    // Not a symbolic link, because a process is identified by its first argument.
     let to = dir.join(name);
     fs::hard_link(program, &to).or_else(|_| fs::copy(program, &to).map(drop))
 }

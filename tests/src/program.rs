@@ -1,5 +1,5 @@
-//! The real program on a machine of its own: home, data directory and environment are temporary,
-//! nothing of the caller's environment but PATH is passed on.
+//! The real program on a temporary machine: home, data directory and environment are temporary; only PATH is inherited
+//! from the environment of the caller.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::{eventually, http::Client, within};
 
-/// Homes and a data directory.
+/// A temporary machine: home directories and a data directory.
 #[derive(Debug)]
 pub struct Machine {
     dir: tempfile::TempDir,
@@ -25,13 +25,13 @@ pub struct Machine {
     path: String,
 }
 
-/// A server that runs. Dropping it kills it.
+/// A running server. Dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Asks it, with the owner's token.
+    /// A client with the owner's token.
     pub client: Client,
-    /// What `endpoint.json` says.
+    /// The contents of `endpoint.json`.
     pub endpoint: Value,
     log: PathBuf,
 }
@@ -61,7 +61,7 @@ impl Machine {
         self
     }
 
-    /// The directory of the PATH in which agents' programs are found first. There are none at first.
+    /// The directory on the PATH in which agents' programs are found first. It is empty at first.
     #[must_use]
     pub fn agents(&self) -> PathBuf {
         self.dir.path().join("agents")
@@ -76,14 +76,14 @@ impl Machine {
         fs::rename(beside, path).unwrap();
     }
 
-    /// Puts an agent on the PATH that does nothing but say that it is of this version.
+    /// Puts an agent on the PATH that only reports this version.
     pub fn agent_version(&self, agent: Provider, version: &str) {
         let printed = Agent::of(agent).unwrap().version.printed.as_ref().unwrap();
         let answer = format!("{}{version}{}", printed.before[0], printed.behind);
         self.agent_script(agent, &format!("[ \"$*\" = --version ] && echo '{answer}'"));
     }
 
-    /// Puts every agent with hooks on the PATH, each in the newest version that is known here.
+    /// Puts every agent with hooks on the PATH, each in the newest known version.
     pub fn newest_agents(&self) {
         for agent in AGENTS.iter().copied() {
             let facts = hooks::facts(agent).unwrap();
@@ -94,12 +94,12 @@ impl Machine {
     /// Puts an agent on the PATH that is installed elsewhere.
     ///
     /// # Errors
-    /// When there is one already, or no link can be made.
+    /// If one exists already, or no link can be created.
     pub fn link_agent(&self, agent: Provider, program: &Path) -> std::io::Result<()> {
         std::os::unix::fs::symlink(program, self.agents().join(agent.as_str()))
     }
 
-    /// The agents' user's home.
+    /// The home directory of the agents' user.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("home")
@@ -117,13 +117,13 @@ impl Machine {
         self.dir.path().join("data")
     }
 
-    /// Where Claude keeps the transcript of this session.
+    /// The path of Claude's transcript of this session.
     #[must_use]
     pub fn claude(&self, session: &str) -> PathBuf {
         self.home().join(format!(".claude/projects/-proj/{session}.jsonl"))
     }
 
-    /// Has programs found in this directory of the home before others.
+    /// Puts this directory of the home first on the PATH.
     pub fn find_first(&mut self, below_home: &str) {
         self.path = format!("{}:{}", self.home().join(below_home).display(), self.path);
     }
@@ -140,7 +140,7 @@ impl Machine {
         fs::write(self.policy_file(), toml).unwrap();
     }
 
-    /// Where the user's policy is, or would be.
+    /// The path of the user's policy, whether or not it exists.
     #[must_use]
     pub fn policy_file(&self) -> PathBuf {
         self.dir.path().join("config/capture/policy.toml")
@@ -156,7 +156,7 @@ impl Machine {
             .env("HOME", at("home"))
             .env("CAPTURE_DATA_DIR", at("data"))
             .env("LANG", "C.UTF-8")
-            // A pager would wait for somebody to leave it.
+            // A pager would wait for a key.
             .env("PAGER", "cat")
             .env("PATH", &self.path);
         command
@@ -167,14 +167,14 @@ impl Machine {
         command
     }
 
-    /// A shell under the name of an agent, ready to run this script: what it starts, an agent started.
+    /// A shell under the name of an agent, ready to run this script: its child processes count as started by an agent.
     /// In the script `capture` is the program and `$CAPTURE_DATA_DIR` the data directory.
     #[must_use]
     pub fn agents_shell(&self, agent: &str, script: &str) -> Command {
         let bin = self.dir.path().join("bin");
         fs::create_dir_all(&bin).unwrap();
         for (name, target) in [(agent, Path::new("/bin/sh")), ("capture", &self.program)] {
-            // A second shell finds what the first one made.
+            // A second shell finds the link of the first one.
             std::os::unix::fs::symlink(target, bin.join(name)).ok();
         }
         let file = self.dir.path().join(format!("{agent}-script"));
@@ -187,7 +187,7 @@ impl Machine {
         shell
     }
 
-    /// Starts a server and does not wait for it.
+    /// Starts a server without waiting for it.
     #[must_use]
     pub fn launch(&self) -> (Child, PathBuf) {
         self.launch_with(|command| command)
@@ -213,7 +213,7 @@ impl Machine {
         self.answering(self.launch())
     }
 
-    /// The same from a shell that runs this first.
+    /// Starts a server from a shell that first runs this script, and waits until it answers.
     #[must_use]
     pub fn serve_with(&self, script: &str) -> Server {
         self.answering(self.launch_with(|command| {
@@ -239,13 +239,13 @@ impl Machine {
         Server { child, client, endpoint, log }
     }
 
-    /// What `endpoint.json` says now.
+    /// The current contents of `endpoint.json`.
     #[must_use]
     pub fn endpoint(&self) -> Option<Value> {
         serde_json::from_str(&fs::read_to_string(self.data().join("endpoint.json")).ok()?).ok()
     }
 
-    /// A client of whichever server runs now.
+    /// A client of the currently running server.
     #[must_use]
     pub fn any_client(&self) -> Option<Client> {
         let endpoint = self.endpoint()?;
@@ -266,36 +266,36 @@ impl Machine {
 }
 
 impl Server {
-    /// Its process.
+    /// The server's process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it at once, wherever it stands (SIGKILL).
+    /// Kills it at once (SIGKILL).
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end (SIGTERM) and waits until it did.
+    /// Asks it to stop (SIGTERM) and waits until it has ended.
     pub fn stop(mut self) -> ExitStatus {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         eventually("the server ends after SIGTERM", || self.child.try_wait().unwrap())
     }
 
-    /// How it ended by itself, if it did.
+    /// Its exit status, if it has ended on its own.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// What it wrote to standard error, of all its lives.
+    /// Its standard error, including earlier servers on this machine.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The session with this provider's id, once there is one.
+    /// Waits for the session with this provider's id.
     #[must_use]
     pub fn session(&self, provider_id: &str) -> Value {
         eventually(&format!("session {provider_id}"), || self.client.json(&format!("/api/v1/sessions/{provider_id}")))
@@ -307,7 +307,7 @@ impl Server {
         events(&self.client, id).expect("the server answers")
     }
 
-    /// Waits until everything that is in this transcript was read.
+    /// Waits until this transcript has been read completely.
     pub fn caught_up(&self, provider_id: &str, path: &Path) {
         let size = fs::metadata(path).unwrap().len();
         eventually(&format!("{} is read to {size}", path.display()), || {
@@ -318,7 +318,7 @@ impl Server {
         });
     }
 
-    /// How long it is busy while nothing queries it, ms, in steps of 10.
+    /// The CPU time it uses while no client queries it, ms, in steps of 10.
     #[must_use]
     pub fn busy_ms(&self, within: Duration) -> u64 {
         let before = self.worked_ms();
@@ -329,11 +329,11 @@ impl Server {
     fn worked_ms(&self) -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        // Ticks of its own and of the kernel for it, a hundred a second.
+        // User and system time in ticks, a hundred per second.
         fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum()
     }
 
-    /// The most memory it ever held, KiB.
+    /// The peak of its memory, KiB.
     #[must_use]
     pub fn peak_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
@@ -351,7 +351,7 @@ impl Drop for Server {
     }
 }
 
-/// Every event of a session, in order, page by page; `None` when the server went away meanwhile.
+/// Every event of a session, in order, page by page; `None` if the server stopped in the meantime.
 #[must_use]
 pub fn events(client: &Client, id: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
@@ -373,7 +373,7 @@ pub fn ended_well(status: ExitStatus) -> bool {
     status.signal().is_none() && status.code() == Some(0)
 }
 
-/// A moment for the injected faults to differ in; nothing waits for it to have passed.
+/// A short pause, so that injected faults occur at different times; no test depends on its length.
 pub fn a_moment(ms: u64) {
     std::thread::park_timeout(Duration::from_millis(ms));
 }

@@ -1,5 +1,5 @@
-//! A receiver of webhooks on a port of its own: it keeps each request, checks signatures of the
-//! form of Standard Webhooks by a computation of its own, and answers as a test says.
+//! A receiver of webhooks on a free port: it stores each request, verifies signatures in the format of Standard
+//! Webhooks with an independent implementation, and sends the answers a test chooses.
 
 use std::{
     collections::VecDeque,
@@ -12,19 +12,19 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Delivered {
     /// `POST /path HTTP/1.1`
     pub line: String,
-    /// Names in lower case, and values.
+    /// Header names in lower case, and values.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Delivered {
-    /// The value of a header; empty when it is not there.
+    /// The value of a header; empty if it is absent.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(n, _)| n == name).map_or("", |(_, value)| value)
@@ -36,7 +36,7 @@ impl Delivered {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Whether the signature is that of the secret (`whsec_…`) over id, time and body.
+    /// Whether the signature matches the secret (`whsec_…`) over id, time and body.
     #[must_use]
     pub fn is_signed_by(&self, secret: &str) -> bool {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
@@ -51,12 +51,12 @@ impl Delivered {
 #[derive(Debug, Default)]
 struct Inbox {
     requests: Vec<Delivered>,
-    /// Answers to come, as status and further header lines; 204 when there are none left.
+    /// The next answers, as status and further header lines; 204 once they are used up.
     answers: VecDeque<(u16, String)>,
     over: bool,
 }
 
-/// A server on loopback that takes webhooks, for as long as it is held.
+/// A server on loopback that receives webhooks until it is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -65,7 +65,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Begins to listen.
+    /// Starts listening.
     #[must_use]
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -77,7 +77,7 @@ impl Receiver {
                 if shared.0.lock().unwrap().over {
                     return;
                 }
-                // A client that breaks off is not a reason to end.
+                // A client that disconnects early must not end the server.
                 let _ = take(stream, &shared);
             }
         });
@@ -96,22 +96,22 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers the next requests so, one after the other: a status and header lines that end in
-    /// `\r\n`. What comes behind them is answered with 204.
+    /// Sets the answer to a coming request, in the order of the calls: a status and header lines that end in `\r\n`.
+    /// Later requests are answered with 204.
     pub fn answer(&self, status: u16, headers: &str) {
         self.inbox.0.lock().unwrap().answers.push_back((status, headers.to_owned()));
     }
 
-    /// What came so far.
+    /// The requests received so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Delivered> {
         self.inbox.0.lock().unwrap().requests.clone()
     }
 
-    /// Waits until this many requests came.
+    /// Waits until this many requests were received.
     ///
     /// # Panics
-    /// When they did not come in time.
+    /// If they do not arrive in time.
     #[must_use]
     pub fn wait(&self, count: usize, patience: Duration) -> Vec<Delivered> {
         let (inbox, more) = &*self.inbox;
@@ -129,7 +129,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.inbox.0.lock().unwrap().over = true;
-        // It looks at that when somebody comes.
+        // The thread checks the flag on the next connection.
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

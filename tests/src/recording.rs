@@ -1,5 +1,5 @@
-//! Recordings of real sessions with what was true meanwhile: `fixtures/recordings`. Here are the files
-//! and the processes of one; [`folder`] reads the format.
+//! Recordings of real sessions with the true status: `fixtures/recordings`. This module covers the files and processes
+//! of a recording; [`folder`] reads the format.
 
 pub mod folder;
 
@@ -14,12 +14,12 @@ use events::{Provider, State};
 use self::folder::Folder;
 use crate::rows;
 
-/// What a recording is.
+/// The description of a recording.
 #[derive(Debug, Clone)]
 pub struct About {
     /// The agent.
     pub provider: Provider,
-    /// The scenario's name.
+    /// The name of the scenario.
     pub scenario: String,
     /// The agent's working directory when it was recorded.
     pub cwd: String,
@@ -29,51 +29,51 @@ pub struct About {
     pub started_at: i64,
 }
 
-/// What happened, and when.
+/// An event with its time.
 #[derive(Debug, Clone)]
 pub struct Op {
-    /// When, seconds.
+    /// The time, seconds.
     pub at: f64,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What happened to processes and files.
+/// An event of processes or files.
 #[derive(Debug, Clone)]
 pub enum What {
-    /// The program began for the `run`-th time.
+    /// The program started for the `run`-th time.
     Spawn {
-        /// Which run, from 0.
+        /// The run, from 0.
         run: usize,
     },
-    /// That run ended.
+    /// The run ended.
     Exit {
-        /// Which run, from 0.
+        /// The run, from 0.
         run: usize,
     },
-    /// Bytes came to the end of a file.
+    /// Bytes were appended to a file.
     Append {
-        /// Below the home.
+        /// The path below the home.
         path: String,
         /// The bytes.
         data: String,
     },
     /// A file was rewritten.
     Write {
-        /// Below the home.
+        /// The path below the home.
         path: String,
-        /// All of it.
+        /// The whole contents.
         data: String,
     },
     /// A file was removed.
     Remove {
-        /// Below the home.
+        /// The path below the home.
         path: String,
     },
 }
 
 impl What {
-    /// That of a line; nothing when it is of something else.
+    /// The event of a line; `None` for lines of other kinds.
     fn of(what: folder::FolderStep) -> Option<Self> {
         match what {
             folder::FolderStep::Spawn { run } => Some(Self::Spawn { run }),
@@ -90,14 +90,14 @@ impl What {
     }
 }
 
-/// From then on this was true.
+/// The true status from a certain time on.
 #[derive(Debug, Clone)]
 pub struct Truth {
-    /// When, seconds.
+    /// The time, seconds.
     pub at: f64,
     /// The state.
     pub state: State,
-    /// Why, where it matters.
+    /// The reason, where it matters.
     pub reason: Option<String>,
 }
 
@@ -106,11 +106,11 @@ pub struct Truth {
 pub struct Recording {
     /// `provider/scenario`.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub about: About,
-    /// What happened, in order.
+    /// The events, in order.
     pub timeline: Vec<Op>,
-    /// What was true.
+    /// The true statuses, in order.
     pub truth: Vec<Truth>,
 }
 
@@ -130,7 +130,7 @@ impl Recording {
         )
     }
 
-    /// The files and the processes of a folder that was read.
+    /// The files and processes of a folder.
     #[must_use]
     pub fn of(name: &str, folder: Folder) -> Self {
         let Folder { meta, timeline, truth, .. } = folder;
@@ -157,19 +157,18 @@ impl Recording {
     }
 }
 
-/// Recorded paths and what they are on another machine.
+/// Recorded paths and their replacements on another machine.
 #[derive(Debug, Clone)]
 pub struct Names(Vec<(String, String)>);
 
 impl Names {
-    /// The recorded home and working directory become these; also in the spelling of Claude's
-    /// folder names.
+    /// Replaces the recorded home and working directory by these, also in the spelling of Claude's folder names.
     #[must_use]
     pub fn new(about: &About, home: &Path, project: &Path) -> Self {
         Self::between(&about.cwd, project, &about.home, home)
     }
 
-    /// The same, of a working directory and a home that were told.
+    /// Like [`Names::new`], with an explicit working directory and home.
     #[must_use]
     pub fn between(cwd: &str, project: &Path, old_home: &str, home: &Path) -> Self {
         let mut names = Vec::new();
@@ -181,7 +180,7 @@ impl Names {
         Self(names)
     }
 
-    /// Puts the other machine's paths in the place of the recorded ones.
+    /// Replaces the recorded paths in a text.
     #[must_use]
     pub fn rewrite(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
@@ -189,7 +188,7 @@ impl Names {
 }
 
 impl Recording {
-    /// Leaves the files as the agent left them.
+    /// Writes the files in their final state.
     pub fn lay_down(&self, home: &Path, project: &Path) {
         let names = Names::new(&self.about, home, project);
         for op in &self.timeline {

@@ -4,13 +4,13 @@ use std::{io::BufRead, path::Path};
 
 use rusqlite::{Connection, params};
 
-/// Whether a path is a database: what is appended to it are rows, one a line.
+/// Whether a path is a database: data appended to it are rows, one per line.
 #[must_use]
 pub fn is_database(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "db")
 }
 
-/// Opens a database as opencode makes it, as far as its log goes.
+/// Opens a database with the log table of opencode.
 #[must_use]
 pub fn open(path: &Path) -> Connection {
     let database = Connection::open(path).unwrap();
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> Connection {
     database
 }
 
-/// Inserts rows: objects of the columns, one a line.
+/// Inserts rows: one JSON object of columns per line.
 pub fn append(database: &Connection, lines: &str) {
     for line in lines.as_bytes().lines() {
         let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();

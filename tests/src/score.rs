@@ -1,32 +1,31 @@
-//! Compares the status that was shown with what was true.
+//! Compares the shown status with the truth.
 //!
-//! Agreement is the share of time with the true state, leaving out 1 s after each true change. An
-//! approval counts as seen when it is shown for half of its window (of 1 s or more), as false when
-//! `waiting_approval` is shown for more than 0.3 s touching no true window (widened by 0.5 s). For
-//! agents that write nothing before the first prompt the time before it is left out, and so is the
-//! time from a later start of the program to its ready prompt.
+//! Agreement is the share of time with the true state, not counting 1 s after each true change. An approval counts as
+//! seen if it is shown for half of its window (of 1 s or more), as false if `waiting_approval` is shown for more than
+//! 0.3 s without touching a true window (widened by 0.5 s). For agents that write nothing before the first prompt the
+//! time before it does not count, nor does the time from a later start of the program to its ready prompt.
 
 use events::State;
 
 use crate::recording::{Recording, What};
 
-/// From this second on this was shown; `None` while there was no session.
+/// The status shown from this second on; `None` while there was no session.
 pub type ShownStatus = (f64, Option<State>, Option<String>);
 
-/// How it went.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// Share of time in agreement, percent.
     pub agree: f64,
-    /// Approval windows.
+    /// The number of approval windows.
     pub windows: usize,
-    /// Of these, seen.
+    /// The number of approvals seen.
     pub hit: usize,
-    /// False approvals.
+    /// The number of false approvals.
     pub false_approvals: usize,
-    /// Share of the time in agreement in which the reason was right too, percent; where it matters.
+    /// Share of the time in agreement in which the reason was right too, percent, where the reason matters.
     pub reason: Option<f64>,
-    /// Changes shown beyond the true ones.
+    /// The number of changes shown beyond the true ones.
     pub flaps: usize,
     /// Whether the end was seen.
     pub exit_seen: bool,
@@ -40,7 +39,7 @@ struct Span {
     reason: Option<String>,
 }
 
-/// Scores what was shown.
+/// Scores the shown statuses.
 #[must_use]
 pub fn score(recording: &Recording, shown: &[ShownStatus]) -> Score {
     let silent_before_prompt = recording.about.provider != events::Provider::Claude;

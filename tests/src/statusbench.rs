@@ -1,10 +1,10 @@
-//! The public benchmark: plays recordings through the real program, in real time and from outside,
-//! and says how often the status it shows is right.
+//! The public benchmark: plays recordings through the real program, in real time and from outside, and measures how
+//! often its status is right.
 //!
-//! A process named like the agent plays each run ([`agent`]), a server of its own watches, and
-//! `GET /api/v1/sessions?active=all` is polled every [`POLL`] ([`play`]). The judge is the one of
-//! [`crate::terminal`]. What is played is a [`case`]; figures are put together in [`report`], new
-//! recordings are made by [`record`]. `fixtures/recordings/FORMAT.md` documents the format.
+//! For each run a process named like the agent plays the recording ([`agent`]), a dedicated server observes it, and
+//! `GET /api/v1/sessions?active=all` is polled every [`POLL`] ([`play`]). The judge is that of [`crate::terminal`]. The
+//! input is a [`case`]; [`report`] summarizes the figures, and [`record`] makes new recordings.
+//! `fixtures/recordings/FORMAT.md` documents the format.
 //!
 //! Times are milliseconds from second 0 of a recording; between processes, of the monotonic clock.
 
@@ -16,24 +16,24 @@ pub mod report;
 
 use std::time::Duration;
 
-/// How often the server is asked.
+/// How often the server is polled.
 pub const POLL: Duration = Duration::from_millis(50);
 
-/// Something a recording has and a program can be told by.
+/// A part of a recording from which a program can derive the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Transcripts and the live registry.
     Files,
     /// The hooks that `capture hooks install` set up.
     Hooks,
-    /// Terminal and keys, under `capture run`.
+    /// Terminal output and keys, under `capture run`.
     Pty,
     /// Telemetry.
     Otlp,
 }
 
 impl Source {
-    /// All of them.
+    /// All sources.
     const ALL: [Self; 4] = [Self::Files, Self::Hooks, Self::Pty, Self::Otlp];
 
     fn parse(text: &str) -> Option<Self> {
@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// Some of the sources, and at least one.
+/// A non-empty set of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sources(u8);
 
@@ -64,7 +64,7 @@ impl Sources {
     const HOOKS: Self = Self(Source::Files.bit() | Source::Hooks.bit());
     const ALL: Self = Self(15);
 
-    /// As they are spelled, by their bits.
+    /// The spellings, indexed by the bits.
     const NAMES: [&'static str; 16] = [
         "",
         "files",
@@ -89,26 +89,26 @@ impl Sources {
     }
 }
 
-/// What is played of a recording. Four combinations of its sources have names of their own.
+/// The sources of a recording that are played. Four combinations have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Transcripts and the live registry; no terminal, not started by capture.
     Files,
     /// Files, and the hooks that `capture hooks install` set up.
     Hooks,
-    /// Started by `capture run`: terminal and keys alone.
+    /// Started by `capture run`: only terminal output and keys.
     Pty,
-    /// Terminal, files, hooks, telemetry: what the recording has.
+    /// Terminal, files, hooks and telemetry, as recorded.
     All,
-    /// Just these, and only recordings that have each of them.
+    /// Exactly these sources, and only recordings that have all of them.
     Of(Sources),
 }
 
 impl Mode {
-    /// Those with names.
+    /// The modes with names.
     pub const ALL: [Self; 4] = [Self::Files, Self::Hooks, Self::Pty, Self::All];
 
-    /// As it is spelled.
+    /// The spelling of the mode.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Mode {
         }
     }
 
-    /// The mode of that name, or of sources joined by `+` in any order; `+hooks` are hooks alone.
+    /// The mode with this name, or of sources joined by `+` in any order; `+hooks` is hooks alone.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(named) = Self::ALL.into_iter().find(|mode| mode.as_str() == text) {
@@ -142,21 +142,21 @@ impl Mode {
         }
     }
 
-    /// Whether this is played, where the recording has it.
+    /// Whether this source is played if the recording has it.
     #[must_use]
     pub const fn has(self, source: Source) -> bool {
         self.sources().has(source)
     }
 }
 
-/// Now, ms of the monotonic clock, the same in every process.
+/// The current time, ms of the monotonic clock, which is the same in every process.
 #[must_use]
 pub fn steady_ms() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1000 + now.tv_nsec / 1_000_000
 }
 
-/// Waits until that moment of the monotonic clock.
+/// Waits until this time of the monotonic clock.
 pub fn wait_until(steady: i64) {
     loop {
         let left = steady - steady_ms();

@@ -1,10 +1,9 @@
-//! Plays the terminal of recorded sessions through the screen model, in virtual time, and compares
-//! what it claims with what was true.
+//! Plays the terminal of recorded sessions through the screen model, in virtual time, and compares its claims with the
+//! truth.
 //!
-//! Only `out` (what the agent wrote) and `in` (what was typed) are used. Each run of a recording has
-//! a screen of its own and is exited outside its time; with several the most pressing state counts.
-//! The figures are those of a person who looks: how long it agrees, which approvals are seen, how
-//! late, which are false.
+//! Only `out` (the agent's output) and `in` (typed input) are used. Each run of a recording has a separate screen and
+//! counts as exited outside its time; with several runs the most pressing state counts. The figures correspond to what
+//! a user would see: how long the status agrees, which approvals are seen, how late, and which are false.
 
 use std::{path::Path, sync::Arc};
 
@@ -17,35 +16,35 @@ use terminal::screen::{Observer, ScreenRules};
 
 use crate::recording::folder::{Folder, FolderStep, Truth, ms};
 
-/// Milliseconds from what a screen claims to what a user is shown.
+/// Milliseconds from a claim of a screen until it is shown to a user.
 pub const DELIVERY_MS: i64 = 120;
 
-/// What happened on a terminal.
+/// An event of a terminal.
 #[derive(Debug, Clone)]
 pub enum Op {
-    /// The program began.
+    /// The program started.
     Spawn,
-    /// It ended.
+    /// The program ended.
     Exit,
-    /// It wrote this.
+    /// The program wrote this.
     Out(String),
-    /// Somebody typed this.
+    /// The user typed this.
     In(String),
 }
 
-/// What was so from then on.
+/// The status from a certain time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScreenStatus {
-    /// When, ms.
+    /// The time, ms.
     pub at: i64,
-    /// The state; `None` while nothing is said.
+    /// The state; `None` while there is no claim.
     pub state: Option<State>,
-    /// Why.
+    /// The reason.
     pub reason: Option<Reason>,
 }
 
 impl ScreenStatus {
-    /// What a line of the truth says.
+    /// The status in a line of the truth.
     #[must_use]
     pub fn of(truth: &Truth) -> Self {
         Self { at: ms(truth.at), state: Some(truth.state), reason: truth.reason }
@@ -61,9 +60,9 @@ pub struct Terminal {
     pub provider: Provider,
     /// Rows and columns.
     pub size: Size,
-    /// When, ms; in which run; what.
+    /// The time, ms, the run and the event.
     pub ops: Vec<(i64, usize, Op)>,
-    /// What was true.
+    /// The true statuses.
     pub truth: Vec<ScreenStatus>,
 }
 
@@ -104,21 +103,21 @@ impl Terminal {
     }
 }
 
-/// What a played terminal said.
+/// The results of playing a terminal.
 #[derive(Debug, Clone, Default)]
 pub struct PlayedTerminal {
-    /// What was shown, from when on.
+    /// The shown statuses and their times.
     pub shown: Vec<ScreenStatus>,
-    /// Everything told, in order: ms, run, what.
+    /// All reported events, in order: the time, ms, the run and the event.
     pub told: Vec<(i64, usize, HostEvent)>,
-    /// The screen each claim was read from, with the version that was known.
+    /// The screen from which each claim was derived, with the version known at that time.
     pub pictures: Vec<(Picture, Option<String>)>,
-    /// Claims that were not the one explained at that moment: ms, words.
+    /// Claims that differ from the explained one at that time: ms, text.
     pub unexplained: Vec<(i64, String)>,
 }
 
 impl PlayedTerminal {
-    /// The claims alone.
+    /// Only the claims.
     pub fn claims(&self) -> impl Iterator<Item = (i64, &ScreenClaim)> {
         self.told.iter().filter_map(|(at, _, told)| match told {
             HostEvent::Claim(claim) => Some((*at, claim)),
@@ -144,13 +143,13 @@ struct Run {
     said: Option<ScreenStatus>,
 }
 
-/// Plays it.
+/// Plays a terminal.
 #[must_use]
 pub fn play(terminal: &Terminal, rules: &Arc<ScreenRules>) -> PlayedTerminal {
     play_as(terminal, rules, &|bytes| vec![bytes.to_vec()])
 }
 
-/// Plays it, with what the program wrote changed or cut in pieces on its way.
+/// Plays a terminal whose output is changed or split by `way`.
 #[must_use]
 pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> PlayedTerminal {
     let mut played = PlayedTerminal::default();
@@ -182,7 +181,7 @@ pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]
     played
 }
 
-/// Lets every run reach its deadlines up to `until`.
+/// Processes the deadlines of every run up to `until`.
 fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut PlayedTerminal) {
     loop {
         let next = runs.iter().flatten().filter(|r| r.said.is_none_or(|s| s.state != Some(State::Exited)));
@@ -242,7 +241,7 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut PlayedTerminal) {
     }
 }
 
-/// How pressing a state is; of several sessions the least counts.
+/// The priority of a state; of several sessions the lowest value counts.
 #[must_use]
 pub fn rank(state: Option<State>) -> u8 {
     match state {
@@ -256,29 +255,29 @@ pub fn rank(state: Option<State>) -> u8 {
     }
 }
 
-/// How it went; times in ms.
+/// The result of a comparison; times in ms.
 #[derive(Debug, Clone, Default)]
 pub struct Score {
-    /// Time that counts: all but 1 s after each true change. And of it the time in agreement.
+    /// The time that counts (all but 1 s after each true change), and the part of it in agreement.
     pub time: (i64, i64),
-    /// The same with nothing left out.
+    /// The same without leaving anything out.
     pub raw: (i64, i64),
-    /// Approvals of 1 s or more, and of these those that were seen for half their length.
+    /// The number of approvals of 1 s or more, and of those that were seen for half their length.
     pub approvals: (usize, usize),
-    /// From the dialog to its claim, for each that was seen; negative when it was claimed early.
+    /// The time from the dialog to its claim, for each approval seen; negative if it was claimed early.
     pub delays: Vec<i64>,
-    /// Approvals shown that were none.
+    /// The number of false approvals.
     pub false_approvals: usize,
     /// How long approvals were shown outside of true ones.
     pub stuck: i64,
-    /// Time in agreement in which a reason matters, and of it the time with the right one.
+    /// The time in agreement in which a reason matters, and the part of it with the right reason.
     pub reason: (i64, i64),
-    /// Changes shown beyond the true ones.
+    /// The number of changes shown beyond the true ones.
     pub flaps: usize,
 }
 
 impl Score {
-    /// Adds another.
+    /// Adds another score.
     pub fn add(&mut self, other: &Self) {
         let pair = |a: &mut (i64, i64), b: (i64, i64)| *a = (a.0 + b.0, a.1 + b.1);
         pair(&mut self.time, other.time);
@@ -298,7 +297,7 @@ impl Score {
         percent(self.time)
     }
 
-    /// The delay that this share of the approvals keeps.
+    /// The delay that this share of the approvals does not exceed.
     #[must_use]
     pub fn delay(&self, share: f64) -> i64 {
         let mut delays = self.delays.clone();
@@ -331,20 +330,20 @@ fn percent((of, part): (i64, i64)) -> f64 {
     if of == 0 { 100.0 } else { 100.0 * part as f64 / of as f64 }
 }
 
-/// Compares what was shown, `delivery_ms` later than it was claimed, with what was true.
+/// Compares the statuses, shown `delivery_ms` after their claim, with the truth.
 #[must_use]
 pub fn score(terminal: &Terminal, played: &PlayedTerminal, delivery_ms: i64) -> Score {
     score_where(terminal, played, delivery_ms, &|_, _| true)
 }
 
-/// From a later start to its ready prompt nothing is true or false.
+/// The times that are not scored: from a later start to its ready prompt.
 fn unscored(terminal: &Terminal) -> Vec<(i64, i64)> {
     let end = terminal.truth.last().map_or(0, |t| t.at);
     let starts = terminal.ops.iter().filter(|(_, _, op)| matches!(op, Op::Spawn)).map(|(at, ..)| *at).skip(1);
     starts.map(|s| (s, terminal.truth.iter().map(|t| t.at).filter(|at| *at > s).min().unwrap_or(end))).collect()
 }
 
-/// What was true, from and to; neighbours that say the same are one.
+/// The true statuses with start and end; equal neighbours are merged.
 fn spans(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
     let mut spans: Vec<(i64, i64, ScreenStatus)> = Vec::new();
     for pair in terminal.truth.windows(2) {
@@ -356,14 +355,14 @@ fn spans(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
     spans
 }
 
-/// The parts of a time that are scored.
+/// The scored parts of a time span.
 fn parts(unscored: &[(i64, i64)], from: i64, to: i64) -> Vec<(i64, i64)> {
     unscored.iter().fold(vec![(from, to)], |parts, (x, y)| {
         parts.into_iter().flat_map(|(c, d)| [(c, d.min(*x)), (c.max(*y), d)]).filter(|(c, d)| d > c).collect()
     })
 }
 
-/// The time that counts, from and to, and what was true in it: 1 s after each true change is left out.
+/// The time spans that count, with their true status: 1 s after each true change is left out.
 #[must_use]
 pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
     let unscored = unscored(terminal);
@@ -372,7 +371,7 @@ pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
         .collect()
 }
 
-/// The same as [`score`], but only the approvals (from, to) that `asked` names are expected to be seen.
+/// Like [`score`], but only the approvals (from, to) for which `asked` returns true are expected to be seen.
 #[must_use]
 pub fn score_where(
     terminal: &Terminal,
@@ -437,8 +436,8 @@ pub fn score_where(
     score
 }
 
-/// What a program writes without some of its signs: `title` (OSC 0 and 2), `state` (OSC 7501),
-/// `colour` (SGR), `sync` (mode 2026).
+/// The output of a program without some of its signals: `title` (OSC 0 and 2), `state` (OSC 7501), `colour` (SGR),
+/// `sync` (mode 2026).
 #[must_use]
 pub fn without(bytes: &[u8], signs: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();

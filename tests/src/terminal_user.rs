@@ -1,10 +1,10 @@
-//! A person at a terminal: a pseudo-terminal of a test's own, a shell as the leader of its session,
-//! and in it a command. The person types, reads, changes the size, walks away.
+//! A user at a terminal: a new pseudo-terminal with a shell as the leader of its session, which runs a command. The
+//! user types, reads, changes the size, and closes the terminal.
 //!
-//! The leader is `sh`, as the shell of a user is: what happens to a program that leads a session
-//! itself (the kernel hangs the terminal up when it ends) happens to nobody else. After the command
-//! it writes `END` and the status, so that what came before is known to be complete; nothing here
-//! waits for a silence. Needs `setsid` of util-linux.
+//! The leader is `sh`, like a user's shell: a program that leads a session itself would be treated differently from
+//! other programs (the kernel hangs up the terminal when the leader ends). After the command the leader writes `END`
+//! and the status, so that the output before is known to be complete; nothing here waits for silence. Needs `setsid` of
+//! util-linux.
 
 use std::{
     fs,
@@ -24,45 +24,45 @@ use rustix::{
 
 use crate::{PATIENCE, program::Machine, within};
 
-/// What the leader writes before the status of the command.
+/// The leader writes this before the status of the command.
 const END: &str = "\x1eended with ";
 
-/// Traps without a deed: the leader outlives what is typed, and what it starts has the default.
-/// What tells it from what it started.
+/// Words of the leader's command line, which distinguish it from the processes it started. Traps with an empty action:
+/// the leader survives typed signals, while its children have the default handlers.
 const LEADER_WORDS: [&str; 2] = ["trap : HUP INT QUIT TERM;", "sleep 8888"];
 const LEADER: &str = "trap : HUP INT QUIT TERM; eval \"$SCRIPT\"; printf '\\036ended with %s\\036' $?; exec sleep 8888";
 
-/// A terminal with somebody at it.
+/// A terminal with a user.
 #[derive(Debug)]
 pub struct User {
     master: OwnedFd,
     leader: Child,
     dir: PathBuf,
-    /// All that the terminal showed.
+    /// The whole output of the terminal.
     shown: Vec<u8>,
-    /// How much of it was looked at by [`expect`](Self::expect).
+    /// How much of the output [`expect`](Self::expect) has already searched.
     looked: usize,
     before: String,
 }
 
-/// A process of a machine.
+/// A process on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// The process id.
     pub pid: i32,
-    /// Its words, joined by blanks.
+    /// The arguments, joined by spaces.
     pub command: String,
 }
 
 impl User {
-    /// Sits down at a terminal of 80 columns and 24 rows and runs a shell script in it. In the script
-    /// `$PROGRAM` is the program, the working directory is the project's.
+    /// Opens a terminal of 80 columns and 24 rows and runs a shell script in it. In the script `$PROGRAM` is the
+    /// program; the working directory is the project's.
     #[must_use]
     pub fn start(machine: &Machine, script: &str) -> Self {
         Self::start_with(machine, script, &[])
     }
 
-    /// The same with more variables in the environment.
+    /// Like [`start`](Self::start), with further environment variables.
     #[must_use]
     pub fn start_with(machine: &Machine, script: &str, more: &[(&str, &str)]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
@@ -70,7 +70,7 @@ impl User {
         unlockpt(&master).unwrap();
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let slave = ioctl_tiocgptpeer(&master, flags).unwrap();
-        // Settings nobody has by default: what restores a terminal must know them.
+        // Unusual settings: only code that saved them can restore them.
         let mut termios = tcgetattr(&slave).unwrap();
         termios.special_codes[SpecialCodeIndex::VERASE] = 8;
         termios.local_modes.remove(LocalModes::ECHOCTL | LocalModes::ECHOE);
@@ -100,14 +100,14 @@ impl User {
             assert!(Instant::now() < deadline, "the terminal takes no input");
             match rustix::io::write(&self.master, rest) {
                 Ok(taken) => rest = &rest[taken..],
-                // Echoes fill the other direction.
+                // Echoed input fills the other direction.
                 Err(rustix::io::Errno::AGAIN) => self.read_for(Duration::from_millis(20)),
                 Err(error) => panic!("typing: {error}"),
             }
         }
     }
 
-    /// Reads until this is shown, behind what was expected before, and gives what came up to it.
+    /// Reads until this text is shown after the previously expected one; returns the text up to it.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> String {
         let found = self.look_for(text.as_bytes());
@@ -119,7 +119,7 @@ impl User {
         before
     }
 
-    /// Waits until the command ended; what was shown since the start, and the status.
+    /// Waits until the command has ended; returns all output and the status.
     #[track_caller]
     pub fn end(&mut self) -> (Vec<u8>, i32) {
         self.looked = self.looked.min(self.shown.len());
@@ -135,8 +135,7 @@ impl User {
         (self.shown[..at].to_vec(), status.parse().unwrap())
     }
 
-    /// Answers these questions whenever one is shown, until the command ended; what was shown since the start, and
-    /// the status.
+    /// Answers these questions whenever one is shown, until the command has ended; returns all output and the status.
     #[track_caller]
     pub fn answers(&mut self, questions: &[(&str, &str)]) -> (Vec<u8>, i32) {
         let mut deadline = Instant::now() + PATIENCE;
@@ -149,7 +148,7 @@ impl User {
         }
     }
 
-    /// Answers the first of these questions that is shown, or reads for up to this time. Whether there was one.
+    /// Answers the first of these questions that is shown, or reads for up to this time; returns whether there was one.
     pub fn answers_shown(&mut self, questions: &[(&str, &str)], patience: Duration) -> bool {
         let rest = &self.shown[self.looked..];
         let asked = questions.iter().filter_map(|one| Some((position(rest, one.0.as_bytes())?, one)));
@@ -164,7 +163,7 @@ impl User {
         false
     }
 
-    /// Reads until this much was shown in all, bytes.
+    /// Reads until this many bytes were shown in total.
     #[track_caller]
     pub fn read_up_to(&mut self, bytes: usize) {
         let deadline = Instant::now() + PATIENCE * 3;
@@ -174,7 +173,7 @@ impl User {
         }
     }
 
-    /// Reads what is there, and forgets it; for output of which only the amount counts. How much it was.
+    /// Reads and discards the available output, for tests that need only its amount; returns the amount.
     pub fn skip(&mut self) -> usize {
         self.read_for(Duration::from_millis(50));
         let shown = self.shown.len();
@@ -183,37 +182,37 @@ impl User {
         shown
     }
 
-    /// Reads what comes within `patience` or until something came, and forgets it.
+    /// Waits up to `patience` for output, and discards it.
     pub fn looks_on(&mut self, patience: Duration) {
         self.read_for(patience);
         self.shown.clear();
         self.looked = 0;
     }
 
-    /// What was shown and not yet expected.
+    /// The output that was not yet expected.
     pub fn rest(&mut self) -> String {
         self.read_for(Duration::ZERO);
         String::from_utf8_lossy(&self.shown[self.looked..]).into_owned()
     }
 
-    /// Makes the terminal this large.
+    /// Resizes the terminal.
     pub fn resize(&self, columns: u16, rows: u16) {
         set_size(&self.master, columns, rows);
     }
 
-    /// The settings of the terminal, in words.
+    /// The settings of the terminal as text.
     #[must_use]
     pub fn settings(&self) -> String {
         told(&tcgetattr(&self.master).unwrap())
     }
 
-    /// The settings it had at the start.
+    /// The settings at the start.
     #[must_use]
     pub fn settings_before(&self) -> &str {
         &self.before
     }
 
-    /// Whether typed lines are edited by the terminal: it is not raw.
+    /// Whether the terminal edits typed lines, that is, whether it is not raw.
     #[must_use]
     pub fn is_cooked(&self) -> bool {
         tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ICANON)
@@ -225,13 +224,13 @@ impl User {
         crate::eventually("the terminal is raw", || (!self.is_cooked()).then_some(()));
     }
 
-    /// What runs on this machine.
+    /// The processes on this machine.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         processes(&self.dir)
     }
 
-    /// The terminal is closed under everybody who uses it. The leader is ended.
+    /// Closes the terminal under all processes that use it, and ends the leader.
     pub fn walks_away(self) {}
 
     fn look_for(&mut self, text: &[u8]) -> Option<usize> {
@@ -249,12 +248,12 @@ impl User {
         }
     }
 
-    /// Reads what there is, waiting for something up to this time.
+    /// Reads the available output, waiting up to this time for some.
     fn read_for(&mut self, patience: Duration) {
         let wait = Timespec::try_from(patience).unwrap();
         poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&wait)).ok();
         let mut buffer = vec![0; 1 << 16];
-        // EIO: nobody has the terminal open.
+        // EIO: no process has the terminal open.
         while let Ok(length @ 1..) = rustix::io::read(&self.master, &mut buffer) {
             self.shown.extend_from_slice(&buffer[..length]);
             if self.shown.len() % (1 << 20) < length {
@@ -271,7 +270,8 @@ impl Drop for User {
     }
 }
 
-/// The processes that were started on a machine, but the leaders of sessions, known by the data directory in their environment.
+/// The processes started on a machine except the session leaders, recognized by the data directory in their
+/// environment.
 #[must_use]
 pub fn processes(data: &Path) -> Vec<Process> {
     let mark = format!("CAPTURE_DATA_DIR={}", data.display());
@@ -281,7 +281,7 @@ pub fn processes(data: &Path) -> Vec<Process> {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
             let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-            // A server in the background has no such variable, but a word.
+            // A background server has no such variable, but the directory as an argument.
             let named = words.split(|b| *b == 0).any(|word| word == data.as_os_str().as_encoded_bytes());
             if !named && !environment.split(|b| *b == 0).any(|variable| variable == mark.as_bytes()) {
                 return None;
@@ -295,7 +295,7 @@ pub fn processes(data: &Path) -> Vec<Process> {
     found
 }
 
-/// Ends everything that was started on a machine.
+/// Ends all processes started on a machine.
 pub fn end_all(data: &Path) {
     within(PATIENCE, || {
         let left = processes(data);
@@ -306,12 +306,12 @@ pub fn end_all(data: &Path) {
     });
 }
 
-/// Sends a signal; a process that is gone gets none.
+/// Sends a signal; does nothing if the process has ended.
 pub fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).ok();
 }
 
-/// A field of `/proc/<pid>/status`, as a number; `None` when the process is gone.
+/// A field of `/proc/<pid>/status`, as a number; `None` if the process has ended.
 #[must_use]
 pub fn status_number(pid: i32, field: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -319,19 +319,19 @@ pub fn status_number(pid: i32, field: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process does, as the letter of `/proc/<pid>/stat`: `T` is stopped.
+/// The state of a process, as the letter in `/proc/<pid>/stat`: `T` is stopped.
 #[must_use]
 pub fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Where this text is first.
+/// The first position of a text.
 fn position(within: &[u8], text: &[u8]) -> Option<usize> {
     within.windows(text.len()).position(|window| window == text)
 }
 
-/// The end of something long.
+/// The last 2,000 bytes.
 fn tail(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.len().saturating_sub(2000)..]
 }

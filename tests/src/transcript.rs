@@ -1,4 +1,4 @@
-//! Lines as agents write them, made up.
+//! Generated transcript lines in the agents' formats.
 
 use std::{fs::OpenOptions, io::Write, path::Path};
 
@@ -16,7 +16,7 @@ pub fn uuid(writer: u64, n: u64) -> String {
     format!("{writer:08x}-0000-4000-8000-{n:012x}")
 }
 
-/// A line of Claude's with somebody's prompt.
+/// A line of Claude's with a prompt.
 #[must_use]
 pub fn prompt(session: &str, uuid: &str, cwd: &str, text: &str) -> String {
     let message = json!({"role": "user", "content": text});
@@ -37,7 +37,7 @@ pub fn answer(session: &str, uuid: &str, cwd: &str, text: &str) -> String {
     )
 }
 
-/// A line of an older Codex: the model's words, without an id.
+/// A line of an older Codex with a message of the model, without an id.
 #[must_use]
 pub fn codex_words(text: &str) -> String {
     format!(
@@ -55,7 +55,7 @@ pub fn codex_head(session: &str, cwd: &str) -> String {
     )
 }
 
-/// Appends to a file, which is made when it is not there.
+/// Appends to a file, which is created if necessary.
 pub fn append(path: &Path, data: &str) {
     OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(data.as_bytes()).unwrap();
 }

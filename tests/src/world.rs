@@ -1,9 +1,9 @@
-//! A machine in virtual time: a home in a temporary directory, the real collector and decoders,
-//! the real ingest and store, a clock and a process table that are numbers.
+//! A machine in virtual time: a home in a temporary directory, the real collector and decoders, the real ingest and
+//! store, and numbers for the clock and the process table.
 //!
-//! What is not the program's own here mirrors `daemon::serve`: a write is a hint to the
-//! collector (as inotify gives one), a commit follows every look, processes are searched every
-//! two seconds and 0.3 s after a fresh session asked for it.
+//! The parts that are not the program's own mirror `daemon::serve`: a write is a hint to the collector (as from
+//! inotify), a commit follows every scan, and processes are searched every two seconds and 0.3 s after a new session
+//! requested it.
 
 use std::{
     collections::BTreeMap,
@@ -36,13 +36,13 @@ use crate::{
     score::ShownStatus,
 };
 
-/// Virtual time goes on in steps of this, ms.
+/// The step of virtual time, ms.
 const STEP: i64 = 50;
-/// Processes are searched this often, ms.
+/// The interval between searches for processes, ms.
 const SEARCH_EVERY: i64 = 2_000;
-/// And this soon for a session that has just begun, ms.
+/// The delay of a search for a session that has just begun, ms.
 const SEARCH_SOON: i64 = 300;
-/// The longest a look at everything may take, in rounds.
+/// Maximum number of rounds of a full scan.
 const ROUNDS: usize = 10_000;
 
 /// States, most pressing first.
@@ -93,7 +93,7 @@ pub struct World {
     dir: tempfile::TempDir,
     collector: Collector,
     control: CollectorHandle,
-    /// The ingest, to be given further inputs.
+    /// The ingest, for further inputs.
     pub ingest: Ingest,
     reader: Reader,
     wall: Arc<AtomicI64>,
@@ -107,20 +107,20 @@ pub struct World {
     shown: Vec<ShownStatus>,
     changed: BTreeMap<PathBuf, i64>,
     databases: BTreeMap<PathBuf, rusqlite::Connection>,
-    /// Whether writes are told to the collector, as inotify does; else it polls.
+    /// Whether the collector is notified of writes, as by inotify; otherwise it polls.
     pub hints: bool,
-    /// While there is a list, batches wait in it, as they do while the disk is slow.
+    /// If `Some`, batches are queued here, as while the disk is slow.
     pub waiting: Option<Vec<Batch>>,
 }
 
-/// What a store holds of one session.
+/// The stored contents of one session.
 #[derive(Debug)]
 pub struct StoredSession {
     /// The session.
     pub known: KnownSession,
-    /// Its reducer as it was when the program ended.
+    /// Its reducer at the end of the program.
     pub state: SessionState,
-    /// Its log. Texts that are folded whole are whole.
+    /// Its log. Folded texts are complete.
     pub events: Vec<Event>,
 }
 
@@ -188,7 +188,7 @@ impl World {
         world
     }
 
-    /// The agents' user's home.
+    /// The home directory of the agents' user.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("home")
@@ -206,24 +206,25 @@ impl World {
         Timestamp::from_millisecond(self.start + self.now)
     }
 
-    /// Reads the store.
+    /// A reader of the store.
     #[must_use]
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// What was shown so far.
+    /// The statuses shown so far.
     #[must_use]
     pub fn shown(&self) -> &[ShownStatus] {
         &self.shown
     }
 
-    /// Plays a recording to 1.5 s behind its last truth.
+    /// Plays a recording up to 1.5 s after its last truth.
     pub fn play(&mut self, recording: &Recording) {
         self.play_with::<()>(recording, &[], |_, ()| ());
     }
 
-    /// Plays a recording, and what else is told meanwhile: when (ms since second 0, in order), and what.
+    /// Plays a recording together with further inputs: the time (ms since second 0, in order), and the input for
+    /// `tell`.
     pub fn play_with<T>(&mut self, recording: &Recording, told: &[(i64, T)], tell: impl Fn(&mut Self, &T)) {
         let replay = Replay::new(recording, self);
         let end = seconds(recording.truth.last().map_or(0.0, |t| t.at) + 1.5);
@@ -244,7 +245,7 @@ impl World {
         }
     }
 
-    /// Lets time pass up to `at` (ms since second 0).
+    /// Advances the time to `at` (ms since second 0).
     pub fn run_to(&mut self, at: i64) {
         while self.now + STEP <= at {
             self.now += STEP;
@@ -254,7 +255,7 @@ impl World {
         self.tick();
     }
 
-    /// Everything that is to be done at this moment, then a look at what is shown.
+    /// Executes everything due at this time, then records the shown status.
     pub fn tick(&mut self) {
         self.wall.store(self.start + self.now, Ordering::Relaxed);
         self.search();
@@ -283,7 +284,7 @@ impl World {
         panic!("the collector has not come to rest after {ROUNDS} rounds at one moment");
     }
 
-    /// Lets the batches go that waited.
+    /// Applies the queued batches.
     pub fn let_go(&mut self) {
         for batch in self.waiting.take().unwrap_or_default() {
             self.ingest.apply(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
@@ -321,7 +322,7 @@ impl World {
         }
     }
 
-    /// Tells of watched processes that are gone.
+    /// Reports watched processes that have ended.
     fn end_watched(&mut self) {
         let gone: Vec<EndedProcess> = {
             let mut side = self.side.lock().unwrap();
@@ -340,7 +341,7 @@ impl World {
         }
     }
 
-    /// Notes what a client would see: the most pressing state of all top-level sessions.
+    /// Records what a client would see: the most pressing state of all top-level sessions.
     fn look(&mut self) {
         let position = self.reader.position().unwrap();
         if position == self.position {
@@ -360,13 +361,13 @@ impl World {
         }
     }
 
-    /// The process of a recorded run.
+    /// The process id of a recorded run.
     #[must_use]
     pub fn pid(run: usize) -> u32 {
         41_000 + run as u32
     }
 
-    /// When it began, in clock ticks since boot.
+    /// The start time of a recorded run, in clock ticks since boot.
     #[must_use]
     pub fn start_ticks(run: usize) -> u64 {
         500_000 + run as u64
@@ -397,7 +398,7 @@ impl World {
         self.side.lock().unwrap().alive.retain(|a| a.pid != pid);
     }
 
-    /// Appends to a file; the process `pid`, if it runs, keeps it open.
+    /// Appends to a file; the process `pid`, if it is running, keeps it open.
     pub fn append(&mut self, path: &Path, data: &str, pid: Option<u32>) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         if rows::is_database(path) {
@@ -419,8 +420,8 @@ impl World {
     /// Rewrites a file in place.
     pub fn write(&mut self, path: &Path, data: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // Virtual time runs ahead of the disk's clock. Two versions of one size must not share a
-        // ctime, which seconds apart they would not.
+        // Virtual time runs ahead of the clock of the disk. Two versions of equal size must not share a ctime; in real
+        // time they would be seconds apart.
         let before = self.changed.get(path).copied();
         loop {
             fs::write(path, data).unwrap();
@@ -451,14 +452,13 @@ impl World {
         }
     }
 
-    /// Ends the program and gives what it kept.
+    /// Ends the program and returns the stored sessions.
     #[must_use]
     pub fn end(self) -> (tempfile::TempDir, Vec<StoredSession>) {
         let Self { dir, mut ingest, reader, .. } = self;
         ingest.finish();
         drop(ingest);
-        // A process that another test is starting in the same program may hold the lock until it has become
-        // another one.
+        // A process that another test is starting in this test program may hold the lock between fork and exec.
         let writer = crate::eventually("the store is free", || Writer::open(&dir.path().join("data")).ok());
         let kept = writer
             .sessions()
@@ -486,7 +486,7 @@ fn seconds(at: f64) -> i64 {
     (at * 1000.0).round() as i64
 }
 
-/// Recorded paths and processes, and what they are on this machine.
+/// A recording adapted to this machine: paths and processes.
 struct Replay {
     provider: Provider,
     names: Names,
@@ -507,7 +507,7 @@ impl Replay {
         self.names.rewrite(text)
     }
 
-    /// The run that goes on at this moment: the last that began.
+    /// The run at this time: the last one that started.
     fn run_at(&self, at: f64) -> usize {
         self.runs.iter().rev().find(|(begin, _)| *begin <= at).map_or(0, |(_, run)| *run)
     }

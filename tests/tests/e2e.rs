@@ -1,7 +1,7 @@
-//! End to end. Recordings in virtual time: `replay`, `fold`, `screens`, `statusbench`. With a person
-//! at a terminal: `terminal`. The real program under kill -9: `ledger`. The map of crates: `arrows`.
-//! The requirements of `docs/security.md`: `requirements`. The documentation: `docs`. Where agents are named: `providers`.
-//! All others: the real program from outside, each about what it is named after.
+//! End-to-end tests. Recordings in virtual time: `replay`, `fold`, `screens`, `statusbench`. A user at a terminal:
+//! `terminal`. The real program under kill -9: `ledger`. The map of crates: `arrows`. The requirements of
+//! `docs/security.md`: `requirements`. The documentation: `docs`. The places in which agents are named: `providers`.
+//! All other modules run the real program from outside and are named after their subject.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
@@ -63,6 +63,6 @@ mod e2e {
     mod views;
     mod web;
 
-    /// The program.
+    /// The program under test.
     const PROGRAM: &str = env!("CARGO_BIN_EXE_capture-e2e");
 }

@@ -1,5 +1,6 @@
-//! The exact models, asked by the clients of `models`: what they refuse, what their caches do, what goes wrong on
-//! purpose; and that the clients are refused nothing, find what is cached and hang nowhere.
+//! Tests of the exact models with the clients of the crate `models`: the requests that the models refuse, what their
+//! caches do and the faults they produce on purpose. They also show that the clients' requests are never refused, hit
+//! the cache and never hang.
 
 mod caches;
 mod strictness;
@@ -62,7 +63,7 @@ fn prefix() -> Prefix {
     Prefix::of_message(&object(message))
 }
 
-/// A session with one model, as a driver keeps it.
+/// A session with one model, with the state a driver would keep.
 struct Talk {
     runtime: tokio::runtime::Runtime,
     client: ModelClient,
@@ -92,7 +93,8 @@ impl Talk {
         self.transcript.push(&object(json!({ "role": "user", "content": [{ "type": "text", "text": text }] })));
     }
 
-    /// The request as the geometry of the brief has it: the end of the system prompt, and the last two entries.
+    /// The request with its cache markers as in the brief: one at the end of the system prompt and one at each of the
+    /// last two entries.
     fn request(&self) -> EncodedRequest {
         let entries = self.transcript.entries();
         let places = (entries.saturating_sub(2)..entries).map(MarkerPlace::Entry);
@@ -114,7 +116,7 @@ impl Talk {
         })
     }
 
-    /// Asks, and keeps the answer: why it ended, and what it cost.
+    /// Sends a request and appends the answer; returns why the answer ended, and its usage.
     fn ask(&mut self) -> Result<(EndReason, Usage), Failure> {
         let events = self.events();
         let (mut blocks, mut usage) = (Vec::new(), Usage::default());
@@ -141,7 +143,7 @@ impl Talk {
             .with("provider", target.provider.as_str())
             .with("model", target.model.as_str())
             .with("stopReason", reason.stop_reason());
-        // What a session has read from its file is what it sends.
+        // A session sends the messages as it reads them back from its file.
         let Json::Object(message) = Json::parse(&message.to_text()).unwrap() else { panic!("{message:?}") };
         self.transcript.push(&message);
         for call in blocks.iter().filter(|block| block.text("type") == Some("toolCall")) {
@@ -154,7 +156,7 @@ impl Talk {
         Ok((reason, usage))
     }
 
-    /// Asks until the model is done; the tokens of each request.
+    /// Sends requests until the model is done; returns the usage of each request.
     fn turn(&mut self, prompt: &str) -> Vec<Usage> {
         self.say(prompt);
         let mut usages = Vec::new();
@@ -172,7 +174,7 @@ fn bash(command: &str) -> Part {
     Part::Call(Call::new("bash", json!({ "command": command, "n": 1.0, "note": "\u{2028}\"ü\"" })))
 }
 
-/// Thinks, calls one tool, then two, then is done.
+/// The model thinks, makes one call, then two calls, and is done.
 fn script() -> Script {
     let think = |text: &str| Part::Think(text.to_owned());
     Script::default().lane(
@@ -192,7 +194,7 @@ fn fifty_turns_are_refused_nothing_and_read_what_there_is_to_read() {
         let mut talk = Talk::new(&model, target(api), "session");
         for turn in 0..50 {
             talk.turn(&format!("work {turn}"));
-            // Slower than the 15 requests a minute of one machine.
+            // Slower than the limit of 15 requests per minute and machine.
             model.pass(Duration::from_secs(15));
         }
         assert_eq!(model.refusals(), Vec::<String>::new(), "{api:?}");
@@ -239,7 +241,7 @@ fn tokens_told_are_those_of_the_caches() {
         assert_eq!(usages.iter().map(|usage| usage.read).sum::<u64>(), report.read, "{api:?}");
         assert_eq!(usages.iter().map(Usage::total_input).sum::<u64>(), report.total, "{api:?}");
         let writes: u64 = usages.iter().map(|usage| usage.write_5m).sum();
-        // Those that bill writes tell them.
+        // Only the APIs that bill cache writes report them.
         assert_eq!(writes > 0, matches!(api, Api::Anthropic | Api::Responses), "{api:?}");
     }
 }
@@ -251,12 +253,12 @@ fn another_model_goes_on_with_the_session() {
             let first = Model::exact(from, script()).unwrap();
             let mut talk = Talk::new(&first, target(from), "session");
             talk.turn("work");
-            // In the middle of a turn, too.
+            // Also in the middle of a turn.
             talk.say("work on");
             talk.ask().unwrap();
             let second = Model::exact(to, script()).unwrap();
             let mut target = target(to);
-            // An answer of another vendor has no thinking that this one signed.
+            // An answer from another vendor contains no thinking signed by this vendor.
             if to == Api::Anthropic {
                 target.thinking = Thinking::Default;
             }
@@ -271,7 +273,7 @@ fn another_model_goes_on_with_the_session() {
     }
 }
 
-/// The messages of a session of one turn and a half.
+/// The messages of a session with one and a half turns.
 fn stored(model: &Model, api: Api) -> Vec<Object> {
     let mut talk = Talk::new(model, target(api), "stored");
     let mut messages = vec![object(json!({ "role": "user", "content": "work" }))];
@@ -333,7 +335,7 @@ fn what_goes_wrong_is_told_by_its_kind_and_nothing_hangs() {
         let mut talk = Talk::new(&model, target(api), "session");
         talk.say("work");
         for (fault, kind) in &faults {
-            // Whoever waits for nothing waits a short time, whoever reads much has time.
+            // A fault that hangs gets a short timeout; a fault that ends the answer gets a long one.
             let silence = if fault.ends() { Duration::from_secs(60) } else { short };
             talk.endpoint.patience = Patience::default().with_silence(silence, silence).unwrap();
             let events = talk.events();
@@ -342,7 +344,7 @@ fn what_goes_wrong_is_told_by_its_kind_and_nothing_hangs() {
             };
             assert_eq!(failure.kind, *kind, "{api:?}, {fault:?}: {failure:?}");
         }
-        // The same request succeeds when it is sent again.
+        // The same request succeeds on retry.
         assert_eq!(talk.ask().unwrap().0, EndReason::Stop, "{api:?}");
     }
 }
@@ -366,12 +368,12 @@ fn a_slow_drip_is_an_answer() {
 
 #[test]
 fn a_call_that_is_not_complete_is_told_as_such() {
-    // Gemini sends the input of a call whole.
+    // Gemini sends the whole input of a call at once.
     for api in [Api::Anthropic, Api::Responses, Api::Chat] {
         let half = Step::Faulty { fault: Fault::HalfInput, times: 1 };
         let model = Model::exact(api, Script::default().lane("work", [half, say("I see.")])).unwrap();
         let mut talk = Talk::new(&model, target(api), "session");
-        // With thinking on, an answer that calls tools begins with it; this one does not.
+        // With thinking enabled an answer that calls tools must begin with thinking; this answer does not.
         let target = Target { thinking: Thinking::Default, ..target(api) };
         talk.transcript = Transcript::new(target, &prefix()).unwrap();
         talk.say("work");

@@ -1,9 +1,10 @@
-//! What is said is right up to a second before and after it is so, and what is no longer said is wrong.
+//! A reported status counts as right up to one second before and after it is true; one that is no longer true counts as
+//! wrong.
 
 use events::{Confidence, Reason, State};
 use tests::live::judge::{JudgedStatus, Truth, WrongMs, first_wrong, times, wrong_ms};
 
-/// Works, asks at second 10, is at the end at second 20.
+/// Running, waits for approval at second 10, turn complete at second 20.
 fn truth() -> Vec<Truth> {
     let truth = |at, state, reason| Truth { from: at, by: at, state, reason };
     vec![

@@ -1,5 +1,5 @@
-//! The scripted models, asked by a plain client: each protocol streams what the script says, and what
-//! is said follows from what the conversation holds.
+//! Tests of the scripted models with a plain client: each protocol streams the answers of the script, and the model
+//! chooses its answer from the contents of the conversation.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tests::{
 
 const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
 
-/// What a conversation holds, in no protocol's words.
+/// An item of a conversation, independent of the protocol.
 #[derive(Clone, Copy)]
 enum ConversationItem<'a> {
     User(&'a str),
@@ -110,7 +110,7 @@ fn ask(api: Api, client: &Client, held: &[ConversationItem]) -> Answer {
     client.send("POST", path, Some(&body.to_string()), PATIENCE).unwrap()
 }
 
-/// The text and the calls of a streamed answer, put together as a client of the protocol does.
+/// The text and the calls of a streamed answer, assembled as a client of the protocol would.
 fn heard(api: Api, answer: &Answer) -> (String, Vec<Value>) {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let body = answer.text();

@@ -1,8 +1,8 @@
-//! The program, as the end-to-end tests run it: the same entry as `capture` itself.
+//! The program as run by the end-to-end tests, with the same entry point as `capture`.
 
 use std::process::ExitCode;
 
-/// As in `capture`: tests look at how much memory it takes.
+/// The same allocator as in `capture`, because tests measure memory.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

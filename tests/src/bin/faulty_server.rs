@@ -1,5 +1,5 @@
-//! A server whose ingest panics once there is a file `panic` in its data directory: what becomes of a service that
-//! loses a thread.
+//! A server whose ingest panics once a file `panic` exists in its data directory. It shows what happens to a service
+//! that loses a thread.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test double fails by panicking")]
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
@@ -8,7 +8,7 @@ use daemon::serve::{Options, run_with};
 use home::{clock, config::Config};
 use tokio_util::sync::CancellationToken;
 
-/// Called as `capture serve` is by the harness.
+/// Accepts the same arguments as `capture serve` in the harness.
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let data = std::env::args_os().skip_while(|argument| argument != "--data-dir").nth(1).map(PathBuf::from).unwrap();

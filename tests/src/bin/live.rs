@@ -1,4 +1,4 @@
-//! The real agents under capture: see `tests::live`. `tests/live/run` finds them and runs this.
+//! Runs the real agents under capture: see `tests::live`. `tests/live/run` finds the agents and starts this program.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 use std::{
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Ok(own) => own,
         Err(error) => return failed(&format!("cannot determine the path of this program: {error}")),
     };
-    // Under this name it is capture, as it was built.
+    // Under this name the program is capture itself.
     if own.file_name().is_some_and(|name| name == "capture") {
         return capture::main();
     }
@@ -91,7 +91,7 @@ fn failed(words: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether what is denied stays so with each of these programs.
+/// Whether denied commands stay denied with each of these programs.
 fn denies(programs: &[String], capture: &Path) -> Result<bool, String> {
     println!(
         "{:<7} {:<9} {:<18} {:<5} {:<5} {:<12} {:<8} {:<8} {:<8}  result",
@@ -143,19 +143,19 @@ fn denies(programs: &[String], capture: &Path) -> Result<bool, String> {
     Ok(all_well)
 }
 
-/// Capture under its own name, as it was built with this program or named.
+/// The path of capture: the given program, or this one linked under the name `capture`.
 fn capture_in(dir: &Path, asked: &Options, own: &Path) -> Result<PathBuf, String> {
     if let Some(bin) = &asked.bin {
         return std::path::absolute(bin).map_err(|error| format!("{}: {error}", bin.display()));
     }
     let to = dir.join("capture");
-    // No symbolic link: a program's own name is that of the file.
+    // Not a symbolic link, because a program derives its name from the file.
     let linked = std::fs::hard_link(own, &to).or_else(|_| std::fs::copy(own, &to).map(drop));
     linked.map_err(|error| format!("{}: {error}", to.display()))?;
     Ok(to)
 }
 
-/// Whether all went well.
+/// Returns whether all scenarios passed.
 fn run(asked: &Options, own: &Path) -> Result<bool, String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     if !asked.denies.is_empty() {
@@ -228,7 +228,7 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
     Ok(all_well)
 }
 
-/// The smallest that this share, percent, does not exceed.
+/// The smallest value that at least this percentage of the values does not exceed.
 fn percentile(times: &[i64], percent: usize) -> Option<i64> {
     let mut times = times.to_vec();
     times.sort_unstable();

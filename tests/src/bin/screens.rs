@@ -1,4 +1,4 @@
-//! How recorded terminals are read by the rules for screens: measured, or written out to be looked at.
+//! Applies the screen rules to recorded terminals: measures them, or prints the screens and claims.
 #![allow(clippy::print_stdout, reason = "a program for people at a terminal")]
 
 use std::{
@@ -108,7 +108,7 @@ fn measure(dir: &Path, only: &str, left_out: &[String], rules: &Arc<ScreenRules>
     }
 }
 
-/// A screen and the state that is expected of it.
+/// A screen and its expected state.
 #[derive(Debug, Deserialize)]
 struct ExpectedScreen {
     agent: Provider,
@@ -149,7 +149,7 @@ fn compare(file: &Path, only: &str, all: bool, rules: &Arc<ScreenRules>) -> Resu
     Ok(())
 }
 
-/// What is claimed of a screen once it has stood for a while.
+/// The claim about a screen once it has been stable for a while.
 fn claim_of(expected: &ExpectedScreen, rules: &Arc<ScreenRules>) -> Option<ScreenClaim> {
     let lines: Vec<&str> = expected.screen.lines().collect();
     let columns = lines.iter().map(|line| line.chars().count() + 4).max().unwrap_or(0).max(120);

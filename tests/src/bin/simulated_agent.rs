@@ -1,4 +1,4 @@
-//! An agent that speaks the agents' protocols by a script: see `tests::owned`.
+//! A scripted agent that speaks the agents' protocols: see `tests::owned`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! How often capture is right: see `tests::statusbench`. Under the name of an agent it plays that
-//! agent, under the name `capture` it is capture.
+//! Measures how often capture's status is right: see `tests::statusbench`. Under the name of an agent this program
+//! plays that agent, under the name `capture` it is capture.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 use std::{

@@ -1,6 +1,6 @@
-//! Approvals with real agents: the user's policy decides, a person decides from another terminal, by
-//! the agent's hook or by keys, or at the agent's own. Each is judged by what the agent did and what
-//! its model was told, and by what capture says of it.
+//! Approvals with real agents: decided by the user's policy, or by the user at another terminal (through the agent's
+//! hook or by keys) or at the agent's own. Each is judged by the agent's actions, by the results its model received,
+//! and by capture's reports.
 
 use events::{
     Provider::{self, Claude, Codex, Gemini},
@@ -21,7 +21,7 @@ use crate::models::{
     script::{Part, Script, Step, call, hold},
 };
 
-/// How often the policy is asked.
+/// How often the policy is evaluated.
 pub(super) const TIMES: usize = 20;
 
 pub(super) const ALLOWS: &str = r#"version = 1
@@ -40,7 +40,7 @@ decision = "deny"
 command = ["touch"]
 reason = "Files are made by hand."
 "#;
-/// What the model is told then.
+/// The reason given to the model on a denial.
 const REASON: &str = "Files are made by hand.";
 
 const READS: &str = "version = 1\npreset = \"read-only\"\n";
@@ -52,15 +52,15 @@ const fn of_policy(policy: &'static str) -> Setting {
 const ALLOWING: &[Setting] = &[of_policy(ALLOWS)];
 const DENYING: &[Setting] = &[of_policy(DENIES)];
 const REWRITING: &[Setting] = &[Setting { git: true, ..of_policy(READS) }];
-/// A person is waited for.
+/// The hook waits for the user.
 const HOLD: Setting = Setting { policy: Some(READS), ..Setting::new("hold", Hooks::Wait(60)) };
 const HOLDING: &[Setting] = &[HOLD];
-/// The same where nobody looks at the screen.
+/// The same without `capture run`, where capture does not see the screen.
 const HOLDING_ALSO_ALONE: &[Setting] = &[HOLD, Setting { name: "alone", run: false, ..HOLD }];
 const PLANNING: &[Setting] = &[Setting { plans: true, ..HOLD }];
 const BY_KEYS: &[Setting] = &[Setting::new("none", Hooks::None), Setting::new("hooks", Hooks::Tell), of_policy(READS)];
 
-/// All of them.
+/// All scenarios of this module.
 pub const ALL: [Scenario; 12] = [
     of("policy-allows", &[Claude, Codex], ALLOWING, makes_many, policy_allows),
     of("policy-denies", &[Claude, Codex, Gemini], DENYING, makes_many, policy_denies),
@@ -87,7 +87,7 @@ const fn of(
 }
 
 const MADE: &str = "made";
-/// Said to the model before it calls again, and before it calls something else.
+/// Words told to the model: before it repeats the call, and before it makes another.
 const AGAIN: &str = "again";
 const OTHERWISE: &str = "otherwise";
 const WORDS: &str = "Make it with a template.";
@@ -100,7 +100,7 @@ fn by_person(state: &'static str, via: &'static str, outcome: &'static str) -> E
     Ends { state, by: "person", via, outcome }
 }
 
-/// Many calls, one after another, each of a command of its own.
+/// Many calls, one after another, each with a different command.
 fn many(agent: &dyn Agent, line: fn(usize) -> String) -> Script {
     let mut steps = vec![Step::Answer(vec![Part::Until(ASK.to_owned()), Part::Call(agent.command(&line(0)))])];
     steps.extend((1..TIMES).map(|at| call(agent.command(&line(at)))));
@@ -120,7 +120,7 @@ pub(super) fn made(at: usize) -> String {
     format!("made-{at}")
 }
 
-/// The same call twice, then another.
+/// The same call twice, then a different one.
 fn makes_again(agent: &dyn Agent) -> Script {
     let after = |word: &str, line: &str| {
         Step::Answer(vec![Part::Say("Now. ".to_owned()), Part::Until(word.to_owned()), Part::Call(agent.command(line))])
@@ -135,13 +135,13 @@ fn plans(_: &dyn Agent) -> Script {
     Script::default().lane(WORK, [begins, call(claude::show_plan()), hold("I begin, ", GO_ON, "and it is done.")])
 }
 
-/// The plan is shown and was never written.
+/// The plan is shown although it was never written.
 fn plans_nothing(_: &dyn Agent) -> Script {
     let begins = Step::Answer(vec![Part::Until(ASK.to_owned()), Part::Call(claude::show_plan())]);
     Script::default().lane(WORK, [begins, hold("I begin, ", GO_ON, "and it is done.")])
 }
 
-/// Lets the model call all it has, and waits until it got all results.
+/// Lets the model make all its calls, and waits until it received all results.
 fn calls_many(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
     stage.calls(TIMES);
@@ -151,12 +151,12 @@ fn calls_many(stage: &mut Stage) -> Played {
     to_the_end(stage, TIMES)
 }
 
-/// When the model got the result of a call, ms.
+/// When the model received the result of a call, ms.
 fn told_at(stage: &mut Stage, call: usize) -> Played<i64> {
     stage.model_did(WORK, call + 1, AnswerProgress::Asked)
 }
 
-/// When permission for a call was requested: told by capture, else that the model has made it.
+/// When permission for a call was requested: as reported by capture, otherwise when the model made the call.
 fn asked_at(stage: &Stage, approvals: &[Value], at: usize) -> i64 {
     approvals.get(at).and_then(|approval| moment(approval, "opened_at")).unwrap_or_else(|| stage.said_at(WORK, at))
 }
@@ -176,7 +176,7 @@ fn policy_allows(stage: &mut Stage) -> Played {
 fn policy_denies(stage: &mut Stage) -> Played {
     calls_many(stage)?;
     if stage.agent.provider() == Gemini {
-        // It asks nobody yet: nothing is open, and every refusal is recorded.
+        // The hook runs before any question: no approval opens, and every refusal is recorded.
         stage.approvals_end(&[])?;
         let recorded = stage.recorded()?;
         stage.holds(recorded == ["forbidden"; TIMES], || format!("recorded is {recorded:?}"));
@@ -214,13 +214,13 @@ fn policy_rewrites(stage: &mut Stage) -> Played {
     Ok(())
 }
 
-/// Up to the approval that a hook waits for; it and when it was asked, ms.
+/// Plays up to the approval for which a hook waits; returns the approval and the time of the request, ms.
 fn to_the_hook(stage: &mut Stage) -> Played<(Value, i64)> {
     to_the_call(stage)?;
     is_held(stage)
 }
 
-/// The hook waits for a person: Claude Code shows its dialog meanwhile, Codex none.
+/// The hook waits for the user: Claude Code shows its dialog at the same time, Codex shows none.
 fn is_held(stage: &mut Stage) -> Played<(Value, i64)> {
     let approval = if stage.agent.provider() == Claude {
         stage.sees_dialog()?;
@@ -235,7 +235,7 @@ fn is_held(stage: &mut Stage) -> Played<(Value, i64)> {
     Ok((approval, asked))
 }
 
-/// From a person's word to the work that goes on by it.
+/// From the user's decision to the work that continues because of it.
 fn goes_on(stage: &mut Stage, asked: i64, told: i64, arrived: i64) -> Played {
     stage.took(asked, Some(told), arrived);
     stage.is_between(told, arrived, State::Running, None);
@@ -283,8 +283,8 @@ fn hook_plan(stage: &mut Stage) -> Played {
     plan(stage, 1, r"Would you like to proceed\?|Ready to code\?")
 }
 
-/// A plan without a text cannot be given back to the agent: that is said, and the agent's own dialog
-/// stays for the person at the terminal.
+/// A plan without text cannot be returned to the agent: capture reports that, and the agent's own dialog stays open for
+/// the user.
 fn hook_no_plan(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
     stage.calls(1);
@@ -298,7 +298,7 @@ fn hook_no_plan(stage: &mut Stage) -> Played {
     stage.stays()
 }
 
-/// The plan is shown by this call and approved.
+/// The plan is shown by the call number `shows` and approved.
 fn plan(stage: &mut Stage, shows: usize, shown: &str) -> Played {
     to_the_call(stage)?;
     stage.calls(shows + 1);
@@ -316,7 +316,7 @@ fn plan(stage: &mut Stage, shows: usize, shown: &str) -> Played {
     stage.approvals_end(&[by_person("allowed", "hook", "ok")])
 }
 
-/// The person at the terminal is faster.
+/// The user answers at the agent's terminal first.
 fn hook_late(stage: &mut Stage) -> Played {
     let (_, asked) = to_the_hook(stage)?;
     let pressed = super::stage::now();
@@ -328,7 +328,7 @@ fn hook_late(stage: &mut Stage) -> Played {
     stage.approvals_end(&[Ends { state: "answered_elsewhere", by: "", via: "", outcome: "ok" }])
 }
 
-/// The same again is allowed by the first word, and nothing else is.
+/// The same call is allowed by the first decision, and no other call is.
 fn hook_session(stage: &mut Stage) -> Played {
     let (approval, asked) = to_the_hook(stage)?;
     let told = stage.decides("approve", &approval, &["--scope", "session"])?;
@@ -352,7 +352,7 @@ fn hook_session(stage: &mut Stage) -> Played {
     stage.approvals_end(&[by_person("allowed", "hook", "ok"), granted, by_person("denied", "hook", "blocked")])
 }
 
-/// Up to a dialog that can be answered by keys; the approval and when it was drawn, ms.
+/// Plays up to a dialog that can be answered by keys; returns the approval and the time of the dialog, ms.
 fn to_the_keys(stage: &mut Stage) -> Played<(Value, i64)> {
     to_the_dialog(stage)?;
     let drawn = stage.last_began();

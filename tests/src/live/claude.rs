@@ -1,4 +1,4 @@
-//! Claude Code 2.1.328, and older versions as far as they differ.
+//! Claude Code 2.1.328, and the differences of older versions.
 
 use std::fs;
 
@@ -13,19 +13,19 @@ use crate::models::{
 
 const API_KEY: &str = "sk-dummy";
 
-/// A command that only reads, for which its user wants to be asked.
+/// A command that only reads, for which the settings still require a question.
 pub const ASKED: &str = "git status";
 
-/// The first tried version that is started in the mode in which it asks.
+/// The first tested version that must be started in the mode in which it asks.
 const ASKS_IN_MODE: AgentVersion = (2, 1, 200);
 
-/// Writes the plan, where the agent has said that it belongs.
+/// Writes the plan to the file the agent named.
 #[must_use]
 pub fn write_plan() -> Call {
     Call::new("Write", json!({ "file_path": anthropic::PLAN_FILE, "content": "# Plan\n1. Make it.\n" }))
 }
 
-/// Puts the plan before the user.
+/// Shows the plan to the user.
 #[must_use]
 pub fn show_plan() -> Call {
     Call::new("ExitPlanMode", json!({}))
@@ -45,7 +45,7 @@ impl Agent for Claude {
     }
 
     fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start> {
-        // Without the list 1.0.100 does not start.
+        // Without this list 1.0.100 does not start.
         let project =
             json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": [] });
         let known = json!({
@@ -56,7 +56,7 @@ impl Agent for Claude {
             "projects": { place.project.to_string_lossy(): project },
         });
         fs::write(place.home.join(".claude.json"), known.to_string())?;
-        // It asks about no command it knows to read only.
+        // It does not ask about commands that it knows to be read-only.
         let settings = json!({ "permissions": { "ask": [format!("Bash({ASKED})")] } });
         fs::write(place.home.join(".claude/settings.json"), settings.to_string())?;
         let environment = [
@@ -65,7 +65,7 @@ impl Agent for Claude {
             ("DISABLE_AUTOUPDATER", "1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ];
-        // By default it decides by itself what to ask; older versions ask.
+        // By default newer versions decide themselves what to ask; older versions always ask.
         let mode = match (place.plans, place.version) {
             (true, _) => Some("plan"),
             (false, version) => (version >= ASKS_IN_MODE).then_some("manual"),
@@ -77,7 +77,7 @@ impl Agent for Claude {
     }
 
     fn ready(&self) -> &'static str {
-        // A frame and another mark: 1.0.100. Spaces that do not break: 1.0.100, 2.0.60.
+        // A frame and another prompt sign: 1.0.100. Non-breaking spaces: 1.0.100, 2.0.60.
         "(?m)^(❯|[│ \u{a0}]*>[ \u{a0}])"
     }
 

@@ -1,5 +1,5 @@
-//! Codex CLI 0.169.0, working in the terminal's process and, where a setting says so, in its daemon; and older versions
-//! as far as they differ.
+//! Codex CLI 0.169.0, working in the terminal's process or, if a setting requests it, in its daemon; and the
+//! differences of older versions.
 
 use std::fs;
 
@@ -13,11 +13,11 @@ use crate::models::{
     script::{Call, Script, Step, hold, say},
 };
 
-/// The first tried version with a daemon.
+/// The first tested version with a daemon.
 const HAS_DAEMON: AgentVersion = (0, 169, 0);
-/// The first tried version that runs only hooks its user trusts.
+/// The first tested version that runs only hooks trusted by its user.
 const TRUSTS_HOOKS: AgentVersion = (0, 150, 0);
-/// The first version that runs hooks without being told to.
+/// The first version that runs hooks by default.
 const HOOKS_BY_DEFAULT: AgentVersion = (0, 124, 0);
 
 /// Codex CLI.
@@ -35,7 +35,7 @@ impl Agent for Codex {
 
     fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start> {
         let home = place.home.join(".codex");
-        // What it puts beside its files must not be below the temporary directory it knows.
+        // Files that it creates next to its own must not be below the temporary directory it knows.
         let temporary = place.home.join("tmp");
         fs::create_dir_all(&temporary)?;
         let config = format!(
@@ -73,7 +73,7 @@ screen_reader_detection_done = true
             arguments.push("--no-daemon".to_owned());
         }
         if place.hooks && place.version >= TRUSTS_HOOKS {
-            // Otherwise it asks whether the hooks are to be trusted.
+            // Otherwise it asks whether to trust the hooks.
             arguments.push("--dangerously-bypass-hook-trust".to_owned());
         }
         let environment = [

@@ -1,9 +1,9 @@
-//! What the user has denied stays denied: with each version of an agent, before capture's hooks are
-//! installed, after it, and after it was forced. The model asks for a denied command; whether it ran is
-//! seen by the file that it makes.
+//! Commands that the user has denied stay denied, with each version of an agent: before capture's hooks are installed,
+//! after that, and after a forced installation. The model asks for a denied command; whether it ran is checked by the
+//! file it creates.
 //!
-//! That a rule holds proves nothing unless the command runs without it, so that is looked at first. What
-//! `--force` does is the control: capture must tell beforehand when the rule will not hold.
+//! A rule that works proves something only if the command runs without it, so that is tested first. The control is
+//! `--force`: capture must report beforehand that the rule will not be in force.
 
 use std::{
     fs,
@@ -25,13 +25,13 @@ use crate::{
     within,
 };
 
-/// How long an agent may take for its one turn.
+/// How long an agent may take for its only turn.
 const TURN: Duration = Duration::from_secs(120);
 const PROMPT: &str = "go";
 const MARKER: &str = "made";
 const COMMAND: &str = "touch made";
 
-/// What a user may have written to keep a command from running.
+/// The ways in which a user can deny a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// Claude Code: `permissions.deny` in `settings.json`.
@@ -47,7 +47,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rules that this agent has in some version.
+    /// The rules that some version of this agent supports.
     #[must_use]
     pub fn of(agent: Provider) -> &'static [Self] {
         match agent {
@@ -66,7 +66,7 @@ impl Rule {
         }
     }
 
-    /// Its name in the table.
+    /// The rule's name in the table.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Rule {
         }
     }
 
-    /// Writes it beside the settings that the agent starts with, or what does not hold the command back.
+    /// Writes the rule next to the settings with which the agent starts, or settings that allow the command.
     fn write(rule: Option<Self>, agent: Provider, home: &Path) -> std::io::Result<()> {
         match agent {
             Provider::Claude => {
@@ -139,7 +139,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// In the table.
+    /// The outcome's name in the table.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -149,30 +149,30 @@ impl Fate {
     }
 }
 
-/// What was found out about one version of an agent and one rule.
+/// The findings for one version of an agent and one rule.
 #[derive(Debug)]
 pub struct Findings {
-    /// The version, as capture tells it.
+    /// The version as reported by capture.
     pub version: String,
-    /// With neither rule nor hooks.
+    /// The outcome with neither rule nor hooks.
     pub free: Fate,
-    /// With the rule alone.
+    /// The outcome with only the rule.
     pub rule: Fate,
-    /// After `capture hooks install`.
+    /// The outcome after `capture hooks install`.
     pub installed: Fate,
-    /// How many events were installed; `None` when capture refused.
+    /// The number of installed events; `None` if capture refused.
     pub events: Option<usize>,
-    /// After `capture hooks install --force`.
+    /// The outcome after `capture hooks install --force`.
     pub forced: Fate,
-    /// Whether `capture hooks status` said then that the user's settings are not in force.
+    /// Whether `capture hooks status` then reported that the user's settings are not in force.
     pub warned: bool,
-    /// After a further `capture hooks install`, which takes out what the version does not know.
+    /// The outcome after another `capture hooks install`, which removes the events the version does not support.
     pub repaired: Fate,
-    /// What is wrong, in words; empty when all is well.
+    /// Descriptions of all deviations; empty if all is well.
     pub wrong: Vec<String>,
 }
 
-/// What is done with the hooks before the agent starts.
+/// The treatment of hooks before the agent starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hooks {
     None,
@@ -181,10 +181,10 @@ enum Hooks {
     Repaired,
 }
 
-/// Tries a rule with an agent.
+/// Tests a rule with an agent.
 ///
 /// # Errors
-/// When the agent or capture cannot be run, in words.
+/// If the agent or capture cannot be run.
 pub fn examine(installed: &Installed, capture: &Path, rule: Rule) -> Result<Findings, String> {
     let try_with = |rule, hooks| Trial::run(installed, capture, rule, hooks);
     let free = try_with(None, Hooks::None)?;
@@ -227,12 +227,12 @@ pub fn examine(installed: &Installed, capture: &Path, rule: Rule) -> Result<Find
 #[derive(Debug)]
 struct Trial {
     fate: Fate,
-    /// How many events have entries.
+    /// The number of events with entries.
     events: Option<usize>,
     warned: bool,
-    /// What `capture hooks status` says.
+    /// The output of `capture hooks status`.
     status: Value,
-    /// What the agent printed.
+    /// The output of the agent.
     said: String,
 }
 
@@ -264,7 +264,7 @@ impl Trial {
             let output = machine.command(&[&words_of, force].concat()).output().map_err(words)?;
             match output.status.code() {
                 Some(0) => Ok(true),
-                // What it refuses has this code.
+                // The exit code of a refusal.
                 Some(5) => Ok(false),
                 _ => Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr))),
             }
@@ -300,7 +300,7 @@ fn denied(agent: &dyn Agent) -> Call {
     if agent.provider() == Provider::Codex { responses::shell(COMMAND) } else { agent.command(COMMAND) }
 }
 
-/// Has the agent do its one turn without a screen, with everything allowed that is not denied; what it printed.
+/// Lets the agent run its only turn without a screen, with everything allowed that is not denied; returns its output.
 fn turn(installed: &Installed, machine: &Machine, start: &Start) -> Result<String, String> {
     let words: &[&str] = match installed.agent.provider() {
         Provider::Claude => &["-p", PROMPT, "--allowedTools", "Bash"],
@@ -340,7 +340,7 @@ fn turn(installed: &Installed, machine: &Machine, start: &Start) -> Result<Strin
         return Err(format!("the agent was not done after {} s", begun.elapsed().as_secs()));
     }
     let said = fs::read(out).map_err(|error| error.to_string())?;
-    // An error of a bundled program begins with the bundle.
+    // The error of a bundled program begins with the bundle's code, so only the end is used.
     let end = String::from_utf8_lossy(&said[said.len().saturating_sub(400)..]).into_owned();
     Ok(end.trim().to_owned())
 }

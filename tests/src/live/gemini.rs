@@ -39,7 +39,7 @@ impl Agent for Gemini {
         let environment =
             [("GOOGLE_GEMINI_BASE_URL", place.model), ("GEMINI_API_KEY", "dummy"), ("COLORTERM", "truecolor")];
         Ok(Start {
-            // Any other model is chosen by a call of its own.
+            // Without a fixed model the agent chooses one with an additional request.
             arguments: ["-m", "gemini-2.5-pro"].map(str::to_owned).to_vec(),
             environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         })

@@ -1,42 +1,42 @@
-//! Holds what was said against what was true. Knows numbers only, no clock and no server.
+//! Compares reported statuses with the truth. Works only on numbers, without a clock or a server.
 
 use std::fmt;
 
 use events::{Confidence, Reason, State};
 
-/// How much earlier or later than the truth something may be said, ms.
+/// How much earlier or later than the truth a status may be reported, ms.
 pub const TOLERANCE_MS: i64 = 1000;
-/// How closely is looked, ms.
+/// The resolution of the comparison, ms.
 const GRAIN_MS: i64 = 20;
 
-/// What is said from a moment on.
+/// A status reported from a certain time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JudgedStatus {
-    /// When, ms of the wall clock.
+    /// The time of the report, ms of the wall clock.
     pub at: i64,
     /// The state.
     pub state: State,
-    /// Why.
+    /// The reported reason.
     pub reason: Option<Reason>,
-    /// How sure.
+    /// The reported confidence.
     pub confidence: Confidence,
 }
 
-/// What is so from a moment on.
+/// The true status from a certain time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truth {
-    /// It began then or later, ms of the wall clock.
+    /// The earliest time at which it began, ms of the wall clock.
     pub from: i64,
-    /// It was so then at the latest, ms; mostly the same.
+    /// The latest time at which it began, ms; usually equal to `from`.
     pub by: i64,
     /// The state.
     pub state: State,
-    /// Why, when there is one reason only.
+    /// The true reason, if there is only one.
     pub reason: Option<Reason>,
 }
 
 impl Truth {
-    /// Whether this is what is said.
+    /// Whether the reported status equals the truth.
     #[must_use]
     pub fn is_said(&self, said: &JudgedStatus) -> bool {
         said.state == self.state && self.reason.is_none_or(|reason| said.reason == Some(reason))
@@ -60,8 +60,8 @@ fn tell(f: &mut fmt::Formatter<'_>, state: State, reason: Option<Reason>) -> fmt
     reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))
 }
 
-/// The first moment at which what was said is not what was true, in words; both are in order. Nothing is judged in the
-/// time before the first truth and after `end`.
+/// The first time at which the reported status differs from the truth, as text; both lists are in order. Times before
+/// the first truth and after `end` are not judged.
 #[must_use]
 pub fn first_wrong(truth: &[Truth], said: &[JudgedStatus], end: i64) -> Option<String> {
     let begin = truth.first()?.by + TOLERANCE_MS;
@@ -85,10 +85,10 @@ pub fn first_wrong(truth: &[Truth], said: &[JudgedStatus], end: i64) -> Option<S
     })
 }
 
-/// Longest times without a break in which what was said was not true, ms.
+/// Longest uninterrupted times during which the reported status was wrong, ms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrongMs {
-    /// While it was said with high confidence.
+    /// With high confidence.
     pub high: i64,
     /// With medium confidence.
     pub medium: i64,
@@ -96,8 +96,9 @@ pub struct WrongMs {
     pub low: i64,
 }
 
-/// How long what was said was wrong, by how sure it was; both are in order. Nothing is judged before the first truth and
-/// after `end`, and what became true between two moments may be said from the first on.
+/// How long the reported status was wrong, by its confidence; both lists are in order. Times before the first truth and
+/// after `end` are not judged. A status whose start is known only to be between `from` and `by` may be reported from
+/// `from` on.
 #[must_use]
 pub fn wrong_ms(truth: &[Truth], said: &[JudgedStatus], end: i64) -> WrongMs {
     let mut longest = WrongMs::default();
@@ -126,7 +127,7 @@ pub fn wrong_ms(truth: &[Truth], said: &[JudgedStatus], end: i64) -> WrongMs {
     longest
 }
 
-/// How often a state was entered, of those gone through in order.
+/// How often a state was entered in this sequence of states.
 #[must_use]
 pub fn times(states: impl IntoIterator<Item = State>, wanted: State) -> usize {
     let mut before = None;

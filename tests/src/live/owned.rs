@@ -1,6 +1,6 @@
-//! Owned sessions with real agents: `capture agent drive` speaks with each over its own protocol, and
-//! the policy or a person decides. Judged by what the agent did and what its model was told, by what
-//! capture says of each approval, and by that the agent ends with its turn.
+//! Owned sessions with real agents: `capture agent drive` speaks with each agent over its own protocol, and the policy
+//! or the user decides. Each is judged by the agent's actions, by the results its model received, by capture's reports
+//! of each approval, and by whether the agent ends with its turn.
 
 use events::Provider::{Claude, Codex, Gemini};
 
@@ -21,7 +21,7 @@ const BY_PEOPLE: &[Setting] = &[OWNED];
 /// With hooks that would ask as well.
 const HOOKED: &[Setting] = &[Setting { name: "hooked", hooks: Hooks::Wait(60), ..OWNED }];
 
-/// All of them.
+/// All scenarios of this module.
 pub const ALL: [Scenario; 4] = [
     Scenario { name: "drive-policy", agents: ALL_AGENTS, settings: BY_POLICY, script: makes_many, play: policy },
     Scenario { name: "drive-approve", agents: ALL_AGENTS, settings: BY_PEOPLE, script: asks, play: approve },
@@ -72,7 +72,7 @@ fn approve(stage: &mut Stage) -> Played {
 
 fn deny(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
-    // Of a call that is refused over ACP Gemini CLI keeps nothing.
+    // Gemini CLI does not record a call that is refused over ACP.
     stage.calls(usize::from(stage.agent.provider() != Gemini));
     let approval = stage.waits_for("protocol")?;
     let told = stage.decides("deny", &approval, &["--message", "Use a template."])?;
@@ -81,7 +81,7 @@ fn deny(stage: &mut Stage) -> Played {
     let unmade = stage.made("made").is_none();
     stage.holds(unmade, || format!("{MAKE} was done"));
     if stage.agent.provider() == Claude {
-        // The others' protocols have no words for why.
+        // The protocols of the others cannot transmit a reason.
         stage.model_was_told(WORK, 0, "Use a template.");
     }
     to_the_end(stage, 1)

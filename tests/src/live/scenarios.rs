@@ -1,5 +1,5 @@
-//! What is done with each agent, and what is true meanwhile. A scenario begins when the agent is
-//! started; the script of its model is made beside it.
+//! Scenarios played with each agent, and the truth during them. A scenario begins when the agent has been started; the
+//! script of its model is defined next to it.
 
 use events::{Provider, Reason, State};
 
@@ -12,18 +12,18 @@ use crate::models::{
     script::{Part, Script, Step, hold},
 };
 
-/// Something done with an agent.
+/// A scenario.
 #[derive(Clone, Copy)]
 pub struct Scenario {
-    /// Its name.
+    /// The name of the scenario.
     pub name: &'static str,
-    /// With which agents.
+    /// The agents it is played with.
     pub agents: &'static [Provider],
-    /// In what.
+    /// The settings it is played in.
     pub settings: &'static [Setting],
-    /// What the model says.
+    /// The script of the model.
     pub script: fn(&dyn Agent) -> Script,
-    /// What is done.
+    /// The actions of the scenario.
     pub play: fn(&mut Stage) -> Played,
 }
 
@@ -33,10 +33,10 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
-/// The name of the one in which the agent asks its user a question.
+/// The name of the scenario in which the agent asks its user a question.
 pub const QUESTION_SCENARIO: &str = "question";
 
-/// Those that are about the status alone.
+/// The scenarios that test only the status.
 pub const ALL: [Scenario; 9] = [
     of_all("approve", asks, approve),
     of_all("silent-command", asks_for_long, approve),
@@ -53,40 +53,40 @@ const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&
     const SETTINGS: &[Setting] = &[
         Setting::new("hooks", Hooks::Tell),
         Setting::new("none", Hooks::None),
-        // Only observed, as an agent that was started without capture.
+        // Only observed, like an agent started without capture.
         Setting { run: false, ..Setting::new("observed", Hooks::Tell) },
-        // As whoever types `codex` starts it.
+        // As started by a user who types `codex`.
         Setting { run: false, daemon: true, ..Setting::new("daemon", Hooks::None) },
     ];
     let agents = &[Provider::Claude, Provider::Codex, Provider::Gemini];
     Scenario { name, agents, settings: SETTINGS, script, play }
 }
 
-/// By which the conversation is known to the script, and the sub-agent's.
+/// The words by which the script recognizes the main conversation and that of the sub-agent.
 pub(super) const WORK: &str = "the work that is scripted";
 const PART: &str = "the part of it that is delegated";
-/// What is typed.
+/// The typed prompt.
 pub(super) const PROMPT: &str = "Please do the work that is scripted";
-/// Said to the model.
+/// Words told to the model.
 pub(super) const ASK: &str = "ask";
 pub(super) const GO_ON: &str = "go on";
 const ASK_LATER: &str = "ask later";
 const END_LATER: &str = "end later";
-/// The turns after the first.
+/// The prompts of the turns after the first.
 const LATER: &str = "the part that comes later";
 const LAST: &str = "the part that comes last";
 
-/// It works, and calls a command when it is told to; then works again until it is told.
+/// The model works until it is told to call a command; then it works again until it is told to end.
 pub(super) fn asks(agent: &dyn Agent) -> Script {
     asks_for(agent, MAKE)
 }
 
-/// The same with a command that writes nothing for some seconds.
+/// Like [`asks`], with a command that prints nothing for some seconds.
 fn asks_for_long(agent: &dyn Agent) -> Script {
     asks_for(agent, &format!("sleep 4; {MAKE}"))
 }
 
-/// The same with one that lasts until it is stopped.
+/// Like [`asks`], with a command that lasts until it is stopped.
 fn asks_for_longer(agent: &dyn Agent) -> Script {
     asks_for(agent, &format!("sleep 30; {MAKE}"))
 }
@@ -100,14 +100,14 @@ fn asks_for(agent: &dyn Agent, command: &str) -> Script {
     Script::default().lane(WORK, [Step::Answer(parts), hold("I am looking at it, ", GO_ON, "and it is there.")])
 }
 
-/// Two turns with a command each, and one after them.
+/// Two turns with one command each, and a further turn.
 fn asks_twice(agent: &dyn Agent) -> Script {
     asks(agent)
         .lane(LATER, [Step::Answer(vec![Part::Until(ASK_LATER.to_owned()), Part::Call(agent.command(MAKE))])])
         .lane(LAST, [hold("I leave it, ", END_LATER, "and it is over.")])
 }
 
-/// It works until it is told.
+/// The model works until it is told to end.
 fn works(_: &dyn Agent) -> Script {
     Script::default().lane(WORK, [hold("I am at work, ", GO_ON, "and done.")])
 }
@@ -121,7 +121,7 @@ pub(super) fn questions(agent: &dyn Agent) -> Script {
     Script::default().lane(WORK, [Step::Answer(parts), hold("I take that one, ", GO_ON, "and it is done.")])
 }
 
-/// Up to what the model calls.
+/// Plays up to the call of the model.
 pub(super) fn to_the_call(stage: &mut Stage) -> Played {
     stage.is_ready()?;
     stage.prompts(PROMPT, WORK)?;
@@ -130,13 +130,13 @@ pub(super) fn to_the_call(stage: &mut Stage) -> Played {
     Ok(())
 }
 
-/// Up to the dialog.
+/// Plays up to the dialog.
 pub(super) fn to_the_dialog(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
     stage.sees_dialog()
 }
 
-/// From the model's going on to the end of the turn.
+/// Plays from the model's next answer to the end of the turn.
 pub(super) fn to_the_end(stage: &mut Stage, step: usize) -> Played {
     stage.model_did(WORK, step, AnswerProgress::Began)?;
     stage.stays()?;
@@ -155,13 +155,13 @@ fn approve(stage: &mut Stage) -> Played {
 
 fn deny(stage: &mut Stage) -> Played {
     to_the_dialog(stage)?;
-    // It works for a moment, until it has taken the refusal in.
+    // The agent works briefly until it has processed the refusal.
     stage.is(State::Running, None);
     stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
     stage.stays()
 }
 
-/// A denial after a turn with a command, and a turn after it: some versions write earlier messages again then.
+/// A denial after a turn with a command, followed by another turn: some versions then write earlier messages again.
 fn deny_later(stage: &mut Stage) -> Played {
     approve(stage)?;
     stage.prompts("Please do the part that comes later", LATER)?;
@@ -189,7 +189,7 @@ fn interrupt(stage: &mut Stage) -> Played {
     stage.stays()
 }
 
-/// An allowed command that runs is stopped: that denies nothing.
+/// An allowed command is interrupted while it runs, which counts as no denial.
 fn interrupt_command(stage: &mut Stage) -> Played {
     to_the_dialog(stage)?;
     stage.presses(Key::Approve, State::Running, None)?;

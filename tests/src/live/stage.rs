@@ -1,7 +1,6 @@
-//! Where a scenario is played: a machine with a home of its own, capture serving on it, a scripted
-//! model, and somebody at a terminal in which the agent runs under `capture run`. The stage reads the
-//! terminal and asks capture all the time while it waits for anything; what is true is what the
-//! scenario says ([`Stage::is`]).
+//! The environment of a scenario: a machine with a temporary home, capture serving on it, a scripted model, and a user
+//! at a terminal in which the agent runs under `capture run`. While it waits, the stage continuously reads the terminal
+//! and queries capture; the scenario declares the truth ([`Stage::is`]).
 
 pub mod decisions;
 mod opening;
@@ -34,64 +33,64 @@ use crate::{
     terminal_user::{Process, User, end_all, signal},
 };
 
-/// How long an agent may take for anything.
+/// How long an agent may take for any step.
 const AGENT: Duration = Duration::from_secs(40);
-/// How long capture may take before it is not waited for any longer.
+/// How long to wait for capture.
 const CAPTURE: Duration = Duration::from_secs(6);
-/// How long something stays as it is, for capture to be wrong about.
+/// How long a state is left unchanged, so that capture could report something wrong.
 const STAY: Duration = Duration::from_millis(1500);
-/// Between two looks at the terminal and at what capture says.
+/// The interval between two reads of the terminal and of capture's status.
 const LOOK: Duration = Duration::from_millis(15);
-/// Between the last letter of a prompt and Enter: one that comes at once is taken for part of a paste.
+/// The pause between the last letter of a prompt and Enter: without it Enter counts as part of a paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(400);
-/// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
+/// After this time Enter is pressed again: a key may be lost while an agent is busy.
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// How long capture may take to find a daemon that has just started.
 const DAEMON_FOUND: Duration = Duration::from_secs(6);
 /// The prompt with which a daemon starts.
 const DAEMON_STARTS: &str = "the start of the daemon";
-/// For how long the server is watched at the end, and how long it may be at work then, ms.
+/// How long the server is observed at the end, and the CPU time it may use then, ms.
 const IDLE: Duration = Duration::from_secs(2);
 const IDLE_BUSY_MS: u64 = 400;
 
-/// Ctrl-U, which takes back what was typed.
+/// Ctrl-U, which deletes the typed line.
 const CLEAR_LINE: &str = "\x15";
 
-/// Those a session that is seen goes through.
+/// The states of a session under observation.
 const STATES: [State; 3] = [State::Running, State::Waiting, State::WaitingApproval];
-/// Events that are counted.
+/// Kinds of events that are counted.
 const PROMPTED: &str = "user.prompt";
 const CALLED: &str = "tool.call";
 
 const SIZE: Size = Size { rows: 40, columns: 120 };
 
-/// The scenario cannot go on, in words.
+/// The result of a step; an error says why the scenario cannot continue.
 pub type Played<T = ()> = Result<T, String>;
 
 /// The outcome of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was wrong, the first first.
+    /// The deviations, in order of time.
     pub wrong: Vec<String>,
-    /// From a dialog's being on the screen to `waiting_approval`, ms; negative when hooks told before.
+    /// The time from a dialog on the screen to `waiting_approval`, ms; negative if hooks reported it earlier.
     pub delay: Option<i64>,
-    /// How many states the history tells of that were none, each too short to be wrong.
+    /// The number of incorrect states in the history that were too short to count as wrong.
     pub flaps: usize,
-    /// For how long it was wrong, by confidence.
+    /// How long the status was wrong, by confidence.
     pub wrong_ms: WrongMs,
-    /// How long decisions took.
+    /// The duration of decisions.
     pub times: Times,
-    /// What helps to see why: truth, history, the model's notes, the screen.
+    /// Details for debugging: truth, history, the model's notes, the screen.
     pub details: String,
 }
 
-/// How long decisions took, ms.
+/// The duration of decisions, ms.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    /// From each request, or its dialog, to the agent's acting on the decision.
+    /// From each request, or its dialog, until the agent acts on the decision.
     pub asked: Vec<i64>,
-    /// From each word of a person to that.
+    /// From each decision of the user until the agent acts on it.
     pub told: Vec<i64>,
 }
 
@@ -108,30 +107,30 @@ impl Outcome {
     }
 }
 
-/// Where a scenario is played.
+/// The environment of a scenario.
 pub struct Stage<'a> {
-    /// Which agent plays.
+    /// The agent under test.
     pub agent: &'a dyn Agent,
-    /// What it runs on.
+    /// The machine on which the agent runs.
     pub machine: &'a Machine,
-    /// Capture.
+    /// The capture server.
     pub server: &'a Server,
-    /// The model.
+    /// The scripted model.
     pub model: &'a Model,
     setting: Setting,
     user: User,
     screen: Observer,
-    /// The pattern of a dialog, whether there is one now, and how many there were.
+    /// The pattern of a dialog, whether one is on the screen, and how many there were.
     dialog: Regex,
     has_dialog: bool,
     dialogs: usize,
-    /// The agent draws dialogs that nobody has to answer: whether they are told is not judged.
+    /// The agent draws dialogs that need no answer: whether capture reports them is not judged.
     blinks: bool,
     truth: Vec<Truth>,
     said: Vec<JudgedStatus>,
-    /// Number of sessions.
+    /// The expected number of sessions.
     expected: usize,
-    /// Since when there have been more, ms.
+    /// Since when there have been more sessions than expected, ms.
     several_since: Option<i64>,
     session: Option<Value>,
     delay: Option<i64>,
@@ -175,7 +174,7 @@ fn played(
     let agent = installed.agent;
     let mut machine = Machine::new(&capture.to_string_lossy());
     if setting.git {
-        // The server has to find the same programs as the agent.
+        // The server must find the same programs as the agent.
         machine.find_first("bin");
     }
     let _ending = EndsAll(machine.data());
@@ -233,7 +232,7 @@ fn played(
     Outcome { wrong, delay, flaps, wrong_ms, times, details }
 }
 
-/// Ends what was started on a machine, however a scenario ends.
+/// Ends all processes of a machine, however a scenario ends.
 struct EndsAll(PathBuf);
 
 impl Drop for EndsAll {
@@ -243,23 +242,23 @@ impl Drop for EndsAll {
 }
 
 impl Stage<'_> {
-    /// Waits until the agent takes prompts.
+    /// Waits until the agent accepts prompts.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it does not.
     pub fn is_ready(&mut self) -> Played {
         self.sees(self.agent.ready())?;
-        // Of one that nobody looks at, a session may be known by its first prompt only.
+        // Without a terminal a session may become known only with its first prompt.
         if self.setting.run {
             self.is(State::Waiting, None);
             self.is_said()?;
         }
         if self.setting.daemon {
-            // It starts with the first prompt, and capture leaves it alone while it starts.
+            // The daemon starts with the first prompt, and capture does not connect to it before it has started.
             self.prompts(&format!("Please do {DAEMON_STARTS}"), DAEMON_STARTS)?;
             let ended = self.model_did(DAEMON_STARTS, 0, AnswerProgress::Ended)?;
             self.pauses(DAEMON_FOUND);
-            // Nothing is judged up to here.
+            // Nothing up to here is judged.
             self.wrong.clear();
             self.truth.clear();
             self.said.drain(..self.said.len().saturating_sub(1));
@@ -268,16 +267,16 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Types a prompt and waits until the model is asked by it, in this lane.
+    /// Types a prompt and waits until the model receives it, in this lane.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it does not.
     pub fn prompts(&mut self, text: &str, lane: &str) -> Played {
         self.prompts += 1;
         self.user.types(text);
         let shown = Regex::new(&regex::escape(text)).map_err(|error| error.to_string())?;
         if self.within(AGAIN, |stage| shown.is_match(&stage.text()).then_some(())).is_none() {
-            // What is typed while an agent starts may be lost (Gemini CLI 0.30).
+            // Input typed while an agent starts may be lost (Gemini CLI 0.30).
             self.user.types(CLEAR_LINE);
             self.user.types(text);
             self.sees(shown.as_str())?;
@@ -295,10 +294,10 @@ impl Stage<'_> {
         Err(format!("the model was not asked; {}", self.picture()))
     }
 
-    /// Waits until a dialog asks for permission; what is true follows from it.
+    /// Waits for a dialog that asks for permission and sets the truth accordingly.
     ///
     /// # Errors
-    /// When it does not.
+    /// If none appears.
     pub fn sees_dialog(&mut self) -> Played {
         self.calls += 1;
         let drawn = self.sees(self.agent.dialog())?;
@@ -310,45 +309,46 @@ impl Stage<'_> {
         self.stays()
     }
 
-    /// Presses a key; from now on this is so.
+    /// Sets the truth and presses a key.
     ///
     /// # Errors
-    /// When the agent is gone.
+    /// If capture does not report the new state.
     pub fn presses(&mut self, key: Key, state: State, reason: Option<Reason>) -> Played {
         self.is(state, reason);
         self.user.types(self.agent.key(key));
         self.is_said()
     }
 
-    /// Counts calls that are not seen by a dialog for permission.
+    /// Counts calls that show no dialog for permission.
     pub fn calls(&mut self, calls: usize) {
         self.calls += calls;
     }
 
-    /// Waits until a pattern is on the screen; since when it is, ms.
+    /// Waits until the screen matches a pattern; returns the time, ms.
     ///
     /// # Errors
-    /// When it does not come.
+    /// If it never does.
     pub fn sees(&mut self, pattern: &str) -> Played<i64> {
         let pattern = Regex::new(&format!("(?s){pattern}")).map_err(|error| error.to_string())?;
         let seen = self.within(AGENT, |stage| pattern.is_match(&stage.text()).then(now));
         seen.ok_or_else(|| format!("the agent does not show {pattern}; {}", self.picture()))
     }
 
-    /// Waits until a model's answer got so far; when it did, ms.
+    /// Waits until an answer of the model has made this progress; returns the time, ms.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it never does.
     pub fn model_did(&mut self, lane: &str, step: usize, did: AnswerProgress) -> Played<i64> {
         let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
         let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
         Ok(when.as_millisecond())
     }
 
-    /// Waits until the agent does not listen to the model any more, or shows that it was stopped: Codex 0.150 reads on.
+    /// Waits until the agent stops reading from the model, or shows that it was interrupted: Codex 0.150 continues to
+    /// read.
     ///
     /// # Errors
-    /// When it does neither.
+    /// If neither happens.
     pub fn stops(&mut self, lane: &str, step: usize) -> Played {
         let shown = Regex::new("(?i)interrupted|request cancelled").map_err(|error| error.to_string())?;
         let stopped = |stage: &mut Self| {
@@ -358,25 +358,25 @@ impl Stage<'_> {
         self.within(AGENT, stopped).ok_or_else(|| format!("the agent does not stop; {}", self.picture()))
     }
 
-    /// This has become so between two moments, ms.
+    /// Sets the truth: this state began between two times, ms.
     pub fn is_between(&mut self, from: i64, by: i64, state: State, reason: Option<Reason>) {
         self.truth.push(Truth { from, by, state, reason });
     }
 
-    /// From now on this is so.
+    /// Sets the truth: this state begins now.
     pub fn is(&mut self, state: State, reason: Option<Reason>) {
         self.is_since(now(), state, reason);
     }
 
-    /// This is so since then, ms.
+    /// Sets the truth: this state began at this time, ms.
     pub fn is_since(&mut self, at: i64, state: State, reason: Option<Reason>) {
         self.truth.push(Truth { from: at, by: at, state, reason });
     }
 
-    /// Waits until capture says what is so, and notes how late it was.
+    /// Waits until capture reports the truth, and records the delay.
     ///
     /// # Errors
-    /// When it never says so.
+    /// If it never does.
     pub fn is_said(&mut self) -> Played {
         let Some(truth) = self.truth.last().copied() else { return Ok(()) };
         if self.within(CAPTURE, |stage| stage.said.last().filter(|said| truth.is_said(said)).map(|_| ())).is_none() {
@@ -391,10 +391,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Lets what is so stay for a while.
+    /// Leaves the state unchanged for a while.
     ///
     /// # Errors
-    /// Never; as the others, to be written in a row.
+    /// Never; it returns a result so that it can be chained like the others.
     pub fn stays(&mut self) -> Played {
         self.pauses(STAY);
         Ok(())
@@ -404,13 +404,13 @@ impl Stage<'_> {
         self.within(time, |_| None::<()>);
     }
 
-    /// Ends the program that `capture run` started, as `kill -9` does. The agent has ended when none of its
-    /// processes is left: one that others stand behind takes its time.
+    /// Kills the program that `capture run` started, like `kill -9`. The agent has ended once none of its processes
+    /// remains, which may take a moment if there are several.
     ///
     /// # Errors
-    /// When capture knows no process of it, or some stay.
+    /// If capture knows no process of the agent, or some remain.
     pub fn kills(&mut self) -> Played {
-        // One that is only observed has no run.
+        // An agent that is only observed has no run.
         let (path, pointer) =
             if self.setting.run { ("/api/v1/runs", "/runs/0/pid") } else { ("/api/v1/sessions", "/sessions/0/pid") };
         let told = self.server.client.json(path).ok_or("the processes are not told")?;
@@ -419,7 +419,7 @@ impl Stage<'_> {
         let agents: Vec<Process> = self.user.processes().into_iter().filter(|p| self.is_of_the_agent(p)).collect();
         let killed = now();
         signal(pid, Signal::KILL);
-        // Older versions of Gemini CLI start themselves again: both are the agent.
+        // Older versions of Gemini CLI restart themselves: both processes are the agent.
         if !self.setting.run {
             agents.iter().for_each(|agent| signal(agent.pid, Signal::KILL));
         }
@@ -432,13 +432,13 @@ impl Stage<'_> {
         self.is_said()
     }
 
-    /// The others are capture's.
+    /// Whether a process belongs to the agent; all others are capture's.
     fn is_of_the_agent(&self, process: &Process) -> bool {
         let capture = self.machine.command(&[]).get_program().to_string_lossy().into_owned();
         !process.command.starts_with(&capture)
     }
 
-    /// Looks on until there is an answer; `None` when there is none in time.
+    /// Observes until `ask` returns a value; `None` if it does not in time.
     fn within<T>(&mut self, patience: Duration, mut ask: impl FnMut(&mut Self) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + patience;
         loop {
@@ -453,10 +453,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Reads the terminal and asks capture.
+    /// Reads the terminal and queries capture.
     fn look(&mut self) {
         let shown = self.user.rest();
-        // Half a character stays for the next time.
+        // An incomplete character stays for the next read.
         let shown = shown.trim_end_matches(char::REPLACEMENT_CHARACTER);
         if !shown.is_empty() {
             self.user.expect(shown);
@@ -499,7 +499,7 @@ impl Stage<'_> {
         format!("it shows\n{}", lines.join("\n"))
     }
 
-    /// Holds all that was said against all that was true.
+    /// Compares all reported statuses with the truth.
     fn judge(&mut self) {
         let end = now();
         let blinks = self.blinks;
@@ -511,7 +511,7 @@ impl Stage<'_> {
         self.wrong_ms = wrong_ms(&self.truth, &said, end);
         let history: Vec<JudgedStatus> = self.history().into_iter().map(|(said, _)| said).collect();
         let told: Vec<JudgedStatus> = history.iter().filter(counts).copied().collect();
-        // Of work the history tells that it began, not of what kind it became.
+        // The history records that work began, but not how its reason changed, so the reason is not judged.
         let without =
             |truth: &Truth| Truth { reason: truth.reason.filter(|_| truth.state != State::Running), ..*truth };
         let truth: Vec<Truth> = self.truth.iter().map(without).collect();
@@ -603,7 +603,7 @@ fn states(truth: &[Truth]) -> impl Iterator<Item = State> {
     truth.iter().map(|truth| truth.state)
 }
 
-/// The sessions of people, as capture lists them.
+/// The sessions started by the user, as capture lists them.
 fn sessions(client: &Client) -> Option<Vec<Value>> {
     let answer = client.send("GET", "/api/v1/sessions?active=all&limit=50", None, CAPTURE).ok()?;
     let page: Value = serde_json::from_slice(&answer.body).ok()?;
@@ -611,7 +611,7 @@ fn sessions(client: &Client) -> Option<Vec<Value>> {
     Some(all.filter(|s| s["parent_session_id"].is_null() && s["merged_into"].is_null()).cloned().collect())
 }
 
-/// Of prompts those of people.
+/// Counts only those prompts that the user typed.
 fn is_one_of(event: &Value, kind: &str) -> bool {
     event["kind"] == kind && (kind != PROMPTED || event["data"]["origin"] == "human")
 }

@@ -11,21 +11,21 @@ use super::{
     wire::Request,
 };
 
-/// The tools of which a conversation has at least one, and a question beside it none.
+/// Tools of which every conversation offers at least one, and a request beside the conversation none.
 const TOOLS: [&str; 6] = ["Bash", "Read", "Agent", "Task", "bash", "read"];
 
-/// Starts a sub-agent that works beside the conversation, which hears of its end as of a prompt
-/// that holds [`NOTIFICATION`].
+/// Starts a sub-agent that works in the background; the conversation is notified of its end by a prompt containing
+/// [`NOTIFICATION`].
 #[must_use]
 pub fn delegate(task: &str) -> Part {
     let input = json!({ "description": "Part of it", "prompt": task, "subagent_type": "general-purpose" });
     Part::Call(Call::new("Agent", input))
 }
 
-/// What the prompt holds by which a conversation hears that a sub-agent ended.
+/// Contained in the prompt that notifies a conversation of the end of a sub-agent.
 pub const NOTIFICATION: &str = "<task-notification>";
 
-/// In a call: the file of the plan, of which the conversation says where it is.
+/// Placeholder in a call for the file of the plan, whose path the conversation contains.
 pub const PLAN_FILE: &str = "(the file of the plan)";
 const PLAN_PATH: &str = r#"/[^\s"'`\\]+/\.claude/plans/[\w-]+\.md"#;
 
@@ -100,7 +100,7 @@ impl Protocol for Messages {
     }
 }
 
-/// What a user's message is made of.
+/// The parts of a user's message.
 fn heard(content: &Value) -> Vec<ConversationPart> {
     if let Some(text) = content.as_str() {
         return vec![ConversationPart::Prompt(text.to_owned())];
@@ -131,7 +131,7 @@ struct Message {
     model: Value,
     usage: Value,
     id: String,
-    /// Blocks so far, and whether the last is a text that goes on.
+    /// The number of blocks so far, and whether the last one is an unfinished text.
     blocks: usize,
     open: bool,
     calls: usize,

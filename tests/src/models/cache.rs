@@ -1,8 +1,8 @@
 //! A simulation of the vendors' prompt caches: how many tokens of a request are read from a cache and written to one,
 //! and how many could have been read at best.
 //!
-//! Tokens are bytes / 4, the same for everybody. Time is virtual: every request brings its own. Where sources differ
-//! the harsher one counts. The order of keys matters, as it does where a vendor renders the request to a prompt.
+//! Tokens are bytes / 4 for all vendors. Time is virtual: every request has its own time. Where sources differ the
+//! harsher one applies. The order of keys matters, as it does when a vendor renders the request to a prompt.
 
 mod anthropic;
 mod prefix;
@@ -17,13 +17,13 @@ const MINUTE_MS: u64 = 60_000;
 /// Tokens of a request by how the caches served them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// Neither read nor written.
+    /// Tokens neither read nor written.
     pub input: u64,
-    /// Read.
+    /// Tokens read.
     pub read: u64,
-    /// Written for five minutes, or for as long as the vendor keeps it.
+    /// Tokens written for five minutes, or for the vendor's only lifetime.
     pub write_5m: u64,
-    /// Written for an hour.
+    /// Tokens written for an hour.
     pub write_1h: u64,
 }
 
@@ -35,22 +35,22 @@ impl CacheUsage {
     }
 }
 
-/// What was measured over all requests.
+/// The sums over all requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheReport {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
     /// Tokens of all requests.
     pub total: u64,
-    /// Those that were read.
+    /// Tokens that were read.
     pub read: u64,
-    /// Those that could have been read: of each request, the longest beginning that an earlier one had and that was
-    /// still kept, with a marker wherever it helps.
+    /// Tokens that could have been read: for each request the longest prefix that an earlier request had and that was
+    /// still cached, with a marker wherever it helps.
     pub best: u64,
 }
 
 impl CacheReport {
-    /// The share of the possible reads that were made, 0 to 1; 1 when there was nothing to read.
+    /// The share of the possible reads that were made, 0 to 1; 1 if nothing could be read.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share need not be exact")]
     pub fn of_best(&self) -> f64 {
@@ -76,7 +76,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Empty ones.
+    /// Empty caches.
     #[must_use]
     pub fn new(api: Api) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Caches {
         }
     }
 
-    /// Serves a request at a time (milliseconds, never going back). A body that is not JSON has no tokens.
+    /// Serves a request at this time (milliseconds, must not decrease). A body that is not JSON has no tokens.
     pub fn serve(&mut self, model: &str, body: &[u8], now_ms: u64) -> CacheUsage {
         let Some(Json::Object(body)) = std::str::from_utf8(body).ok().and_then(|text| Json::parse(text).ok()) else {
             return CacheUsage::default();
@@ -111,19 +111,19 @@ impl Caches {
         usage
     }
 
-    /// What was measured so far.
+    /// The sums so far.
     #[must_use]
     pub fn report(&self) -> CacheReport {
         self.report
     }
 }
 
-/// A piece of a prompt that is cached as a whole or not at all.
+/// A part of a prompt that is cached as a whole or not at all.
 #[derive(Debug, Clone)]
 struct Block {
-    /// Its text without markers.
+    /// The block's text without markers.
     text: String,
-    /// How long a marker at it asks for, when there is one.
+    /// The lifetime that a marker at the block requests, if there is one.
     marker: Option<Ttl>,
 }
 
@@ -150,7 +150,7 @@ fn tokens(text: &str) -> u64 {
 ///
 /// Anthropic: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "Cache limitations": 4,096 for
 /// Opus 4.5, Opus 4.6 and Haiku 4.5, 2,048 for Opus 4.7, 1,024 for Sonnet, where 2,048 were observed
-/// (anthropics/anthropic-sdk-python#1194), Opus 4.1 and Opus 4.8. Models that are not named there get the harshest.
+/// (anthropics/anthropic-sdk-python#1194), Opus 4.1 and Opus 4.8. Models not named there get the largest minimum.
 /// OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: 1,024. Gemini:
 /// <https://ai.google.dev/gemini-api/docs/caching>, implicit caching: 1,024 for Flash, 4,096 for Pro.
 fn minimum(api: Api, model: &str) -> u64 {
@@ -163,14 +163,14 @@ fn minimum(api: Api, model: &str) -> u64 {
     }
 }
 
-/// OpenAI bills what is written from GPT-5.6 on, and tells it as `cache_write_tokens`: mindroom#2134.
+/// OpenAI bills cache writes from GPT-5.6 on, and reports them as `cache_write_tokens`: mindroom#2134.
 fn bills_writes(model: &str) -> bool {
     let version = model.strip_prefix("gpt-").and_then(|rest| rest.split('-').next());
     let mut numbers = version.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or_default());
     (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()) >= (5, 6)
 }
 
-/// The pieces of a prompt in the order in which they are cached.
+/// The blocks of a prompt in the order in which they are cached.
 fn blocks(api: Api, model: &str, body: &Object) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut push = |context: &str, value: &Json| {
@@ -179,8 +179,9 @@ fn blocks(api: Api, model: &str, body: &Object) -> Vec<Block> {
     };
     let list = |key: &str| body.get(key).and_then(Json::as_array).unwrap_or_default();
     let text = |key: &str| body.get(key).map(Json::to_text).unwrap_or_default();
-    // What changes everything behind it when it changes. Thinking and effort invalidate messages (docs, "What
-    // invalidates the cache"); effort was seen to invalidate the system prompt too: the harsher reading for both.
+    // Settings that invalidate everything after them when they change. Thinking and effort invalidate messages (docs,
+    // "What invalidates the cache"); effort was observed to invalidate the system prompt too, so the harsher reading
+    // applies to both.
     let settings = match api {
         Api::Anthropic => format!("{model}{}{}", text("thinking"), text("output_config")),
         Api::Responses => format!("{model}{}{}", text("reasoning"), text("parallel_tool_calls")),
@@ -228,7 +229,7 @@ fn blocks(api: Api, model: &str, body: &Object) -> Vec<Block> {
     blocks
 }
 
-/// A block without its marker, and the marker.
+/// Splits a block into its text and its marker.
 fn unmarked(value: &Json) -> (String, Option<Ttl>) {
     let Some(object) = value.as_object().filter(|object| object.get("cache_control").is_some()) else {
         return (value.to_text(), None);
@@ -239,7 +240,7 @@ fn unmarked(value: &Json) -> (String, Option<Ttl>) {
     (object.to_text(), Some(if ttl == Some("1h") { Ttl::Hour } else { Ttl::FiveMinutes }))
 }
 
-/// The hash of each block with all before it, and the tokens up to its end.
+/// The hash of each block together with all blocks before it, and the tokens up to its end.
 fn chain(blocks: &[Block]) -> Vec<([u8; 32], u64)> {
     let (mut hasher, mut sum) = (blake3::Hasher::new(), 0);
     let link = |block: &Block| {

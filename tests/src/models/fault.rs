@@ -1,4 +1,4 @@
-//! What a server does instead of answering well.
+//! Faults of a server that replace a normal answer.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use std::time::Duration;
 pub enum Fault {
     /// The connection ends after this many bytes of the stream.
     CutAfter(usize),
-    /// Some words, then nothing, and the connection stays.
+    /// Some words, then nothing, with the connection left open.
     Stall,
-    /// Nothing but pings from the beginning on.
+    /// Only pings from the beginning on.
     PingOnly,
-    /// Some words, then nothing but pings.
+    /// Some words, then only pings.
     PingsAfterWords,
     /// Some words, then an error in the stream.
     ErrorInStream,
-    /// Status 200 with a page of HTML, as portals and proxies answer.
+    /// Status 200 with an HTML page, like the answers of portals and proxies.
     Html,
-    /// A byte at a time, with a pause after each.
+    /// One byte at a time, with a pause after each.
     Drip(Duration),
-    /// A call whose input ends in the middle, in an answer that is complete otherwise.
+    /// A call whose input is truncated, in an otherwise complete answer.
     HalfInput,
     /// Two calls with the same id.
     SameIds,
@@ -28,7 +28,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether the answer ends by itself.
+    /// Whether the answer ends on its own.
     #[must_use]
     pub fn ends(&self) -> bool {
         !matches!(self, Self::Stall | Self::PingOnly | Self::PingsAfterWords)

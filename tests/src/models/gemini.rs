@@ -10,13 +10,13 @@ use super::{
     wire::Request,
 };
 
-/// Has a sub-agent do something; its report is what the call gives back.
+/// Delegates to a sub-agent; its report is the result of the call.
 #[must_use]
 pub fn delegate(task: &str) -> Part {
     Part::Call(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": task })))
 }
 
-/// A sub-agent's last word, in the form the generalist has for it.
+/// The final report of a sub-agent, in the form of the generalist.
 #[must_use]
 pub fn report(text: &str) -> Part {
     Part::Call(Call::new("complete_task", json!({ "result": { "response": text } })))
@@ -98,7 +98,7 @@ struct Candidate {
     model: String,
     usage: Option<CacheUsage>,
     calls: usize,
-    /// What is said next: the end is told with the last that was said, an empty text is an error.
+    /// The next piece to send: the end must be sent together with the last piece, because an empty text is an error.
     held: Option<Value>,
 }
 
@@ -127,7 +127,7 @@ impl Speech for Candidate {
 
     fn call(&mut self, call: &Call) -> String {
         let mut part = json!({ "functionCall": { "name": call.name, "args": call.input } });
-        // Models from 3 on give ids, and the first call of an answer a signature: docs, thought signatures.
+        // From version 3 on models send ids, and the first call of an answer has a signature: docs, thought signatures.
         if self.model.starts_with("gemini-3") {
             part["functionCall"]["id"] = call.id.clone().unwrap_or_else(|| super::new_id("fc")).into();
             if self.calls == 0 {

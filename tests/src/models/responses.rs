@@ -10,29 +10,29 @@ use super::{
     wire::Request,
 };
 
-/// Starts a sub-agent that works beside the conversation; [`wait`] is what waits for it.
+/// Starts a sub-agent that works in the background; [`wait`] waits for it.
 #[must_use]
 pub fn delegate(task: &str) -> Part {
     let input = json!({ "message": task, "task_name": "helper", "fork_turns": "none" });
     Part::Call(Call::new("spawn_agent", input).within("collaboration"))
 }
 
-/// Waits for what the sub-agents have to say.
+/// Waits for messages of the sub-agents.
 #[must_use]
 pub fn wait() -> Part {
     Part::Call(Call::new("wait_agent", json!({ "timeout_ms": 60_000 })).within("collaboration"))
 }
 
-/// The name of a call that is made with whatever tool the agent has for commands.
+/// The name of a call that uses whichever command tool the agent offers.
 const SHELL: &str = "shell";
 
-/// Runs a command in whatever version of Codex.
+/// Runs a command in any version of Codex.
 #[must_use]
 pub fn shell(line: &str) -> Call {
     Call::new(SHELL, json!({ "command": line }))
 }
 
-/// Runs a command in whatever version of Codex, which has to ask for permission.
+/// Runs a command in any version of Codex that must ask for permission.
 #[must_use]
 pub fn escalated(line: &str) -> Call {
     Call::new(SHELL, json!({ "command": line, "escalated": true }))
@@ -48,7 +48,7 @@ impl Protocol for Responses {
         }
         let heard: Vec<ConversationPart> =
             request.body["input"].as_array().into_iter().flatten().filter_map(heard).collect();
-        // The title of a thread is asked for in a thread of its own, by its last prompt.
+        // The title of a thread is requested in a separate thread, by its last prompt.
         let is_title = |text: &String| text.starts_with("Generate a concise") && text.contains("title");
         let last = heard.iter().rev().find_map(|heard| match heard {
             ConversationPart::Prompt(text) => Some(text),
@@ -57,7 +57,7 @@ impl Protocol for Responses {
         if last.is_some_and(is_title) { ModelRequest::Side { streamed: true } } else { ModelRequest::Turn(heard) }
     }
 
-    /// A plain command is run with the tool that this version offers.
+    /// Converts a plain command to a call of the tool that this version offers.
     fn call(&self, request: &Request, call: &Call) -> Call {
         if call.name != SHELL {
             return call.clone();
@@ -66,7 +66,7 @@ impl Protocol for Responses {
         let offers = |name: &str| {
             request.body["tools"].as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name))
         };
-        // The oldest tool has another word for it.
+        // The oldest tool names the field differently.
         let with = |mut input: Value| {
             if escalated {
                 if offers("shell") {
@@ -116,10 +116,10 @@ impl Protocol for Responses {
 
 fn heard(item: &Value) -> Option<ConversationPart> {
     let content = item["content"].as_array().into_iter().flatten();
-    // What one agent writes to another is said to be encrypted.
+    // Messages between agents have the type of encrypted content.
     let text = |part: &Value| part["text"].as_str().or(part["encrypted_content"].as_str()).map(str::to_owned);
     let text = content.filter_map(text).collect::<Vec<_>>().join("\n");
-    // A message needs no type.
+    // The type of a message is optional.
     match item["type"].as_str().unwrap_or("message") {
         "function_call_output" | "custom_tool_call_output" => {
             Some(ConversationPart::Result(super::text_of(&item["output"])))
@@ -134,11 +134,11 @@ fn heard(item: &Value) -> Option<ConversationPart> {
 struct Response {
     id: String,
     sequence: u64,
-    /// Items that are complete.
+    /// Completed items.
     output: Vec<Value>,
-    /// The message that goes on: its id and its text so far.
+    /// The unfinished message: its id and its text so far.
     open: Option<(String, String)>,
-    /// The item by which it thought last, to which calls belong.
+    /// The latest reasoning item, to which calls belong.
     thought: Option<String>,
     model: Value,
     usage: Option<CacheUsage>,
@@ -214,7 +214,7 @@ impl Speech for Response {
     fn call(&mut self, call: &Call) -> String {
         let mut said = self.close();
         let index = self.output.len();
-        // A tool that takes a text is a custom one.
+        // A tool whose input is text is a custom tool.
         let (kind, field, part, input) = match call.input.as_str() {
             Some(text) => ("custom_tool_call", "input", "custom_tool_call_input", text.to_owned()),
             None => ("function_call", "arguments", "function_call_arguments", call.input.to_string()),

@@ -1,5 +1,5 @@
-//! What a scripted model says: lanes, of which a conversation is in the one whose word its latest
-//! prompt holds, and their steps, of which it is at the one that follows what it has answers to.
+//! The script of a model: lanes, selected by the word that the latest prompt of a conversation contains, and their
+//! steps, of which the next one follows from the number of results in the conversation.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fault::Fault;
 
-/// All that a model says.
+/// All answers of a model.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     lanes: Vec<Lane>,
@@ -19,25 +19,25 @@ struct Lane {
     steps: Vec<Step>,
 }
 
-/// One answer of the model.
+/// A step of a lane.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// A message. With calls in it the agent comes back with their results, and the next step is due.
+    /// A message. If it contains calls, the agent returns their results, and the next step follows.
     Answer(Vec<Part>),
-    /// An error. The next step is due when it was sent this many times.
+    /// An error. The next step follows after it was sent this many times.
     Fail {
         /// The HTTP status.
         status: u16,
-        /// When to come back, as a header says it; in whole seconds.
+        /// The value of the header `retry-after`, in whole seconds.
         retry_after: Option<Duration>,
-        /// How many times.
+        /// How often the error is sent.
         times: u32,
     },
-    /// An answer that goes wrong. The next step is due when it went wrong this many times.
+    /// A faulty answer. The next step follows after it was sent this many times.
     Faulty {
-        /// How.
+        /// The fault.
         fault: Fault,
-        /// How many times.
+        /// How often the fault occurs.
         times: u32,
     },
 }
@@ -45,18 +45,18 @@ pub enum Step {
 /// A piece of a message.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// Thinking that the model shows, at once, with a signature where the vendor has one.
+    /// Thinking that is shown at once, with a signature if the vendor has signatures.
     Think(String),
-    /// Text, at once.
+    /// Text sent at once.
     Say(String),
-    /// Text, with a pause after each word.
+    /// Text with a pause after each word.
     Slowly {
-        /// What.
+        /// The text.
         text: String,
-        /// How long.
+        /// The pause.
         pause: Duration,
     },
-    /// Nothing until the model is told this word ([`super::Model::tell`]).
+    /// A wait until the model is told this word ([`super::Model::tell`]).
     Until(String),
     /// A call of a tool.
     Call(Call),
@@ -65,13 +65,13 @@ pub enum Part {
 /// A call of a tool.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it is given: an object, or a text for those tools of Responses that take one.
+    /// The input: an object, or text for those tools of Responses that accept text.
     pub input: Value,
-    /// What the name belongs to, of tools of Responses that have a namespace.
+    /// The namespace, for tools of Responses that have one.
     pub namespace: Option<String>,
-    /// Its id, when it is not to be a new one.
+    /// The id; `None` generates one.
     pub id: Option<String>,
 }
 
@@ -82,41 +82,41 @@ impl Call {
         Self { name: name.to_owned(), input, namespace: None, id: None }
     }
 
-    /// The same in a namespace.
+    /// The same call in a namespace.
     #[must_use]
     pub fn within(self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self }
     }
 }
 
-/// A message of one text.
+/// A message with one text.
 #[must_use]
 pub fn say(text: &str) -> Step {
     Step::Answer(vec![Part::Say(text.to_owned())])
 }
 
-/// A message of one call.
+/// A message with one call.
 #[must_use]
 pub fn call(call: Call) -> Step {
     Step::Answer(vec![Part::Call(call)])
 }
 
-/// A message that begins with a text and goes on with another when the model is told a word.
+/// A message that begins with a text and continues with another once the model is told a word.
 #[must_use]
 pub fn hold(text: &str, word: &str, then: &str) -> Step {
     Step::Answer(vec![Part::Say(text.to_owned()), Part::Until(word.to_owned()), Part::Say(then.to_owned())])
 }
 
-/// What a conversation holds, as far as it matters.
+/// A part of a conversation that affects the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationPart {
-    /// Somebody's words to the model: a person's, or those it was started with as a sub-agent.
+    /// A message to the model: from the user, or the task of a sub-agent.
     Prompt(String),
-    /// What a tool gave back, as the model is told.
+    /// The result of a tool, as the model receives it.
     Result(String),
 }
 
-/// What is due.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum Chosen<'s> {
     Answer { lane: &'s str, step: usize, parts: &'s [Part] },
@@ -126,16 +126,16 @@ pub(super) enum Chosen<'s> {
 }
 
 impl Script {
-    /// With a further lane: what is said in conversations whose latest prompt holds this word. Of
-    /// several lanes whose word it holds it is the first.
+    /// Adds a lane for conversations whose latest prompt contains this word. If several words match, the first lane
+    /// applies.
     #[must_use]
     pub fn lane(mut self, word: &str, steps: impl IntoIterator<Item = Step>) -> Self {
         self.lanes.push(Lane { word: word.to_owned(), steps: steps.into_iter().collect() });
         self
     }
 
-    /// What is due in a conversation. `fails` is asked whether a step that fails does so once more,
-    /// given lane, step and how many times it is to.
+    /// The next step of a conversation. `fails` returns whether a failing step fails again, given lane, step and the
+    /// intended number of failures.
     pub(super) fn choose(
         &self,
         heard: &[ConversationPart],

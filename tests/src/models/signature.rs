@@ -1,7 +1,7 @@
-//! Signatures of the scripted models: what a vendor encrypts and wants back unmodified.
+//! Signatures of the scripted models: text that a vendor encrypts and expects back unmodified.
 //!
-//! A signature holds what it is of, and a hash: whether it was altered, or put where another belongs, can be told from
-//! the request alone. It is base64, as the vendors' are.
+//! A signature contains the signed text and a hash, so the request alone shows whether it was altered or moved to
+//! another text. It is base64, like the vendors' signatures.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -16,7 +16,7 @@ pub fn sign(text: &str) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The text that was signed; nothing when the signature is not valid.
+/// The signed text; `None` if the signature is not valid.
 #[must_use]
 pub fn signed(signature: &str) -> Option<String> {
     let bytes = STANDARD.decode(signature).ok()?;

@@ -1,7 +1,7 @@
 //! Answers 400 where the vendor does.
 //!
-//! Each rule names its source: the vendor's documentation, or the error people report. Where sources differ the harsher
-//! one counts. A request that passes here is one that the vendor takes; one that is refused may still pass there.
+//! Each rule names its source: the vendor's documentation, or a reported error. Where sources differ the harsher one
+//! applies. A request that passes here is accepted by the vendor; the vendor may accept some that are refused here.
 //! Signatures are those of [`super::signature`].
 
 mod anthropic;
@@ -13,26 +13,26 @@ use serde_json::Value;
 
 use super::Api;
 
-/// An answer instead of the model's.
+/// An error response that replaces the answer of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong, in the vendor's words as far as they are known.
+    /// The error, in the vendor's words if they are known.
     pub message: String,
 }
 
 type Checked = Result<(), Refusal>;
 
-/// Holds a request against the rules of its API.
+/// Checks a request against the rules of its API.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first violated rule.
 pub fn check(api: Api, body: &[u8]) -> Result<(), Refusal> {
     let (limit, status) = match api {
         // https://platform.claude.com/docs/en/api/errors: 413 request_too_large above 32 MB.
         Api::Anthropic => (32 << 20, 413),
-        // openai-python issues show 413 from the edge; the documentation names no figure: the harsher of 50 and 32 MB.
+        // openai-python issues show 413 from the edge; the documentation gives no figure: the harsher of 50 and 32 MB.
         Api::Responses | Api::Chat => (32 << 20, 413),
         // https://ai.google.dev/gemini-api/docs/files: inline requests of up to 20 MB.
         Api::Gemini => (20 << 20, 400),
@@ -58,7 +58,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { refuse(message()) }
 }
 
-/// No other fields than these.
+/// Allows no other fields.
 fn only(value: &Value, at: &str, known: &[&str]) -> Checked {
     let Some(object) = value.as_object() else { return refuse(format!("{at}: Input should be an object")) };
     match object.keys().find(|key| !known.contains(&key.as_str())) {
@@ -86,12 +86,12 @@ fn is_name(name: &str, max: usize) -> bool {
     !name.is_empty() && name.len() <= max && name.chars().all(plain)
 }
 
-/// A schema every vendor takes for a function: an object.
+/// A schema that every vendor accepts for a function: an object.
 fn schema(value: &Value, at: &str) -> Checked {
     ensure(value.is_object() && value["type"] == "object", || format!("{at}: schema must be of type \"object\""))
 }
 
-/// Tools with valid names, each once.
+/// Checks that tool names are valid and unique.
 fn names<'a>(names: impl Iterator<Item = &'a str>, max: usize) -> Checked {
     let mut seen = Vec::new();
     for name in names {

@@ -1,5 +1,5 @@
-//! The server's side of HTTP/1.1, as little as the agents need: one request a connection, bodies of
-//! known length or chunked, answers whole or streamed in chunks.
+//! The server side of HTTP/1.1, limited to what the agents need: one request per connection, bodies of known length or
+//! chunked, answers sent at once or streamed in chunks.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -13,19 +13,19 @@ use serde_json::Value;
 /// Longer than any request of an agent.
 const MAX_BODY: usize = 64 << 20;
 
-/// What was asked.
+/// A request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// With its query.
+    /// Including its query.
     pub(super) path: String,
-    /// `Null` when it is not JSON.
+    /// `Null` if it is not JSON.
     pub(super) body: Value,
-    /// The bytes of the body.
+    /// The raw body.
     pub(super) bytes: Vec<u8>,
 }
 
-/// Somebody who asks.
+/// A connection of a client.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: BufReader<TcpStream>,
@@ -74,7 +74,7 @@ impl Connection {
         Ok(Request { method, path, body: serde_json::from_slice(&body).unwrap_or_default(), bytes: body })
     }
 
-    /// Answers with all of a body.
+    /// Answers with a complete JSON body.
     pub(super) fn whole(&mut self, status: u16, headers: &[String], body: &Value) -> io::Result<()> {
         let body = body.to_string();
         let mut head = format!("HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\nconnection: close\r\n");
@@ -85,7 +85,7 @@ impl Connection {
         self.stream.get_mut().write_all(head.as_bytes())
     }
 
-    /// Answers with a page.
+    /// Answers with an HTML page.
     pub(super) fn page(&mut self, html: &str) -> io::Result<()> {
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
@@ -101,7 +101,7 @@ impl Connection {
         self.stream.get_mut().write_all(head.as_bytes())
     }
 
-    /// A piece of it.
+    /// Sends a piece of the stream.
     pub(super) fn chunk(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -109,12 +109,12 @@ impl Connection {
         self.stream.get_mut().write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
     }
 
-    /// Its end.
+    /// Ends the stream.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.stream.get_mut().write_all(b"0\r\n\r\n")
     }
 
-    /// Whether the other side hung up.
+    /// Whether the client hung up.
     pub(super) fn is_gone(&self) -> bool {
         let stream = self.stream.get_ref();
         let readable = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default()));

@@ -1,9 +1,8 @@
-//! The one reader of the format of recordings, which `fixtures/recordings/FORMAT.md` documents.
+//! The only reader of the format of recordings, which `fixtures/recordings/FORMAT.md` documents.
 //!
-//! A [`Folder`] is what the files of a recording say, as they say it: in seconds and in the order of
-//! the lines. Who plays a part of it takes that part: files and processes [`super::Recording`], the
-//! terminal [`crate::terminal::Terminal`], all of it [`crate::statusbench::case::Case`]. Nothing is
-//! played or judged here.
+//! A [`Folder`] contains the files of a recording unchanged: times in seconds, in the order of the lines. Each player
+//! uses a part: [`super::Recording`] files and processes, [`crate::terminal::Terminal`] the terminal,
+//! [`crate::statusbench::case::Case`] everything. Nothing is played or judged here.
 
 use std::{
     fs,
@@ -14,12 +13,12 @@ use events::{Provider, Reason, State};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// `recording.json`. What is not there was not recorded.
+/// `recording.json`. Absent fields were not recorded.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Meta {
     /// The agent.
     pub provider: Provider,
-    /// The scenario's name.
+    /// The name of the scenario.
     pub scenario: String,
     /// The agent user's home when it was recorded.
     pub home: Option<String>,
@@ -27,13 +26,13 @@ pub struct Meta {
     pub cwd: Option<String>,
     /// The wall clock at second 0, ms.
     pub started_at: Option<i64>,
-    /// Of its terminal.
+    /// The width of its terminal.
     #[serde(default = "columns")]
     pub columns: u16,
-    /// Of its terminal.
+    /// The height of its terminal.
     #[serde(default = "rows")]
     pub rows: u16,
-    /// Whether no file and no hook shows what the truth says.
+    /// Whether the truth can be seen neither from files nor from hooks.
     #[serde(default)]
     pub needs_pty: bool,
 }
@@ -49,77 +48,77 @@ const fn rows() -> u16 {
 /// One line of `timeline.jsonl`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Line {
-    /// When, seconds.
+    /// The time, seconds.
     pub at: f64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: FolderStep,
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum FolderStep {
-    /// The program began.
+    /// The program started.
     Spawn {
-        /// Which run, from 0.
+        /// The run, from 0.
         run: usize,
     },
-    /// It ended.
+    /// The program ended.
     Exit {
-        /// Which run, from 0.
+        /// The run, from 0.
         run: usize,
-        /// Its status; negative: the signal; nothing when it is not known.
+        /// The exit status; negative: the signal; `None` if unknown.
         code: Option<i32>,
     },
-    /// It wrote to its terminal.
+    /// The program wrote to its terminal.
     Out {
-        /// Which run, from 0.
+        /// The run, from 0.
         run: usize,
-        /// What.
+        /// The bytes as text.
         data: String,
     },
-    /// Somebody typed.
+    /// The user typed.
     In {
-        /// Into which run.
+        /// The run, from 0.
         run: usize,
-        /// What.
+        /// The bytes as text.
         data: String,
     },
-    /// Came to the end of a file.
+    /// Data was appended to a file.
     Append {
-        /// Below the home.
+        /// The path below the home.
         path: String,
-        /// What.
+        /// The data.
         data: String,
     },
     /// A file was rewritten.
     Write {
-        /// Below the home.
+        /// The path below the home.
         path: String,
-        /// All of it.
+        /// The whole contents.
         data: String,
     },
     /// A file was removed.
     Remove {
-        /// Below the home.
+        /// The path below the home.
         path: String,
     },
-    /// The agent called its hooks of this event.
+    /// The agent called its hooks for this event.
     Hook {
         /// The agent's name of the event.
         event: String,
-        /// What the hook is given.
+        /// The input of the hook.
         payload: Value,
     },
-    /// It sent telemetry. A line of `otlp.jsonl`, not of the timeline.
+    /// The agent sent telemetry. A line of `otlp.jsonl`, not of the timeline.
     Otlp {
-        /// `/v1/logs`, `/v1/traces`, `/v1/metrics`.
+        /// `/v1/logs`, `/v1/traces` or `/v1/metrics`.
         path: String,
         /// The request.
         payload: Value,
     },
-    /// Something that is not played.
+    /// A kind of event that is not played.
     #[serde(other)]
     Other,
 }
@@ -131,27 +130,27 @@ struct Sent {
     payload: Value,
 }
 
-/// One line of `truth.jsonl`: from then on this was true.
+/// A line of `truth.jsonl`: the true status from this time on.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Truth {
-    /// When, seconds.
+    /// The time, seconds.
     pub at: f64,
     /// The state.
     pub state: State,
-    /// Why, where it matters.
+    /// The reason, where it matters.
     pub reason: Option<Reason>,
 }
 
-/// What the files of a recording say.
+/// The contents of a recording's files.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    /// What it is.
+    /// The description.
     pub meta: Meta,
-    /// What happened, as the timeline has it.
+    /// The timeline.
     pub timeline: Vec<Line>,
-    /// What was sent as telemetry.
+    /// The telemetry that was sent.
     pub telemetry: Vec<Line>,
-    /// What was true.
+    /// The true statuses.
     pub truth: Vec<Truth>,
 }
 
@@ -159,7 +158,7 @@ impl Folder {
     /// Reads the folder of a recording.
     ///
     /// # Errors
-    /// In words with the file and the line, when one cannot be read or is not of the format.
+    /// If a file cannot be read or is not in the format; the text names file and line.
     pub fn read(dir: &Path) -> Result<Self, String> {
         let about = dir.join("recording.json");
         let meta = serde_json::from_str(&read(&about)?).map_err(|error| format!("{}: {error}", about.display()))?;
@@ -183,7 +182,7 @@ impl Folder {
     /// The folders of recordings in `<dir>/<provider>/<scenario>`, sorted.
     ///
     /// # Errors
-    /// In words, when a directory cannot be read.
+    /// If a directory cannot be read.
     pub fn all(dir: &Path) -> Result<Vec<PathBuf>, String> {
         let mut all = Vec::new();
         for provider in folders(dir)? {
@@ -193,7 +192,7 @@ impl Folder {
     }
 }
 
-/// Milliseconds of the seconds in a line.
+/// Converts the seconds in a line to milliseconds.
 #[must_use]
 pub fn ms(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64

@@ -1,5 +1,5 @@
-//! The side of the agent: a process with its name that does what the recorded one did, at the same
-//! moments. It is told by a file named in its environment ([`PART`]) and knows nothing of capture.
+//! The agent of the benchmark: a process with the agent's name that repeats the recorded actions at the same times. The
+//! file named in its environment ([`PART`]) contains the actions; the process knows nothing of capture.
 
 use std::{
     collections::HashMap,
@@ -16,37 +16,37 @@ use serde_json::Value;
 use super::{case::FolderStep, wait_until};
 use crate::{http::Client, rows};
 
-/// The variable that names the file of a [`Part`].
+/// The environment variable with the path of a [`Part`].
 pub const PART: &str = "STATUSBENCH_PART";
 
-/// What one process has to play.
+/// The actions of one process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// Where its files are.
+    /// The home directory.
     pub home: PathBuf,
-    /// Its settings with hooks, below the home.
+    /// The settings file with hooks, below the home.
     pub settings: String,
     /// Second 0, ms of the monotonic clock.
     pub zero: i64,
-    /// When it ends, ms from second 0.
+    /// The time of its end, ms from second 0.
     pub end: i64,
-    /// With which status; negative: by this signal.
+    /// Its exit status; negative: the signal that ends it.
     pub code: Option<i32>,
-    /// Whether it has a terminal of its own.
+    /// Whether it has a terminal.
     pub terminal: bool,
-    /// When, ms from second 0; what.
+    /// The time, ms from second 0, and the action.
     pub ops: Vec<(i64, FolderStep)>,
-    /// Where telemetry goes: address and token.
+    /// The address and token for telemetry.
     pub telemetry: (String, String),
 }
 
-/// Plays the part that the file describes.
+/// Plays the part in the file.
 #[must_use]
 pub fn main(file: &Path) -> ExitCode {
     let part: Part = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     if part.terminal {
         make_raw();
-        // What is typed is taken and ignored.
+        // Typed input is read and ignored.
         std::thread::spawn(|| while matches!(std::io::stdin().read(&mut [0; 4096]), Ok(1..)) {});
     }
     let mut files = Files::new(part.home.clone());
@@ -93,7 +93,7 @@ fn send((address, token): &(String, String), path: &str, payload: &Value) {
     std::thread::spawn(move || client.send("POST", &path, Some(&body), std::time::Duration::from_secs(5)).ok());
 }
 
-/// Writes the files of an agent; those that are appended to stay open.
+/// Writes the files of an agent; files that are appended to stay open.
 #[derive(Debug)]
 pub struct Files {
     home: PathBuf,
@@ -102,13 +102,13 @@ pub struct Files {
 }
 
 impl Files {
-    /// Below this home.
+    /// Writes below this home.
     #[must_use]
     pub fn new(home: PathBuf) -> Self {
         Self { home, open: HashMap::new(), databases: HashMap::new() }
     }
 
-    /// Does what was done to a file; anything else is not its business.
+    /// Applies an action on files; ignores others.
     pub fn apply(&mut self, what: &FolderStep) {
         match what {
             FolderStep::Append { path, data } => {
@@ -151,7 +151,7 @@ impl Files {
     }
 }
 
-/// Claude's live registry has a file named by the process: the name it has for this process.
+/// The path in Claude's live registry, whose files are named by process id, with the id of this process.
 fn registry(path: &str) -> Option<String> {
     let (dir, file) = path.rsplit_once('/')?;
     let pid = file.strip_suffix(".json")?;
@@ -159,7 +159,7 @@ fn registry(path: &str) -> Option<String> {
     is_one.then(|| format!("{dir}/{}.json", std::process::id()))
 }
 
-/// The registry's entry with this process in it: its id, and its start in ticks since boot.
+/// The registry entry with the id and start time (ticks since boot) of this process.
 fn own_registry(data: &str) -> Option<String> {
     let mut entry: Value = serde_json::from_str(data).ok()?;
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
@@ -170,7 +170,7 @@ fn own_registry(data: &str) -> Option<String> {
     Some(entry.to_string())
 }
 
-/// The hooks that are installed, as the agent's settings say.
+/// The hooks installed in the agent's settings.
 #[derive(Debug, Default)]
 struct Hooks(HashMap<String, Vec<(Option<String>, String)>>);
 
@@ -191,7 +191,7 @@ impl Hooks {
         Self(hooks)
     }
 
-    /// Runs those of an event as children of this process, side by side, and waits for none.
+    /// Runs the hooks of an event as child processes in parallel, without waiting.
     fn fire(&self, event: &str, payload: &Value) {
         let words = ["tool_name", "notification_type", "source", "trigger"];
         let what = words.iter().find_map(|word| payload[word].as_str().filter(|text| !text.is_empty()));
@@ -204,7 +204,7 @@ impl Hooks {
     }
 }
 
-/// A matcher is a pattern for the whole of what the event is about; empty or `*` is all.
+/// A matcher is a pattern for the complete subject of the event; an empty one or `*` matches everything.
 fn matches(matcher: Option<&str>, what: &str) -> bool {
     match matcher {
         None | Some("" | "*") => true,

@@ -1,5 +1,5 @@
-//! A recording to be played: its folder read, what it can be played as, and put on the machine and
-//! into the time of the benchmark.
+//! A recording as input of the benchmark: reads its folder, determines its possible modes, and transfers it to the
+//! benchmark's machine and time.
 
 use std::path::Path;
 
@@ -24,11 +24,11 @@ pub struct Case {
     pub name: String,
     /// The agent.
     pub provider: Provider,
-    /// Of its terminal.
+    /// The size of its terminal.
     pub size: Size,
-    /// When, ms; what; in order.
+    /// The time, ms, and the event; in order.
     pub ops: Vec<(i64, FolderStep)>,
-    /// What was true.
+    /// The true statuses.
     pub truth: Vec<ScreenStatus>,
     meta: Meta,
 }
@@ -37,7 +37,7 @@ impl Case {
     /// Reads the folder of a recording.
     ///
     /// # Errors
-    /// In words, when it cannot be read or a line is not of the format.
+    /// If it cannot be read or a line is not in the format.
     pub fn load(dir: &Path) -> Result<Self, String> {
         let folder = Folder::read(dir)?;
         if folder.truth.len() < 2 {
@@ -53,11 +53,11 @@ impl Case {
         Ok(Self { name, provider: meta.provider, size, ops, truth, meta })
     }
 
-    /// Every recording in `<dir>/<provider>/<scenario>` of these folders. The files of one and the
-    /// terminal of another folder are one recording when provider, scenario and truth are the same.
+    /// Every recording in `<dir>/<provider>/<scenario>` of these folders. The files of a recording in one folder and
+    /// the terminal of one in another are merged if provider, scenario and truth are equal.
     ///
     /// # Errors
-    /// In words, when one cannot be read.
+    /// If one cannot be read.
     pub fn load_all(dirs: &[&Path]) -> Result<Vec<Self>, String> {
         let mut cases: Vec<Self> = Vec::new();
         for dir in dirs {
@@ -94,7 +94,7 @@ impl Case {
         self.any(|what| matches!(what, FolderStep::Out { .. }))
     }
 
-    /// Whether the recording has what this mode plays.
+    /// Whether the recording has the sources that this mode plays.
     #[must_use]
     pub fn fits(&self, mode: Mode) -> bool {
         let has = |source: Source| match source {
@@ -116,7 +116,8 @@ impl Case {
         self.ops.iter().any(|(_, what)| wanted(what))
     }
 
-    /// For the judge. What writes nothing before the first prompt is not judged for the time before.
+    /// The recording in the form the judge expects. If the agent writes nothing before the first prompt, the time
+    /// before it is not judged.
     #[must_use]
     pub fn judged_as(&self, mode: Mode) -> Terminal {
         let silent = !mode.has(Source::Pty) && self.provider != Provider::Claude;
@@ -142,7 +143,7 @@ impl Case {
         }
     }
 
-    /// The hooks that ask for permission, ms: those an approval can be seen by.
+    /// The times of hooks that ask for permission, ms: by these an approval can be detected.
     #[must_use]
     pub fn permission_hooks(&self) -> Vec<i64> {
         let asks = |what: &FolderStep| match what {
@@ -163,8 +164,8 @@ impl Case {
         self.ops.iter().filter(|(_, what)| asks(what)).map(|(at, _)| *at).collect()
     }
 
-    /// On another machine and at another time: paths, and the moments the agent wrote down.
-    /// `now` is second 0, ms of the wall clock.
+    /// The recording on another machine and at another time: replaces paths and recorded times. `now` is second 0, ms
+    /// of the wall clock.
     #[must_use]
     pub fn moved(&self, home: &Path, project: &Path, now: i64) -> Self {
         let names = self.meta.cwd.as_deref().zip(self.meta.home.as_deref());
@@ -198,8 +199,8 @@ impl Case {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Moves the moments in a text by `by` ms: RFC 3339 in UTC with milliseconds, and numbers of 13
-/// digits (ms) and 19 (ns) within a day of `then`. All keep their length.
+/// Shifts the times in a text by `by` ms: RFC 3339 in UTC with milliseconds, and numbers of 13 digits (ms) and 19 (ns)
+/// within a day of `then`. The length stays the same.
 fn shift(text: &str, then: i64, by: i64) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Plays one recording in one mode on a machine of its own, and watches what is shown.
+//! Plays one recording in one mode on a temporary machine, and polls the shown status.
 
 use std::{
     collections::BTreeMap,
@@ -30,17 +30,16 @@ use crate::{
     terminal_user::{User, end_all},
 };
 
-/// From the start of a recording's machine to second 0.
+/// The time from the start of the machine to second 0.
 const LEAD_MS: i64 = 1500;
-/// How long before its recorded start a process is started, as it takes to get going.
+/// How long before its recorded start a process is started, to make up for its startup time.
 const START_MS: i64 = 100;
-/// The same within `capture run`.
+/// The same lead within `capture run`.
 const RUN_MS: i64 = 300;
-/// How long is watched after the last true change.
+/// How long the status is polled after the last true change.
 const AFTER_MS: i64 = 1500;
 
-/// Programs under the names they are looked for: `capture` and each agent, of which the agents are
-/// this program itself.
+/// Programs under the names that are looked up: `capture` and each agent. The agents are this program.
 #[derive(Debug)]
 pub struct Programs {
     dir: tempfile::TempDir,
@@ -48,10 +47,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// `own` plays the agents, and is capture too unless another program is named.
+    /// `own` plays the agents, and is also capture unless another program is given.
     ///
     /// # Errors
-    /// When they cannot be linked or copied.
+    /// If the programs cannot be linked or copied.
     pub fn new(own: &Path, capture: Option<&Path>) -> std::io::Result<Self> {
         let dir = tempfile::tempdir()?;
         for name in ALL.iter().map(|agent| agent.programs[0]).chain(["capture"]) {
@@ -65,16 +64,16 @@ impl Programs {
     }
 }
 
-/// What was shown from then on: ms, state, reason, confidence.
+/// The status shown from this time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
-    /// When, ms from second 0.
+    /// The time, ms from second 0.
     pub at: i64,
     /// The state; `None` while there was no session.
     pub state: Option<State>,
-    /// Why.
+    /// The reason.
     pub reason: Option<Reason>,
-    /// How sure it was said to be.
+    /// The reported confidence.
     pub confidence: Option<Confidence>,
 }
 
@@ -96,7 +95,7 @@ struct Status {
     confidence: Option<Confidence>,
 }
 
-/// Plays and judges each, `jobs` at once; `told` is called as they end.
+/// Plays and judges all cases, `jobs` at once; `told` is called as each ends.
 pub fn play_all(
     cases: &[(&Case, Mode)],
     programs: &Programs,
@@ -121,7 +120,7 @@ pub fn play_all(
     done.into_inner().unwrap()
 }
 
-/// Plays and judges one. What fails is told in the outcome.
+/// Plays and judges one case. A failure is reported in the outcome.
 #[must_use]
 pub fn play(case: &Case, mode: Mode, programs: &Programs) -> Outcome {
     let shown = std::panic::catch_unwind(|| shown(case, mode, programs)).unwrap_or_else(|panic| {
@@ -164,14 +163,14 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
     Ok(shown)
 }
 
-/// Asks until it is told to stop; what was shown changes from answer to answer.
+/// Polls until `stop` is set; collects the changes between answers.
 fn watch(client: &Client, zero: i64, stop: &AtomicBool) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let asked = steady_ms();
         let patience = Duration::from_secs(5);
         let answer = client.send("GET", "/api/v1/sessions?active=all&limit=200", None, patience);
-        // An answer that does not come changes nothing: what was shown stays shown.
+        // A missing answer changes nothing: the last status remains.
         if let Ok(Ok(answer)) = answer.map(|a| serde_json::from_slice::<Sessions>(&a.body)) {
             let own = answer.sessions.into_iter().filter(|s| s.parent_session_id.is_none()).map(|s| s.status);
             let most = own.min_by_key(|status| rank(Some(status.state)));
@@ -190,7 +189,7 @@ fn watch(client: &Client, zero: i64, stop: &AtomicBool) -> Vec<Shown> {
     all
 }
 
-/// Who plays: processes, terminals, and what is written by nobody of them.
+/// The playing processes and terminals, and the files that none of these processes writes.
 struct Stage<'a> {
     case: &'a Case,
     mode: Mode,
@@ -200,7 +199,7 @@ struct Stage<'a> {
     zero: i64,
     users: BTreeMap<usize, User>,
     agents: Vec<Child>,
-    /// A daemon's files, and those there were before the first start.
+    /// The files of a daemon, and those that existed before the first start.
     outside: Files,
 }
 
@@ -263,7 +262,7 @@ impl<'a> Stage<'a> {
         self.look_on(end);
     }
 
-    /// Reads what the terminals show until then, and minds who ended.
+    /// Reads the output of the terminals until then, and reaps processes that ended.
     fn look_on(&mut self, until: i64) {
         loop {
             let left = self.zero + until - steady_ms();
@@ -337,11 +336,11 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The time of one process.
+/// The lifetime of one process.
 struct Life {
     run: usize,
     from: i64,
-    /// Until the next start.
+    /// The time of the next start.
     until: i64,
     end: i64,
     code: Option<i32>,

@@ -1,5 +1,5 @@
-//! Makes a recording: a real agent in a terminal of its own within that of the person, all bytes
-//! passed on and kept with their time. The truth is said by the person meanwhile ([`truth`]).
+//! Makes a recording: runs a real agent in a terminal within the user's terminal, forwards all bytes and stores them
+//! with their time. The user declares the truth during the recording ([`truth`]).
 
 use std::{
     fs::{self, File},
@@ -20,18 +20,18 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-/// What is recorded.
+/// The input for a recording.
 #[derive(Debug, Clone)]
 pub struct Recorded<'a> {
     /// The agent.
     pub provider: Provider,
-    /// A folder that is not there yet; its name is that of the scenario.
+    /// A folder that does not exist yet, named after the scenario.
     pub dir: &'a Path,
     /// The program and its arguments.
     pub command: &'a [String],
 }
 
-/// The person's terminal, raw while something is passed through; as it was when this is dropped.
+/// The user's terminal, raw while bytes are forwarded; dropping this restores it.
 struct Raw(Termios);
 
 impl Raw {
@@ -50,10 +50,10 @@ impl Drop for Raw {
     }
 }
 
-/// Runs the program and records it until it ends; its status. Needs `setsid` of util-linux.
+/// Runs the program and records it until it ends; returns its status. Needs `setsid` of util-linux.
 ///
 /// # Errors
-/// When the folder is there already, or something cannot be started or written.
+/// If the folder exists already, or something cannot be started or written.
 pub fn record(what: &Recorded) -> io::Result<i32> {
     fs::create_dir_all(what.dir.parent().unwrap_or(Path::new(".")))?;
     fs::create_dir(what.dir)?;
@@ -77,7 +77,7 @@ pub fn record(what: &Recorded) -> io::Result<i32> {
     command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(Stdio::from(slave));
     timeline.line("spawn", None, json!({}))?;
     let mut child = command.spawn()?;
-    // The command holds copies of the terminal's other end; with them it would never end.
+    // The command owns copies of the terminal's other end; with them the terminal would never close.
     drop(command);
     let raw = Raw::new();
     pass(&master, &mut timeline)?;
@@ -90,10 +90,10 @@ pub fn record(what: &Recorded) -> io::Result<i32> {
     Ok(code)
 }
 
-/// Says what is true from now on, of a recording that goes on.
+/// Declares the truth from now on in a running recording.
 ///
 /// # Errors
-/// When the folder is not a recording, or cannot be written.
+/// If the folder is not a recording, or cannot be written.
 pub fn truth(dir: &Path, state: State, reason: Option<Reason>) -> io::Result<()> {
     let about: Value = serde_json::from_str(&fs::read_to_string(dir.join("recording.json"))?)?;
     let started = about["started_at"].as_i64().ok_or_else(|| io::Error::other("recording.json has no started_at"))?;
@@ -128,7 +128,7 @@ impl Timeline {
         writeln!(self.file, "{line}")
     }
 
-    /// Writes bytes as text; half a character at the end stays in `rest` for the next time.
+    /// Writes bytes as text; an incomplete character at the end stays in `rest` for the next call.
     fn bytes(&mut self, op: &str, rest: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
         rest.extend_from_slice(bytes);
         let keep = match std::str::from_utf8(rest) {
@@ -144,7 +144,7 @@ impl Timeline {
     }
 }
 
-/// Passes bytes both ways until nobody has the terminal open.
+/// Forwards bytes in both directions until no process has the terminal open.
 fn pass(master: &OwnedFd, timeline: &mut Timeline) -> io::Result<()> {
     let (stdin, mut stdout) = (io::stdin(), io::stdout());
     let (mut typed, mut shown) = (Vec::new(), Vec::new());
@@ -162,7 +162,7 @@ fn pass(master: &OwnedFd, timeline: &mut Timeline) -> io::Result<()> {
         }
         let ready: Vec<bool> = watched.iter().map(|fd| !fd.revents().is_empty()).collect();
         if ready[0] {
-            // EIO: nobody has the terminal open.
+            // EIO: no process has the terminal open.
             let Ok(length @ 1..) = rustix::io::read(master, &mut buffer) else { return Ok(()) };
             stdout.write_all(&buffer[..length])?;
             stdout.flush()?;

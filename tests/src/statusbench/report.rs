@@ -1,4 +1,4 @@
-//! Judges what was shown and puts the figures together.
+//! Judges the shown statuses and summarizes the figures.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -8,31 +8,32 @@ use serde_json::{Value, json};
 use super::{Mode, Source, case::Case, play::Shown};
 use crate::terminal::{PlayedTerminal, Score, ScreenStatus, judged, score_where};
 
-/// The probabilities that the words of a confidence are held to for the Brier score.
+/// The probability that each confidence stands for in the Brier score.
 const CONFIDENCES: [(Confidence, &str, f64); 3] =
     [(Confidence::High, "high", 0.98), (Confidence::Medium, "medium", 0.85), (Confidence::Low, "low", 0.6)];
 
-/// How one recording went in one mode.
+/// The result of one recording in one mode.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// `provider/scenario`.
     pub recording: String,
-    /// What was played.
+    /// The mode that was played.
     pub mode: Mode,
-    /// The figures, or why there are none.
+    /// The figures, or the error.
     pub result: Result<Figures, String>,
-    /// What was shown.
+    /// The shown statuses.
     pub shown: Vec<Shown>,
 }
 
-/// What a recording, or several, came to.
+/// The figures of one or several recordings.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// Against the truth.
+    /// The comparison with the truth.
     pub score: Score,
-    /// Ends that could be seen, and those that were.
+    /// The number of ends that could be seen, and of those that were.
     pub exits: (usize, usize),
-    /// For high, medium and low: ms it was said, and of these it was right.
+    /// For high, medium and low confidence: for how long it was shown, ms, and for how much of that time the status was
+    /// right.
     pub confidence: [(i64, i64); 3],
 }
 
@@ -45,8 +46,7 @@ impl Figures {
         }
     }
 
-    /// The mean square of what the probability of a confidence was off by, over the time something
-    /// was shown: 0 is best.
+    /// The mean squared error of the probability of a confidence, over the time a status was shown: 0 is best.
     #[must_use]
     pub fn brier(&self) -> Option<f64> {
         let time: i64 = self.confidence.iter().map(|(time, _)| time).sum();
@@ -58,7 +58,7 @@ impl Figures {
     }
 }
 
-/// Compares what was shown with what was true.
+/// Compares the shown statuses with the truth.
 #[must_use]
 pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outcome {
     let outcome = |result, shown| Outcome { recording: case.name.clone(), mode, result, shown };
@@ -77,7 +77,7 @@ pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outc
         }
     }
     let played = PlayedTerminal { shown: said, ..PlayedTerminal::default() };
-    // By hooks alone an approval is seen when the agent called one for it.
+    // With only hooks an approval can be seen if the agent called a hook for it.
     let hooks = case.permission_hooks();
     let by_hooks = mode.has(Source::Hooks) && !mode.has(Source::Pty);
     let asked = |from: i64, to: i64| {
@@ -104,7 +104,7 @@ pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outc
     outcome(Ok(Figures { score, exits, confidence }), shown)
 }
 
-/// The sums by mode and provider; `all` are all providers. With how many were played and failed.
+/// The sums by mode and provider, with the number played and failed; `all` is the sum over all providers.
 #[must_use]
 pub fn sums(outcomes: &[Outcome]) -> BTreeMap<(Mode, String), (usize, usize, Figures)> {
     let mut sums: BTreeMap<(Mode, String), (usize, usize, Figures)> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn brier(figures: &Figures) -> String {
     figures.brier().map_or("-".to_owned(), |score| format!("{score:.4}"))
 }
 
-/// The tables, for people.
+/// The tables as text.
 #[must_use]
 pub fn table(outcomes: &[Outcome], worst: usize) -> String {
     let sums = sums(outcomes);
@@ -214,7 +214,7 @@ pub fn table(outcomes: &[Outcome], worst: usize) -> String {
     out
 }
 
-/// All figures, for programs; times in ms.
+/// All figures as JSON; times in ms.
 #[must_use]
 pub fn json(outcomes: &[Outcome]) -> Value {
     let figures = |f: &Figures| {

@@ -1,15 +1,15 @@
-//! The benchmark of our own agent measures, and says what is missed.
+//! The benchmark of our own agent produces its figures and reports missed limits.
 
 use std::process::{Command, Output};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_agentbench");
 
-/// Runs a row with the program that was built with it.
+/// Runs a row of the benchmark with the program from the same build.
 fn bench(words: &[&str]) -> Output {
     Command::new(BENCH).args(words).args(["--binary", super::PROGRAM]).output().unwrap()
 }
 
-/// The table's lines of this row.
+/// The lines of the table for this row.
 #[track_caller]
 fn met(words: &[&str], row: &str) -> Vec<String> {
     let output = bench(words);
@@ -37,10 +37,10 @@ fn a_second_session_begins_warm_and_a_switch_of_models_is_explained() {
     assert_eq!(met(&words, "A4").len(), 4);
 }
 
-/// A limit that is missed is the exit code, so that the table need not be read.
+/// A missed limit makes the exit code 1, so scripts need not parse the table.
 #[test]
 fn what_is_missed_is_said() {
-    // Nothing else can be written to: the first request fails, and so does what is measured.
+    // `/bin/false` accepts no input: the first request fails, and with it the measurement.
     let output = Command::new(BENCH).args(["turns", "--n", "10", "--binary", "/bin/false"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("**missed**"), "{output:?}");

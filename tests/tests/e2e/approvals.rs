@@ -1,5 +1,5 @@
-//! Approvals of the real program: a hook that asks and waits, the policy's word, people's word, and the
-//! record of all of it.
+//! Approvals with the real program: a hook that asks and waits, decisions of the policy and of the user, and the audit
+//! record.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use super::PROGRAM;
 
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
 
-/// A machine with a git-free project and, if it is given, a policy.
+/// A machine whose project is not a git repository, with a policy if one is given.
 pub(super) fn machine(policy: Option<&str>) -> Machine {
     let machine = Machine::new(PROGRAM);
     if let Some(policy) = policy {
@@ -30,7 +30,7 @@ pub(super) fn machine(policy: Option<&str>) -> Machine {
     machine
 }
 
-/// A server that knows where the session began.
+/// A server that knows the session's working directory.
 pub(super) fn serve(machine: &Machine) -> Server {
     let server = machine.serve();
     for agent in ["claude", "codex", "gemini"] {
@@ -50,7 +50,7 @@ pub(super) fn save_policy(machine: &Machine, policy: &str) {
     fs::write(file, policy).unwrap();
 }
 
-/// A call of an agent's hook, which may wait for its answer.
+/// A running hook of an agent, which may wait for its answer.
 pub(super) struct Hook(Child);
 
 pub(super) fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) -> Hook {
@@ -61,13 +61,13 @@ pub(super) fn call(machine: &Machine, agent: &str, wait: &str, payload: &Value) 
 }
 
 impl Hook {
-    /// Ends it, whatever it waits for.
+    /// Kills the hook, even while it waits.
     pub(super) fn end(mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
     }
 
-    /// What it says to the agent; whatever happens, it succeeds and complains of nothing.
+    /// The hook's answer to the agent. A hook always exits with 0 and prints no errors.
     #[track_caller]
     pub(super) fn said(self) -> Option<Value> {
         let Output { status, stdout, stderr } = self.0.wait_with_output().unwrap();
@@ -88,12 +88,12 @@ fn event(machine: &Machine, name: &str, tool: &str, input: Value) -> Value {
     json!({"session_id": SESSION, "cwd": machine.project(), "hook_event_name": name, "tool_name": tool, "tool_input": input})
 }
 
-/// A request for a command.
+/// A request for permission to run a command.
 pub(super) fn request(machine: &Machine, command: &str) -> Value {
     event(machine, "PermissionRequest", "Bash", json!({"command": command, "timeout": 5}))
 }
 
-/// The last approval, once it stands like this.
+/// Waits until the last approval is in this state.
 #[track_caller]
 fn approval(server: &Server, state: &str) -> Value {
     eventually(&format!("an approval is {state}"), || {
@@ -102,7 +102,7 @@ fn approval(server: &Server, state: &str) -> Value {
     })
 }
 
-/// The approval that a hook waits for.
+/// The approval for which a hook waits.
 #[track_caller]
 pub(super) fn held(server: &Server) -> Value {
     eventually("a hook waits for an approval", || {
@@ -123,7 +123,7 @@ fn done(machine: &Machine, arguments: &[&str]) -> String {
     out
 }
 
-/// What the record says happened, in order.
+/// The events in the audit record, in order.
 fn recorded(machine: &Machine) -> Vec<String> {
     let exported = done(machine, &["audit", "export"]);
     let rows = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -147,7 +147,7 @@ fn the_policy_allows_and_it_is_recorded() {
     eventually("it is recorded that the hook was told", || {
         (recorded(&machine) == ["decided", "delivered"]).then_some(())
     });
-    // What the agent did next.
+    // The next event of the agent.
     let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
     assert_eq!(call(&machine, "claude", "30", &after).said(), None);
     assert!(done(&machine, &["audit", "verify"]).contains("the audit record is intact: 2 rows"));
@@ -166,7 +166,7 @@ fn a_safe_form_goes_to_the_agent_that_takes_it() {
     assert!(command.contains("git --no-pager") && command.contains("core.fsmonitor="), "{command}");
     assert_eq!(decision["updatedInput"]["timeout"], 5, "the rest of the input is as it was");
     assert_eq!(approval(&server, "allowed")["rewrite"], command);
-    // Codex takes none, nor does it say where a command would run: it asks its user.
+    // Codex accepts no rewritten command and does not report where a command would run, so it asks its user.
     assert_eq!(call(&machine, "codex", "0", &request(&machine, "ls")).said(), None);
     assert_eq!(call(&machine, "codex", "0", &request(&machine, "uname -a")).decision(), json!({"behavior": "allow"}));
     assert_eq!(call(&machine, "codex", "0", &request(&machine, "git status")).said(), None);
@@ -183,7 +183,7 @@ fn the_policy_denies_with_a_reason() {
         assert!(decision["message"].as_str().unwrap().contains("I push myself."), "{decision}");
     }
     assert_eq!(approval(&server, "denied")["rule"], "no push");
-    // Gemini CLI is held against the same rules before it asks anybody.
+    // Gemini CLI calls its hook before it asks its user; the same rules apply.
     let before = |command| event(&machine, "BeforeTool", "run_shell_command", json!({"command": command}));
     let told = call(&machine, "gemini", "30", &before("git push")).said().unwrap();
     assert_eq!(told["decision"], "deny");
@@ -220,7 +220,7 @@ fn a_person_decides() {
     let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
     let waiting = held(&server);
     let id = waiting["id"].as_str().unwrap().to_owned();
-    // Codex shows no dialog while its hook waits; that it does is told all the same.
+    // Codex shows no dialog while its hook waits; the session is reported as waiting all the same.
     eventually("the session waits for an approval", || {
         let session = server.client.json(&format!("/api/v1/sessions/{}", waiting["session_id"].as_str()?))?;
         let evidence = session["status"]["evidence"].as_array()?.iter().any(|e| e["source"] == "runtime");
@@ -274,7 +274,7 @@ fn a_longer_request_than_any_model_writes_is_shown_whole() {
     assert_eq!((&asked["exact"], asked["command"].as_str()), (&json!(true), Some(command.as_str())));
     let id = asked["id"].as_str().unwrap();
     let shown = done(&machine, &["approvals", id]);
-    // Equal lines are folded, and counted.
+    // Equal lines are folded and counted.
     assert!(shown.contains("echo first") && shown.contains("99999") && shown.contains("rm -rf ~ # the end"), "{shown}");
     done(&machine, &["deny", id]);
     assert_eq!(hook.decision()["behavior"], "deny");
@@ -286,7 +286,7 @@ fn what_was_typed_before_a_request_was_read_does_not_allow_it() {
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "make deploy"));
     held(&server);
-    // The shell takes the first line; the second is there before the question.
+    // The shell reads the first line; the second is typed before the question appears.
     let mut user = User::start(&machine, "read -r go; $PROGRAM approve");
     user.types("go\ny\n");
     user.expect("make deploy");
@@ -299,7 +299,7 @@ fn what_was_typed_before_a_request_was_read_does_not_allow_it() {
     assert_eq!(user.end().1, 0);
     assert_eq!(hook.decision()["behavior"], "allow");
 
-    // What does not fit on the screen takes a whole word.
+    // A command too long for the screen requires typing the whole word.
     let long: String = (0..60).map(|n| format!("echo line {n}\n")).collect();
     let hook = call(&machine, "claude", "60", &request(&machine, &long));
     held(&server);
@@ -325,7 +325,7 @@ fn questions_and_plans_are_answered() {
     done(&machine, &["approve", &id, "--answer", "Blue"]);
     assert_eq!(hook.decision()["updatedInput"]["answers"], json!({"Which color?": "Blue"}));
 
-    // Somebody at a terminal is asked, and may leave it.
+    // At a terminal the user is asked, and may skip the question.
     let input = json!({"questions": [
         {"question": "Which color?", "options": [{"label": "Red"}, {"label": "Blue"}]},
         {"question": "Which parts?", "options": [{"label": "Top"}, {"label": "Rim"}, {"label": "Base"}], "multiSelect": true},
@@ -351,7 +351,7 @@ fn questions_and_plans_are_answered() {
     done(&machine, &["approve", &id]);
     assert_eq!(hook.decision(), json!({"behavior": "allow", "updatedInput": {"plan": "1. go"}}));
 
-    // A plan without a text cannot be given back: nobody is told that it was approved.
+    // A plan without text cannot be approved here, because the answer must repeat the text.
     let plan = event(&machine, "PermissionRequest", "ExitPlanMode", json!({}));
     let hook = call(&machine, "claude", "60", &plan);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
@@ -380,14 +380,14 @@ fn the_agent_going_on_lets_the_hook_go() {
 fn nobody_there_is_no_answer() {
     let machine = machine(Some(READ_ONLY));
     assert_eq!(call(&machine, "claude", "60", &request(&machine, "ls")).said(), None);
-    // A policy that is wrong allows nothing.
+    // An invalid policy allows nothing.
     save_policy(&machine, "version = 1\npreset = \"read-only\"\nsurprise = true\n");
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "ls -l"));
     let waiting = held(&server);
     assert_eq!(waiting["policy"]["rule"], "refused", "{waiting}");
     server.kill();
-    // The hook waits on, and finds the server that was restarted.
+    // The hook continues to wait and connects to the restarted server.
     let server = serve(&machine);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     assert_eq!(waiting["id"], id.as_str());
@@ -496,7 +496,7 @@ fn nothing_that_is_handed_in_decides() {
     let hook = call(&machine, "claude", "60", &asked);
     let waiting = held(&server);
     assert_eq!((&waiting["state"], &waiting["by"]), (&json!("pending"), &Value::Null));
-    // Whoever decides has to have the right to, and to send nothing but a decision.
+    // Deciding requires the right to decide, and a body that contains only a decision.
     let path = format!("/api/v1/approvals/{}/decision", waiting["id"].as_str().unwrap());
     for body in [
         r#"{"decision":"allow","by":"policy"}"#,
@@ -520,7 +520,7 @@ fn nothing_that_is_handed_in_decides() {
 
 #[test]
 fn an_answer_is_for_what_was_delivered() {
-    // Somebody of the same user swaps the delivery while the server looks the other way.
+    // Another process of the same user replaces the delivery while the server is stopped.
     let machine = machine(Some(READ_ONLY));
     let server = serve(&machine);
     let pid = server.pid().to_string();

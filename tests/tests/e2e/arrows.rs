@@ -1,4 +1,4 @@
-//! The map of crates holds: who may import whom, and what never reaches the pure ones.
+//! The map of crates is enforced: which crate may import which, and which dependencies the pure crates must not reach.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::Value;
 
-/// Every crate: its folder, and what of the workspace it imports. The folders of `adapters`, `runtime` and
-/// `capture` are wings of several crates.
+/// Every crate: its name, its folder, and the workspace crates it imports. The folders `adapters`, `runtime` and
+/// `capture` each contain several crates.
 pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     ("events", "events", &[]),
     ("projections", "projections", &["events", "secrets"]),
@@ -211,7 +211,7 @@ pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
             "transcripts",
         ],
     ),
-    // The harness drives the parts in virtual time, so it sees what the daemon sees.
+    // The harness drives the parts in virtual time, so it imports the same crates as the daemon.
     (
         "tests",
         "tests",
@@ -243,12 +243,12 @@ pub(super) const ARROWS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Pure crates,
+/// Pure crates: they must not reach the crates in [`IMPURE`].
 const PURE: &[&str] =
     &["events", "projections", "approver", "monitor", "secrets", "prices", "session_tree", "engine", "rpc"];
-/// and what they must not reach.
+/// Dependencies that crates in [`PURE`] must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
-/// What only these crates of the workspace may name, but for tests and benches.
+/// Dependencies that only the listed workspace crates may use, except in tests and benches.
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
@@ -348,7 +348,7 @@ fn nothing_impure_reaches_the_pure_crates() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // The walk does see what is there.
+    // The walk finds dependencies at all.
     let store = members.iter().find(|id| names[*id] == "store").unwrap();
     assert!(uses[store].iter().any(|id| names[id] == "rusqlite"));
 }

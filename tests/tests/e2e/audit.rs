@@ -1,4 +1,4 @@
-//! `capture audit verify` from outside: an intact record, a broken one, and one that cannot be read.
+//! `capture audit verify` from outside: an intact record, a broken one, and an unreadable one.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tests::program::Machine;
 
 use super::PROGRAM;
 
-/// A machine whose record has some rows, and their end.
+/// A machine whose record has `rows` rows, and the head of the record.
 fn recorded(rows: u64) -> (Machine, AuditHead) {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
@@ -22,7 +22,7 @@ fn recorded(rows: u64) -> (Machine, AuditHead) {
     (machine, head)
 }
 
-/// The exit code, and all that is said.
+/// The exit code and the whole output.
 fn verify(machine: &Machine, more: &[&str]) -> (Option<i32>, String) {
     let output = machine.command(&[&["audit", "verify"], more].concat()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())

@@ -1,4 +1,4 @@
-//! Connections of other users of the machine, and of our own: nobody takes the room of the user's own
+//! Connections of other users of the machine and of our own user: no flood of connections blocks the user's own
 //! commands and hooks.
 
 use std::{
@@ -21,7 +21,7 @@ use super::PROGRAM;
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
 /// The user `nobody` of Linux.
 const NOBODY: u32 = 65_534;
-/// Most memory that a stream on which nothing happens may take, bytes.
+/// Most memory an idle stream may use, bytes.
 const STREAM_BYTES: u64 = 20_000;
 
 struct ClientsMachine {
@@ -60,7 +60,7 @@ impl ClientsMachine {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A command is answered, and a hook's request that a rule allows.
+    /// The server answers a command, and a hook's request that a rule allows.
     #[track_caller]
     fn answers_us(&self) {
         let output = self.machine.command(&["ps", "--all", "--json"]).output().unwrap();
@@ -82,11 +82,11 @@ impl ClientsMachine {
     }
 }
 
-/// Connections of another user, none of which ever sends a whole head; they end with it.
+/// Connections of another user, none of which ever sends a complete request head; dropping the value closes them.
 struct Flood(Child);
 
 impl Flood {
-    /// `None` where we may not become another user.
+    /// `None` if this process may not switch to another user.
     fn start(address: &str, connections: usize) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             return None;
@@ -158,7 +158,7 @@ fn another_users_wrong_tokens_are_its_own() {
 #[test]
 fn streams_up_to_their_limit_leave_room_for_commands_and_hooks() {
     let here = ClientsMachine::new();
-    // As many as this process may open, up to where the server has enough.
+    // As many connections as this process may open, up to the server's limit.
     rustix::process::setrlimit(
         rustix::process::Resource::Nofile,
         rustix::process::Rlimit {

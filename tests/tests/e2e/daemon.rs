@@ -1,5 +1,5 @@
-//! The daemon of Codex as a source of the real program: a scripted one tells what its threads do,
-//! goes, comes back, and misbehaves. Whatever it does, it hears no more than an onlooker has to say.
+//! The daemon of Codex as a source of the real program: a scripted daemon reports what its threads do, disconnects,
+//! reconnects and misbehaves. In every case it receives only messages a passive client would send.
 
 use serde_json::{Value, json};
 use tests::{
@@ -51,7 +51,7 @@ fn until(server: &Server, state: &str) -> Value {
     })
 }
 
-/// The state is one the daemon did not claim.
+/// Waits until the state no longer comes from the daemon.
 #[track_caller]
 fn until_withdrawn(server: &Server) {
     eventually("nothing of the daemon's is believed any more", || {
@@ -66,7 +66,7 @@ fn row(server: &Server) -> Option<Value> {
     sources["sources"].as_array()?.iter().find(|source| source["name"] == "codex daemon").cloned()
 }
 
-/// Nothing but what an onlooker has to say.
+/// Asserts that the daemon received only messages of a passive client.
 #[track_caller]
 fn only_looked_on(daemon: &Daemon) {
     let heard = daemon.heard();
@@ -98,14 +98,14 @@ fn what_the_daemon_says_is_so_until_it_goes() {
     until(&server, "waiting");
     let told = row(&server).unwrap();
     assert_eq!((&told["active"], &told["errors"]), (&json!(true), &json!(0)), "{told}");
-    // Its own sessions are none of ours.
+    // The daemon's own sessions are not listed.
     assert_eq!(server.client.get(&format!("/api/v1/sessions/{TITLE}")).unwrap().status, 404);
     first.set(THREAD, &asks());
     until(&server, "waiting_approval");
     only_looked_on(&first);
     drop(first);
     until_withdrawn(&server);
-    // Another one, which has a thread whose transcript comes later.
+    // A second daemon, with a thread whose transcript appears later.
     let second = daemon(&machine, Manner::Plain);
     second.has(THREAD, &asks());
     until(&server, "waiting_approval");
@@ -116,7 +116,7 @@ fn what_the_daemon_says_is_so_until_it_goes() {
     eventually("the claim is offered again", || {
         (server.client.json(&format!("/api/v1/sessions/{late}"))?["status"]["state"] == "running").then_some(())
     });
-    // What was claimed in another life and is not said again ends.
+    // A state that an earlier daemon reported and this one does not report again ends.
     only_looked_on(&second);
     server.kill();
     drop(second);
@@ -140,7 +140,7 @@ fn a_daemon_that_talks_nonsense_is_borne() {
     until(&server, "waiting_approval");
     let told = row(&server).unwrap();
     assert_eq!((&told["active"], &told["errors"]), (&json!(true), &json!(3)), "{told}");
-    // Too long: the connection is given up, and another is made.
+    // The message is too long: the server drops the connection and opens another.
     daemon.say(Message::text("x".repeat(9 << 20)));
     eventually("it connects again", || (daemon.connections() == 2).then_some(()));
     daemon.set(THREAD, &idle());

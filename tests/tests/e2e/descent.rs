@@ -1,4 +1,4 @@
-//! Who may decide: a person may, and no agent, nor what one started, however it hides that.
+//! Who may decide: the user may; an agent and the processes it started may not, however they hide their origin.
 
 use std::{fs, process::Command};
 
@@ -10,10 +10,10 @@ use tests::{
 
 use super::approvals::{Hook, call, held, machine, request, serve};
 
-/// Exit code of a refusal.
+/// The exit code of a refusal.
 const REFUSED: Option<i32> = Some(5);
 
-/// A request that waits for a decision.
+/// An approval that waits for a decision.
 struct WaitingApproval {
     machine: Machine,
     server: Server,
@@ -30,12 +30,12 @@ fn waiting() -> WaitingApproval {
 }
 
 impl WaitingApproval {
-    /// Runs a script of an agent, in which `$ID` is the request, and `attempt WORDS…` runs the words and keeps their
-    /// outcome.
+    /// Runs a script as an agent. In the script `$ID` is the approval, and `attempt WORDS…` runs the words and saves
+    /// their outcome.
     fn attack(&self, agent: &str, script: &str) -> Command {
         let out = self.machine.project().join("attempt");
         let attempt = self.machine.project().join("attempt.sh");
-        // Whole or not at all: the file has its name when it is complete.
+        // The file is renamed into place when it is complete, so a reader never sees a part.
         let text = format!(
             "\"$@\" > {out}.text 2>&1 < /dev/null\necho \"exit $?\" >> {out}.text\nmv {out}.text {out}\n",
             out = out.display()
@@ -54,7 +54,7 @@ impl WaitingApproval {
         (code.parse().ok(), said.to_owned())
     }
 
-    /// The request is still open, and a person may decide it.
+    /// Asserts that the approval is still open and that the user may decide it.
     #[track_caller]
     fn holds(self) {
         let state: Value = self.server.client.json(&format!("/api/v1/approvals/{}", self.id)).unwrap();
@@ -100,7 +100,7 @@ fn an_agent_that_holds_no_conversation_decides_nothing() {
         "codex",
         "env -i \"PATH=$PATH\" \"HOME=$HOME\" $ATTEMPT capture --data-dir \"$CAPTURE_DATA_DIR\" approve $ID",
     );
-    // The same script, as `codex mcp-server` has its second word.
+    // The same script under the name `mcp-server`, so that the command line matches `codex mcp-server`.
     let script = shell.get_args().next().unwrap().to_owned();
     fs::rename(&script, here.machine.project().join("mcp-server")).unwrap();
     let mut server = Command::new(shell.get_program());
@@ -110,7 +110,7 @@ fn an_agent_that_holds_no_conversation_decides_nothing() {
     here.refused();
 }
 
-/// What the agent of a run cuts loose, with another session, another parent and an empty environment.
+/// A script with which the agent of a run detaches a process: another session, another parent and an empty environment.
 const CUT_LOOSE: &str = r#"
 cat > loose.sh <<'SCRIPT'
 (setsid env -i "PATH=$PATH" "HOME=$HOME" "ATTEMPT=$ATTEMPT" "ID=$ID" "DATA=$CAPTURE_DATA_DIR" "HOST=$PPID" \
@@ -123,9 +123,9 @@ AFTER
 #[test]
 fn what_the_agent_of_a_run_cuts_loose_decides_nothing() {
     for (until, after) in [
-        // While the agent still runs, as a child of the host that adopted it.
+        // The agent still runs; the process is a child of the run's host, which adopted it.
         ("while ! [ -e go ]; do :; done", "touch go; while ! [ -e proj/attempt ]; do :; done"),
-        // When the agent has ended, and the host of its run with it.
+        // The agent has ended, and the host of its run has ended too.
         ("while kill -0 $HOST 2>/dev/null; do :; done", "exit 0"),
     ] {
         let here = waiting();
@@ -159,7 +159,7 @@ fn a_person_in_a_shell_of_a_run_decides() {
     assert_eq!(here.hook.decision()["behavior"], "allow");
 }
 
-/// What else changes how capture works.
+/// Other commands that change how capture works.
 #[test]
 fn an_agent_changes_nothing_of_capture() {
     let here = waiting();
@@ -183,8 +183,8 @@ fn an_agent_changes_nothing_of_capture() {
     here.holds();
 }
 
-/// What stays possible for processes of one user (`docs/security.md`). These are limits, not promises:
-/// when one of them no longer holds, the page is to be corrected.
+/// Attacks that remain possible for processes of one user (`docs/security.md`). These tests document limits, not
+/// guarantees: when one of them fails, correct the page.
 mod limits {
     use super::*;
 

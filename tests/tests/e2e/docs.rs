@@ -1,11 +1,11 @@
-//! The documentation holds: its commands run as written, its links lead somewhere, its command lines exist and its settings
-//! are valid. Names of code in it, and in comments, exist.
+//! The documentation is correct: its commands run as written, its links resolve, its command lines exist, its settings
+//! are valid, and the code names in it and in comments exist.
 //!
 //! The commands of a page run in the order of the page, on a machine with a few sessions and simulated agents. Ids that
-//! the program makes up at run time ([`APPROVAL`], [`FINDING`]) stand for real ones. A block that cannot run in a test is
-//! marked in the source by `<!-- not run: reason -->` above it; [`NOT_RUN`] is how many there may be. A command is
-//! expected to succeed, or to end with the code that a comment behind it states: `# exit code 4`. What a `console` block
-//! shows is what its commands print.
+//! the program generates at run time ([`APPROVAL`], [`FINDING`]) are replaced by real ones. A block that cannot run in
+//! a test is marked in the source by `<!-- not run: reason -->` above it; there may be at most [`NOT_RUN`] such blocks.
+//! A command is expected to succeed, or to end with the code stated in a comment after it: `# exit code 4`. The output
+//! in a `console` block is the output of its commands.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -38,19 +38,19 @@ use super::{
     approvals::{Hook, call, request, serve},
 };
 
-/// The repository.
+/// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// Stands for an approval that waits.
+/// Placeholder for a pending approval.
 const APPROVAL: &str = "3FFCR6W3";
-/// Stands for an open finding.
+/// Placeholder for an open finding.
 const FINDING: &str = "fd2fba31d46fd80d6";
-/// Blocks that are not run.
+/// Maximum number of blocks that are not run.
 const NOT_RUN: usize = 10;
-/// How long a request may take to lead to something.
+/// How long a request may take to show its effect.
 const A_REQUEST: Duration = Duration::from_secs(10);
-/// Pages whose commands run at the same time.
+/// Number of pages whose commands run at the same time.
 const AT_ONCE: usize = 2;
-/// A page: its path from the top, and its text.
+/// A page: its path from the root, and its text.
 struct Page {
     path: PathBuf,
     text: String,
@@ -62,7 +62,7 @@ struct Block {
     line: usize,
     language: String,
     lines: Vec<String>,
-    /// Why it is not run.
+    /// The reason the block is not run.
     not_run: Option<String>,
 }
 
@@ -111,13 +111,13 @@ impl Page {
     }
 }
 
-/// What a heading is linked by.
+/// The anchor of a heading in links.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Every page of the repository, but what is said of each fixture.
+/// Every page of the repository, except the descriptions of fixtures.
 fn pages() -> Vec<Page> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -151,7 +151,7 @@ fn manual() -> Vec<Page> {
 struct Sandbox {
     machine: Machine,
     hooks: Vec<Hook>,
-    /// What our own agent speaks with, on its page.
+    /// The model of our own agent, on the page about it.
     _model: Option<Model>,
 }
 
@@ -163,8 +163,8 @@ impl Sandbox {
             let printed = Agent::of(agent).unwrap().version.printed.as_ref().unwrap();
             let version =
                 format!("{}{}{}", printed.before[0], hooks::facts(agent).unwrap().versions.newest, printed.behind);
-            // Without a terminal it has nothing to do; at one it shows Claude Code's box for prompts, and works for a
-            // moment on each.
+            // Without a terminal the agent exits at once; at a terminal it shows Claude Code's prompt box and works for
+            // a moment on each prompt.
             let script = format!(
                 r#"[ "$*" = --version ] && echo '{version}' && exit
 [ -t 0 ] || exit 0
@@ -208,12 +208,13 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
         shell.output().unwrap()
     }
 
-    /// Where commands run. Not where the agent of the requests is: a run here is not taken for it.
+    /// The directory in which commands run. It differs from the directory of the agent that makes the requests, so that
+    /// a run here is not attributed to that agent.
     fn work(&self) -> PathBuf {
         self.machine.home().join("work")
     }
 
-    /// Waits until the server knows a run that was started: its host connects by itself.
+    /// Waits until the server lists a run that was started: its host connects asynchronously.
     fn registered(&self, script: &str) {
         if script.contains("--name api --detach") {
             eventually("the run has a session", || self.machine.any_client()?.json("/api/v1/sessions/api"));
@@ -225,8 +226,8 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
         page[what].as_array().cloned()
     }
 
-    /// What an agent's request for permission leads to. A server too busy to hear a hook at once is asked again: the
-    /// hook gives up soon, and a request that is heard late is history.
+    /// Waits for the effect of an agent's request for permission. The request is repeated because a busy server may
+    /// miss one: the hook gives up soon, and a request that is read late counts as history.
     fn requested(&mut self, what: impl Fn(&Self) -> Option<Value>) -> String {
         let found = what(self).or_else(|| {
             (0..6).find_map(|n| {
@@ -238,7 +239,7 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
         found.unwrap_or_else(|| panic!("a request leads to nothing"))["id"].as_str().unwrap().to_owned()
     }
 
-    /// An approval whose hook waits.
+    /// An approval whose hook is waiting.
     fn approval(&mut self) -> String {
         self.requested(|sandbox| {
             let pending = sandbox.list("approvals", "state=pending")?;
@@ -250,7 +251,7 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
         self.requested(|sandbox| sandbox.list("findings", "kind=approval")?.into_iter().next())
     }
 
-    /// The command with real ids in place of those that stand for them.
+    /// The command with placeholders replaced by real ids.
     fn filled(&mut self, command: &str) -> String {
         let mut command = command.to_owned();
         if command.contains(APPROVAL) {
@@ -262,7 +263,7 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
         command
     }
 
-    /// Runs a block; says what failed.
+    /// Runs a block; the error describes what failed.
     fn run(&mut self, block: &Block) -> Result<(), String> {
         let expected = Regex::new(r"# exit code (\d+)").unwrap();
         let (commands, mut script) = (commands(block), String::new());
@@ -284,7 +285,7 @@ read -r line; printf '\033]0;◐ demo\007'; sleep 1; done"#
     }
 }
 
-/// A model in the place of Anthropic's.
+/// A model that replaces Anthropic's.
 fn model(machine: &Machine) -> Model {
     let model = Model::exact(Api::Anthropic, Script::default().lane("", [say("Yes.")])).unwrap();
     machine.configure(&format!("[agent.providers.anthropic]\nbase_url = \"{}\"\n", model.url()));
@@ -454,7 +455,7 @@ fn every_setting_with_a_default_is_shown_with_it() {
     let file = tempfile::tempdir().unwrap();
     let file = file.path().join("shown.toml");
     for text in shown.iter().filter(|text| !text.contains("/home/")) {
-        // An empty list of homes is the same as none.
+        // An empty list of homes is equal to no list.
         let text: Vec<&str> = text.lines().filter(|line| !line.ends_with(" = []")).collect();
         fs::write(&file, text.join("\n")).unwrap();
         assert_eq!(Config::load(&file).unwrap(), Config::default(), "{text:?}");
@@ -483,7 +484,7 @@ fn every_route_is_on_its_page() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// The sources of a crate: their text, and the names of files and directories, which are those of modules.
+/// Collects the sources of a crate: their text, and the names of files and directories, which are module names.
 fn sources(dir: &Path, text: &mut String) {
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
@@ -528,7 +529,7 @@ fn paths_of_items_in_docs_and_comments_exist() {
             let Some((defined, words)) = items.get(&found[1]) else { continue };
             let segments: Vec<&str> = found[2].split("::").skip(1).collect();
             let exists = segments.iter().enumerate().all(|(at, segment)| {
-                // What stands behind a type is its variant, field or method.
+                // A name after a type is one of its variants, fields or methods.
                 let of_type = at > 0 && segments[at - 1].starts_with(char::is_uppercase);
                 defined.contains(segment) || (of_type || at + 1 == segments.len()) && words.contains(segment)
             });

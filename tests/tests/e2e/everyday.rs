@@ -1,5 +1,5 @@
-//! The commands of every day from outside: what is shown without a command, counts for a prompt, the configuration,
-//! runs by name, templates.
+//! Everyday commands from outside: the overview without a command, counts for a shell prompt, the configuration, runs
+//! by name, templates.
 
 use std::{fs, process::Stdio};
 
@@ -13,14 +13,14 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Output, complaints and exit code of a command.
+/// Exit code, standard output and standard error of a command.
 fn run(machine: &Machine, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = machine.command(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// A session that is done and waits for its next prompt.
+/// A session whose turn is complete and that waits for its next prompt.
 fn waiting_session(machine: &Machine, server: &Server) -> String {
     let (id, cwd) = (session(1), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
@@ -33,7 +33,8 @@ fn waiting_session(machine: &Machine, server: &Server) -> String {
     id
 }
 
-/// Waits for a session: what is appended from then on is live, and what was there before may have been read as history.
+/// Waits until the server lists a session: records appended after that are live, while earlier ones may have been read
+/// as history.
 fn is_known(server: &Server, id: &str) {
     eventually("the session is known", || server.client.json(&format!("/api/v1/sessions/{id}")));
 }
@@ -52,11 +53,11 @@ fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
     waiting_session(&machine, &server);
     let (code, out, err) = run(&machine, &[]);
     assert_eq!(code, Some(0), "{err}");
-    // As `next` and the status line say.
+    // The same as in `next` and the status line.
     assert!(out.contains("Add a title") && out.contains("`capture ps --all` lists all sessions"), "{out}");
     assert!(run(&machine, &["next"]).1.contains("prompt") && run(&machine, &["statusline"]).1 == "◆1\n");
     assert!(out.contains("capture hooks install"), "{out}");
-    // Without a desktop session and without a channel, nobody can be told anything.
+    // Without a desktop session and without a channel no notification can be delivered.
     assert!(run(&machine, &["setup"]).1.contains("· capture notify --help"));
     assert_eq!(run(&machine, &["setup", "--dismiss"]).0, Some(0));
     let (_, out, _) = run(&machine, &[]);
@@ -76,7 +77,7 @@ fn a_turn_that_is_over_is_seen_by_whoever_looks_at_the_session_in_a_terminal() {
         page["findings"].as_array().map(Vec::len)
     };
     eventually("the end of the turn is told", || completions("open").filter(|open| *open == 1));
-    // Programs and lists look at nothing, and neither does a dry run.
+    // Lists, dry runs and output for programs do not count as viewing a session.
     for command in [&["show", &id][..], &["ps"], &["show", &id, "--json"], &["jump", &id, "--dry-run"]] {
         run(&machine, command);
     }
@@ -127,7 +128,7 @@ fn a_setting_is_changed_checked_and_shown_with_its_origin() {
     let line = |key: &str| shown.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
     assert!(!line("status.idle_after_s").contains("(default)"), "{shown}");
     assert!(line("status.lost_after_s").contains("600  (default)"), "{shown}");
-    // What is not valid changes nothing.
+    // An invalid value changes nothing.
     for (key, value, why) in [
         ("status.idle_after_s", "1", "`: 1 is out of range: expected 5 to 86400"),
         ("status.idle_after_s", "abc", "expected a whole number, 0 or more, got \"abc\""),
@@ -161,7 +162,7 @@ fn all_events_of_a_long_session_are_printed_in_order() {
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
-    // More than are requested at a time.
+    // More sessions than one request returns.
     for n in 1..=700 {
         append(
             &path,
@@ -231,7 +232,7 @@ fn a_shell_completes_live_sessions() {
     let out = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(out.lines().any(|line| line == "ps") && !out.contains("run-host"), "{out}");
     assert_eq!(run(&machine, &["run", "--name", "ab cd;x", "--detach", "--", "sleep", "600"]).0, Some(0));
-    // bash inserts what it gets, zsh quotes it.
+    // bash inserts the completion as it is, so it is escaped; zsh quotes it itself.
     for (shell, type_of_bash, expected) in [("bash", Some("9"), r"ab\ cd\;x"), ("zsh", None, "ab cd;x")] {
         let mut command = machine.command(&["--", "capture", "attach", "ab"]);
         command.env("CAPTURE_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "2").env("_CLAP_IFS", "\n");
@@ -307,14 +308,14 @@ fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_to
     assert!(machine.data().join("capture.db").exists());
     let (code, out, _) = run(&machine, &["uninstall", "--yes", "--delete-data"]);
     assert!(code == Some(0) && !machine.data().exists(), "{out}");
-    // A directory that is not one of ours is left alone.
+    // A directory that capture did not create is left alone.
     std::fs::create_dir_all(machine.data()).unwrap();
     std::fs::write(machine.data().join("thesis.txt"), "x").unwrap();
     assert_ne!(run(&machine, &["uninstall", "--yes", "--delete-data"]).0, Some(0));
     assert!(machine.data().join("thesis.txt").exists());
 }
 
-/// Says in `endpoint.json` that the server is of another version, or was started otherwise.
+/// Changes `endpoint.json` so that the server appears to have another version or another way of starting.
 fn pretend(machine: &Machine, version: &str, is_background: bool) -> i64 {
     let file = machine.data().join("endpoint.json");
     let mut endpoint = machine.endpoint().unwrap();
@@ -436,7 +437,7 @@ fn a_running_server_takes_up_settings_and_the_command_says_which() {
         let (code, _, _) = run(&machine, &["notify", "test", "note"]);
         (code == Some(0) && file.exists()).then_some(())
     });
-    // What is not valid changes nothing.
+    // An invalid configuration changes nothing.
     machine.configure("nonsense = 1\n");
     eventually("it is reported", || server.log().contains("the configuration is not valid").then_some(()));
     machine.configure(&channel);
@@ -449,7 +450,7 @@ fn long_output_is_paged_on_a_terminal_and_only_there() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let id = waiting_session(&machine, &server);
-    // A pager that shows what it is given and says that it was used.
+    // A pager that shows its input and reports that it was used.
     let pager = "sed 's/^/paged: /'; echo left the pager";
     let shown = |arguments: &str, more: &[(&str, &str)]| {
         let script = format!("\"$PROGRAM\" {arguments}");
@@ -511,7 +512,7 @@ fn a_standup_on_a_terminal_is_broken_between_words_and_escapes_nothing() {
     user.end();
 }
 
-/// What the policy says, where it is not in force too, and how its preset is chosen.
+/// The policy is shown and tested even where it is not in force, and its preset can be chosen.
 #[test]
 fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
     let machine = Machine::new(PROGRAM);
@@ -522,7 +523,7 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    // Without a file; listing and refusing changes nothing.
+    // Without a policy file; listing presets and refusing one changes nothing.
     let (code, shown, _) = in_config(&["policy", "show"]);
     assert!(
         code == Some(0) && shown.contains("(does not exist)") && shown.contains("preset  none: your rules decide"),
@@ -552,7 +553,7 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
             && at("denials/wipe") < at("read-only/tools")
     );
     assert!(shown.contains("note    of agents that work in"), "{shown}");
-    // Here the policy does not count, which a note says; what it says is printed all the same.
+    // The policy is not in force here, which a note says; the decision is printed all the same.
     let (_, said, note) = in_config(&["policy", "test", "git push"]);
     assert_eq!(said, "deny: I push myself. (no push)\n");
     assert!(note.contains("contains the policy"), "{note}");

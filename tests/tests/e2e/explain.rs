@@ -1,4 +1,4 @@
-//! `capture explain` at a past time, and the reports on sources that should deliver.
+//! `capture explain` at a past time, and the reports on sources that should deliver events.
 
 use std::{
     io::Write,

@@ -77,7 +77,7 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
     assert_eq!(fs::read_to_string(&target).unwrap(), V2);
     assert_eq!(here.export(&[RUN, "-o", to, "--cast-version", "3", "--force"]).0, Some(0));
     assert_eq!(fs::read_to_string(&target).unwrap(), V3);
-    // What fails half-way leaves what was there.
+    // An export that fails half-way leaves the existing file unchanged.
     assert_eq!(here.export(&["01KAH1DZ7Z", "-o", to, "--force"]).0, Some(1));
     assert_eq!(fs::read_to_string(&target).unwrap(), V3);
     // A file can be converted onto itself.
@@ -116,7 +116,7 @@ fn what_is_wrong_is_said() {
     for wrong in [&[RUN, "--cast-version", "1"][..], &[RUN, "--force"], &[RUN, "--format", "gif"], &[]] {
         assert_eq!(here.export(wrong).0, Some(2), "{wrong:?}");
     }
-    // A disk that is full is named; a reader that has enough is not an error.
+    // A full disk is reported as an error; a reader that closes early is not.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = here.machine.command(&["export", RUN]).stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert!(output.status.code() == Some(1) && !output.stderr.is_empty());

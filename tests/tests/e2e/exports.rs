@@ -10,7 +10,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Put together here, so that no file holds it whole.
+/// Assembled at run time so that no file contains the whole secret.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }

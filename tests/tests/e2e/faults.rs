@@ -1,4 +1,4 @@
-//! What happens to files, and to those who do not want to be captured.
+//! Faults of files, and users who opted out of being captured.
 
 use std::{fs, path::Path};
 
@@ -25,7 +25,7 @@ fn a_transcript_deleted_upstream_stays_readable() {
     fs::remove_file(&path).unwrap();
     server.stop();
     let server = machine.serve();
-    // The removal was noticed when a file that came after it is read.
+    // The removal has been noticed once a file created after it is read.
     let other = session(2);
     append(&machine.claude(&other), &prompt(&other, &uuid(2, 1), &cwd, "later"));
     server.caught_up(&other, &machine.claude(&other));
@@ -38,7 +38,7 @@ fn a_transcript_deleted_upstream_stays_readable() {
     assert_eq!(server.session(&name)["turns"], 1);
 }
 
-/// T7, below the size of its figure, above that of a line that is read (16 MiB).
+/// T7, with a line shorter than the original figure but above the limit for parsed lines (16 MiB).
 #[test]
 fn a_line_of_40_mb_becomes_a_stub_and_the_next_is_fine() {
     let machine = Machine::new(PROGRAM);
@@ -116,7 +116,7 @@ fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
     assert_eq!(texts, ["seen", "seen again"]);
 }
 
-/// T3, T4: a cut record with the next one on its line, NULs before a record, an empty line.
+/// T3, T4: a truncated record followed by the next one on the same line, NULs before a record, and an empty line.
 #[test]
 fn damaged_lines_cost_only_themselves() {
     let machine = Machine::new(PROGRAM);
@@ -140,7 +140,7 @@ fn damaged_lines_cost_only_themselves() {
     assert_eq!(server.session(&name)["health"], "issues");
 }
 
-/// T14: the same file by two names, and a copy of it elsewhere.
+/// T14: the same file under two names, and a copy elsewhere.
 #[test]
 fn the_same_records_by_several_paths_are_there_once() {
     let machine = Machine::new(PROGRAM);
@@ -164,7 +164,7 @@ fn the_same_records_by_several_paths_are_there_once() {
     assert_eq!(server.session(&name)["transcripts"].as_array().unwrap().len(), 3, "all paths are listed");
 }
 
-/// T15: nothing outside the roots is read, and nothing that blocks.
+/// T15: files outside the roots are not read, and neither are files that block.
 #[test]
 fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
     let machine = Machine::new(PROGRAM);
@@ -189,7 +189,7 @@ fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
     assert!(sources["sources"][0]["errors"].as_u64() >= Some(1), "it says that something is not read: {sources}");
 }
 
-/// T17: without inotify watches files are looked at by the clock, and that is said.
+/// T17: without inotify watches files are polled, and the server reports it.
 #[test]
 fn without_watches_files_are_polled_and_it_is_said() {
     let limited = "exec unshare --user --map-root-user sh -c \
@@ -218,7 +218,7 @@ fn without_watches_files_are_polled_and_it_is_said() {
     assert_eq!(server.session(&name)["turns"], 2);
 }
 
-/// T19: how many files there are does not decide how many are open. `FILES=20000` for the figure.
+/// T19: the number of open descriptors does not grow with the number of files. `FILES=20000` for the published figure.
 #[test]
 fn many_files_are_read_with_few_descriptors() {
     let files = number_from_env("FILES", 3_000);
@@ -273,7 +273,7 @@ fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
     assert_eq!(server.session(&kept)["provider"], "claude");
     assert_eq!(server.client.get(&format!("/api/v1/sessions/{lost}")).unwrap().status, 404);
     eventually("the spool is empty", || (deliveries() == 0).then_some(()));
-    // With a server, what is lost is said.
+    // With a running server, lost hook calls are reported.
     call(&lost, "trap '' XFSZ; ulimit -f 0;");
     let sources = server.client.json("/api/v1/health/sources").unwrap();
     let hooks = sources["sources"].as_array().unwrap().iter().find(|source| source["name"] == "hooks").unwrap();
@@ -281,8 +281,8 @@ fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
     assert_eq!(hooks["dropped"], 1);
 }
 
-/// T10: copied and truncated in place while its writer goes on. What was cut before it could be read is gone; the rest
-/// is there once, as it was written.
+/// T10: a file is copied and truncated in place while its writer continues. Records cut before they could be read are
+/// lost; the others are stored once, as written.
 #[test]
 fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing() {
     let machine = Machine::new(PROGRAM);
@@ -316,8 +316,8 @@ fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing
     assert!(read.is_subset(&written), "{:?}", read.difference(&written));
 }
 
-/// A name among the settings leads to something that has no end, or never begins: no command waits for it, each says
-/// which file it is, and the server goes on.
+/// A settings file is replaced by an endless file or by a pipe without a writer: no command waits for it, each error
+/// names the file, and the server continues to run.
 #[test]
 fn settings_that_are_no_files_are_refused_and_not_waited_for() {
     let config = |machine: &Machine| machine.home().with_file_name("config").join("capture");
@@ -330,7 +330,7 @@ fn settings_that_are_no_files_are_refused_and_not_waited_for() {
     for (file, commands) in files {
         for kind in ["pipe", "endless"] {
             let machine = Machine::new(PROGRAM);
-            // What the server itself needs at its start is there only afterwards.
+            // Replaced only after the server has started, because the server itself needs the file at its start.
             let server = machine.serve();
             let path = config(&machine).join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -365,7 +365,7 @@ fn settings_that_are_no_files_are_refused_and_not_waited_for() {
     }
 }
 
-/// The same for what commands read in the data directory to find a server.
+/// Likewise for the file in the data directory by which commands find the server.
 #[test]
 fn an_endpoint_that_is_no_file_is_refused_and_not_waited_for() {
     for kind in ["pipe", "endless"] {

@@ -1,7 +1,7 @@
-//! What the monitor finds in recordings of real agents, with their hooks and their telemetry: of each just
-//! what happened.
+//! The monitor's findings in recordings of real agents, with their hooks and telemetry: each recording yields exactly
+//! the findings expected of it.
 //!
-//! `UPDATE_TRACES=1` writes those of `fixtures/monitor/recorded`, which the monitor's own tests play.
+//! `UPDATE_TRACES=1` writes the traces in `fixtures/monitor/recorded`, which the monitor's own tests replay.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,7 +19,7 @@ use tests::{
 
 use FindingKind::{Approval, Auth, Completion, Crash, Question};
 
-/// Plays a recording; gives what was kept, and when it was over.
+/// Plays a recording; returns the stored sessions and the time of its end.
 fn played(name: &str) -> (Vec<StoredSession>, Timestamp) {
     let dir = fixtures().join("recordings").join(name);
     let folder = Folder::read(&dir).unwrap();
@@ -29,8 +29,8 @@ fn played(name: &str) -> (Vec<StoredSession>, Timestamp) {
     (world.end().1, now)
 }
 
-/// What the monitor says of the logs, as the program would give them to it: the events of all sessions in the
-/// order of their commits, and the reducer's word behind those that belong together.
+/// The monitor's findings for the logs. It receives the same input as in the program: the events of all sessions in the
+/// order of their commits, and the reducer's state after each batch of related events.
 fn found(kept: &[StoredSession], until: Timestamp) -> Vec<Finding> {
     let mut events: Vec<&Event> = kept.iter().flat_map(|kept| &kept.events).collect();
     events.sort_by_key(|event| event.position);
@@ -59,13 +59,13 @@ fn found(kept: &[StoredSession], until: Timestamp) -> Vec<Finding> {
     found
 }
 
-/// What was opened, in order.
+/// The findings that were opened, in order.
 fn opened(found: &[Finding]) -> Vec<FindingKind> {
     let mut seen = BTreeSet::new();
     found.iter().filter(|f| f.is_open() && seen.insert(f.id.clone())).map(|f| f.kind).collect()
 }
 
-/// Recordings, and what is to be found in each.
+/// Recordings, each with its expected findings.
 const RECORDINGS: &[(&str, &[FindingKind])] = &[
     ("claude/S01-hello", &[Completion]),
     ("claude/S03-bash-approve", &[Approval, Completion]),
@@ -176,7 +176,7 @@ fn of_each_recording_what_happened_is_found_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The recordings whose main session is a trace of the monitor's own tests.
+/// The recordings whose main session is a trace in the monitor's own tests.
 const TRACES: &[&str] = &[
     "claude/S07-retries",
     "claude/S10-sigkill",
@@ -216,7 +216,7 @@ fn the_recorded_traces_are_the_recordings() {
     }
 }
 
-/// A trace of a session's log, without what capture concluded.
+/// A trace of a session's log, without the events capture derived.
 fn trace_of(name: &str, kept: &StoredSession, now: Timestamp) -> String {
     let expected = RECORDINGS.iter().find(|(other, _)| other == &name).unwrap().1;
     let by = now.since_ms(START) as f64 / 1000.0;
@@ -247,7 +247,7 @@ fn trace_of(name: &str, kept: &StoredSession, now: Timestamp) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where the recording was played is nobody's concern.
+/// Removes the temporary directory in which the recording was played.
 fn without_the_place(line: &str) -> String {
     let mut parts = line.split("/tmp/.tmp");
     let mut out = parts.next().unwrap_or_default().to_owned();

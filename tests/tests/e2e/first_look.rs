@@ -1,4 +1,4 @@
-//! Agents that were there before the server: which rows and findings the first commands show.
+//! Agents that were running before the server started: the rows and findings that the first commands show.
 
 use std::{
     fs,
@@ -18,10 +18,10 @@ use tests::{
 
 use super::PROGRAM;
 
-/// How long ago the agents wrote their last line: longer than anything counts as recent.
+/// How long ago the agents wrote their last line: longer than anything that counts as recent.
 const AGO_MS: i64 = 40 * 60 * 1000;
 
-/// A process that passes for an agent. It ends with the value.
+/// A process that passes for an agent. Dropping the value ends the process.
 pub(super) struct RunningAgent(Child);
 
 impl RunningAgent {
@@ -29,13 +29,13 @@ impl RunningAgent {
         Self::with_open_file(machine, agent, cwd, Path::new("/dev/null"))
     }
 
-    /// One that keeps a file open.
+    /// An agent that keeps a file open.
     fn with_open_file(machine: &Machine, agent: &str, cwd: &Path, file: &Path) -> Self {
         fs::create_dir_all(cwd).unwrap();
-        // The same for all: each reads it when it comes to it.
+        // The same script for all agents: each shell reads it when it starts.
         let mut shell = machine.agents_shell(agent, "exec 3<\"$OPEN_FILE\"; read end_of_input");
         let agent = Self(shell.env("OPEN_FILE", file).current_dir(cwd).stdin(Stdio::piped()).spawn().unwrap());
-        // The script is written again for the next one: this one has read it then.
+        // The script is rewritten for the next agent, so this one must have read it first.
         let opened = format!("/proc/{}/fd/3", agent.0.id());
         eventually("the agent runs", || fs::read_link(&opened).ok().filter(|open| open == file));
         agent
@@ -43,10 +43,10 @@ impl RunningAgent {
 }
 
 impl RunningAgent {
-    /// One that was started with this word behind its name.
+    /// An agent started with `word` as its first argument.
     fn with_word(machine: &Machine, agent: &str, word: &str, cwd: &Path, file: &Path) -> Self {
         fs::create_dir_all(cwd).unwrap();
-        // The word is the script that passes for the agent.
+        // The word is the path of the script that passes for the agent.
         fs::write(cwd.join(word), "exec 3<\"$OPEN_FILE\"; read end_of_input").unwrap();
         let plain = machine.agents_shell(agent, "");
         let mut shell = Command::new(plain.get_program());
@@ -72,7 +72,7 @@ fn ago(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(i64::try_from(now.as_millis()).unwrap() - ms)
 }
 
-/// Writes a file that was changed last when its agent said its last word.
+/// Writes a file and sets its modification time to the agent's last message.
 fn written(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -80,7 +80,7 @@ fn written(path: &Path, text: &str) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
 
-/// A session of Claude with these last words and what its registry says, and its process.
+/// A session of Claude with this last record and this status in Claude's registry, and its process.
 fn claude(machine: &Machine, n: u64, title: &str, last: Option<&Value>, status: &Value) -> (String, RunningAgent) {
     let (id, cwd) = (session(n), machine.home().join("work").join(n.to_string()));
     let agent = RunningAgent::start(machine, "claude", &cwd);
@@ -88,7 +88,7 @@ fn claude(machine: &Machine, n: u64, title: &str, last: Option<&Value>, status: 
         let mut line = json!({"uuid": uuid(n, record), "timestamp": ago(AGO_MS + 10_000 - 10_000 * record as i64).to_string(),
             "parentUuid": null, "isSidechain": false, "cwd": cwd, "sessionId": id, "version": "2.1.328", "gitBranch": "main"});
         line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        // Tokens count once for each message, so no two sessions may have the same one.
+        // Tokens are counted once per message id, so two sessions must not share an id.
         if let Some(id) = line["message"].get_mut("id") {
             *id = format!("msg_{n}").into();
         }
@@ -108,14 +108,14 @@ fn claude(machine: &Machine, n: u64, title: &str, last: Option<&Value>, status: 
     (id, agent)
 }
 
-/// What the model said, in Claude's form.
+/// A message of the model, in Claude's format.
 fn said(stop: &str, content: &Value) -> Value {
     json!({"type": "assistant", "requestId": "r", "message": {"id": "msg_1", "type": "message", "role": "assistant",
         "model": "claude-opus-5-5", "content": [content], "stop_reason": stop,
         "usage": {"input_tokens": 10, "output_tokens": 42}}})
 }
 
-/// A session of Codex whose key was rejected, or that finished, and its process.
+/// A session of Codex that finished or whose key was rejected, and its process.
 fn codex(machine: &Machine, id: &str, error: Option<&str>) -> RunningAgent {
     let cwd = machine.home().join("work").join(id);
     let at = |seconds: i64| ago(AGO_MS + 10_000 - 1_000 * seconds).to_string();
@@ -141,7 +141,7 @@ const REJECTED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fea";
 const FINISHED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147feb";
 pub(super) const ENDED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fec";
 
-/// Agents that wait for somebody, one that is done, and the file of one that is gone.
+/// Agents that wait for the user, one that is done, and the transcript of one that has ended.
 pub(super) fn waiting_agents(machine: &Machine) -> Vec<RunningAgent> {
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make clean"}});
     let asks = json!({"status": "waiting", "waitingFor": "permission prompt"});
@@ -198,7 +198,7 @@ fn what_waits_when_the_server_starts_is_raised_and_old_news_is_not() {
     };
     let raised = within(PATIENCE, || (with_backlog(&open_findings(&server)) == expected).then_some(()));
     assert!(raised.is_some(), "{:#?}", open_findings(&server));
-    // A restart says nothing twice, and nothing that is over meanwhile.
+    // After a restart no finding is reported twice, and none that ended while the server was down.
     let first = server.client.json("/api/v1/findings?state=all").unwrap();
     assert!(server.stop().success());
     let server = machine.serve();
@@ -265,20 +265,20 @@ fn the_first_list_after_a_start_is_right() {
         "Sort the imports auth",
         "Sort the imports quiet",
     ];
-    // On a machine with much else to do the server may not be done: it says so then.
+    // On a busy machine the server may still be reading, and says so.
     assert!(rows == expected || words.contains("reading"), "{rows:#?}\n{words}");
     let stopped = machine.command(&["serve", "--stop"]).output().unwrap();
     assert!(stopped.status.success());
 }
 
-/// The rows of `capture ps`: the agent's id of each session, and its process.
+/// The rows of `capture ps`: the agent's session id and the process of each session.
 fn listed(server: &Server) -> Vec<(String, Option<u64>)> {
     let listed = server.client.json("/api/v1/sessions?active=true").unwrap();
     let row = |row: &Value| (row["provider_session_id"].as_str().unwrap().to_owned(), row["pid"].as_u64());
     listed["sessions"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// Waits until these are the rows, and that they stay so while processes are looked at.
+/// Waits until these are the rows, and until they remain unchanged while processes are scanned.
 #[track_caller]
 fn stays_listed(server: &Server, expected: &[(&str, u32)]) {
     let expected: Vec<_> = expected.iter().map(|(id, pid)| ((*id).to_owned(), Some(u64::from(*pid)))).collect();
@@ -295,7 +295,7 @@ fn a_session_that_is_taken_up_again_has_one_row_and_a_restart_changes_nothing() 
     let server = machine.serve();
     let _known = server.session(FINISHED);
     stays_listed(&server, &[]);
-    // It is taken up while no server runs: nothing is written until the first prompt.
+    // The session is resumed while no server runs: the agent writes nothing until the first prompt.
     assert!(server.stop().success());
     let again = codex(&machine, FINISHED, None);
     let server = machine.serve();
@@ -303,7 +303,7 @@ fn a_session_that_is_taken_up_again_has_one_row_and_a_restart_changes_nothing() 
     assert!(server.stop().success());
     let server = machine.serve();
     stays_listed(&server, &[(FINISHED, again.0.id())]);
-    // And while one runs, after its process has ended.
+    // The session is resumed while a server runs, after its earlier process has ended.
     drop(again);
     stays_listed(&server, &[]);
     let again = codex(&machine, FINISHED, None);

@@ -1,4 +1,4 @@
-//! The fold of the log is the live state: the same session, and the same derived events.
+//! Folding the log yields the live state: the same session and the same derived events.
 
 use events::{Confidence, Payload, PromptOrigin, Timestamp, Topic, TurnId};
 use projections::{SessionState, StatusRules, shorten::Shown, title};
@@ -8,11 +8,11 @@ use tests::{
     world::{StoredSession, World},
 };
 
-/// A derived event without what its writing alone determines.
+/// A derived event without the fields assigned on writing.
 type Derived = (Timestamp, Option<TurnId>, Payload);
 
-/// Folds a session's log again and compares: the whole reducer but for `transcripts` and `health`
-/// (they describe files, which the log does not), and the derived events in order.
+/// Folds a session's log again and compares the result with the live one: the whole reducer except `transcripts` and
+/// `health` (they describe files, which are not in the log), and the derived events in order.
 fn compare(name: &str, kept: &StoredSession, now: Timestamp) -> Result<(), String> {
     let Some(first) = kept.events.first() else { return Ok(()) };
     let who = format!("{name}: session {}", kept.known.provider_session_id);
@@ -76,7 +76,7 @@ fn differences(path: &str, live: &serde_json::Value, fold: &serde_json::Value) -
     }
 }
 
-/// A log, a line an event, for when a comparison fails.
+/// A log with one event per line, for failed comparisons.
 fn show(kept: &StoredSession) -> String {
     let line = |e: &events::Event| {
         let text = e.text.as_deref().unwrap_or_default().chars().take(40).collect::<String>();
@@ -102,8 +102,8 @@ fn play(name: &str) -> (Timestamp, Vec<StoredSession>) {
     (now, world.end().1)
 }
 
-/// How a session stood at the moment of each of its changes, from the log up to then: what it
-/// changed to. Of several changes at one moment the last counts.
+/// Checks the past: the state computed from the log up to each change equals the state that the change recorded. Of
+/// several changes at the same time the last counts.
 fn check_the_past(name: &str, kept: &StoredSession) -> usize {
     let changes: Vec<_> = kept
         .events
@@ -147,9 +147,8 @@ fn check(name: &str) {
     assert!(wrong.is_empty(), "the fold of the log is not the live state\n{}", wrong.join("\n"));
 }
 
-/// The log alone decides: what a reducer was made with before its first event leaves no trace.
-/// (The program makes it with the time of the first record it reads when it is live, and with the
-/// `created_at` of the first event when it folds the log again.)
+/// Only the log decides: the time at which a reducer is created does not affect the result. (The program creates it
+/// with the time of the first live record, and with the `created_at` of the first event when it folds the log again.)
 #[test]
 fn the_moment_a_reducer_is_made_leaves_no_trace() {
     let (_, kept) = play("claude/S14-resume-fork");
@@ -165,8 +164,8 @@ fn the_moment_a_reducer_is_made_leaves_no_trace() {
     }
 }
 
-/// A batch may wait for a slow disk while a deadline passes; what was concluded meanwhile must
-/// follow from the log as well.
+/// A batch may wait for a slow disk while a deadline passes; the conclusions drawn in that time must follow from the
+/// log as well.
 #[test]
 fn a_batch_that_waited_while_a_deadline_passed() {
     let mut world = World::new(1_795_149_430_665);
@@ -174,7 +173,7 @@ fn a_batch_that_waited_while_a_deadline_passed() {
     let path = world.home().join(format!(".claude/projects/-proj/{name}.jsonl"));
     world.run_to(1_000);
     world.append(&path, &(prompt(&name, &uuid(1, 1), "/", "go") + &answer(&name, &uuid(1, 2), "/", "done")), None);
-    // Two minutes later the session is idle; shortly before somebody types.
+    // After two minutes the session becomes idle; the user types a prompt shortly before.
     world.run_to(120_900);
     world.waiting = Some(Vec::new());
     world.append(&path, &prompt(&name, &uuid(1, 3), "/", "again"), None);
@@ -232,15 +231,15 @@ recordings! {
     gemini_s92 "gemini/S92-resume-legacy-json-with-0.61";
 }
 
-/// What the events of a session make its title: the name that was given last, else the last prompt that is a task of
-/// its own, else the first that names a subject. `None` if there is nothing of the kind.
+/// The title that follows from the events of a session: the last name it was given, otherwise the last prompt that is a
+/// task in itself, otherwise the first prompt that names a subject. `None` if there is no such event.
 fn told_title(kept: &StoredSession) -> Option<String> {
     let (mut given, mut told) = (None, None);
     for event in kept.events.iter().filter(|event| !event.derived) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "prompts and names are what titles are made of")]
         match &event.payload {
             Payload::Annotation(note) if note.topic == Topic::Title => given = Some(note.value.clone()),
-            // A prompt that is told again counts once; one that is typed while the agent works is about that work.
+            // A repeated prompt counts once; a prompt typed while the agent works belongs to that work.
             Payload::UserPrompt(prompt) if event.confidence != Confidence::Low => {
                 let text = &Shown::of(event.text.as_deref().unwrap_or_default());
                 match prompt.origin {

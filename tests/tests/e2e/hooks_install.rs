@@ -1,4 +1,4 @@
-//! `capture hooks`: the agents' settings on a machine, changed by the real program.
+//! `capture hooks`: the real program changes the agents' settings on a machine.
 
 use std::{
     fs,
@@ -51,7 +51,7 @@ impl HooksMachine {
         CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// What the status says of each agent.
+    /// The state of each agent in the output of `hooks status`.
     fn states(&self) -> Vec<String> {
         let said = self.hooks(&["status", "--json"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
@@ -119,7 +119,7 @@ fn the_data_directory_is_always_named() {
         let codex: Value = serde_json::from_str(&read(&here.codex())).unwrap();
         codex["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
     };
-    // Nothing in an agent's environment leads its hooks to another server.
+    // An agent's environment cannot redirect its hooks to another server.
     let line = |data: &std::path::Path| {
         format!("'{}' hook codex --data-dir '{}' # capture-hook", super::PROGRAM, data.display())
     };
@@ -222,7 +222,7 @@ fn status_says_what_is_wrong() {
     }
 }
 
-/// Answers the question on a terminal, and says how it ended and what was asked.
+/// Answers the question on a terminal; returns the exit code and the text of the question.
 fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -231,7 +231,7 @@ fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut command = here.machine.command(&["hooks", "install", "--agent", "claude"]);
     command.stdin(terminal.try_clone().unwrap()).stderr(terminal.try_clone().unwrap());
-    // What is typed before the question does not answer it.
+    // Input typed before the question must not answer it.
     rustix::io::write(&master, b"y\n").unwrap();
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let (mut said, mut part) = (Vec::new(), [0; 1024]);
@@ -241,7 +241,7 @@ fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     }
     rustix::io::write(&master, answer).unwrap();
     let output = child.wait_with_output().unwrap();
-    // Read to the end, which is an error once nobody holds the other side.
+    // Reads to the end; the read fails once all other descriptors of the terminal are closed.
     drop((command, terminal));
     while let Ok(count @ 1..) = rustix::io::read(&master, &mut part) {
         said.extend_from_slice(&part[..count]);

@@ -1,5 +1,5 @@
-//! `capture hooks` and the version of the agent on the PATH: only events that it knows are installed, and what
-//! is installed is compared with it whenever somebody looks. The agents are scripts that answer `--version`.
+//! `capture hooks` and the version of the agent on the PATH: only events supported by that version are installed, and
+//! each status check compares the installed events with it. The agents are scripts that answer `--version`.
 
 use std::{fs, path::PathBuf};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tests::{eventually, program::Machine};
 
 const SETTINGS: &str = "{\n  \"permissions\": {\"deny\": [\"Bash(rm:*)\"]}\n}\n";
-/// Claude Code 2.0.60 does not know these.
+/// Events that Claude Code 2.0.60 does not support.
 const UNKNOWN: [&str; 5] = ["PermissionDenied", "StopFailure", "PostCompact", "Elicitation", "ElicitationResult"];
 
 struct HookVersionsMachine {
@@ -53,14 +53,14 @@ impl HookVersionsMachine {
         self.run(&[&["hooks", "install", "--yes", "--agent", "claude"], more].concat())
     }
 
-    /// What `capture hooks status` says of Claude Code.
+    /// The output of `capture hooks status` for Claude Code.
     fn status(&self) -> Value {
         let said = self.run(&["hooks", "status", "--json", "--agent", "claude"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
         serde_json::from_str::<Value>(&said.out).unwrap()["agents"][0].clone()
     }
 
-    /// The line of `capture doctor` about this, and its exit code.
+    /// The line of `capture doctor` with this name, and the exit code.
     fn doctor(&self, name: &str) -> (Option<i32>, String) {
         let said = self.run(&["doctor"]);
         let line = said
@@ -70,7 +70,7 @@ impl HookVersionsMachine {
         (said.code, line.unwrap_or_else(|| panic!("{name}:\n{}{}", said.out, said.err)).to_owned())
     }
 
-    /// Nothing was installed, and this was said.
+    /// Asserts that nothing was installed and that the error contains `says`.
     fn is_refused(&self, says: &str) {
         let said = self.install(&[]);
         assert_eq!(said.code, Some(5), "{}", said.err);
@@ -101,14 +101,15 @@ fn only_events_that_the_version_knows_are_installed() {
         "{line}"
     );
 
-    // A newer one: some are missing, and put in.
+    // After an upgrade some events are missing; `install` adds them.
     here.machine.agent_version(Claude, "2.1.330");
     let status = here.status();
     assert_eq!(status["state"], "partly", "{status}");
     assert_eq!(here.install(&[]).code, Some(0));
     assert_eq!((here.status()["state"].as_str(), here.events().len()), (Some("installed"), 17));
 
-    // An older one again: it ignores the settings, and says so until they are taken out.
+    // After a downgrade the agent ignores all of its settings; status reports this until the unsupported events are
+    // removed.
     here.machine.agent_version(Claude, "2.0.60");
     let status = here.status();
     assert_eq!(status["state"], "harmful", "{status}");
@@ -148,7 +149,7 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
 #[test]
 fn what_is_not_known_is_refused() {
     let here = HookVersionsMachine::new();
-    // It was used here, by a path or an alias.
+    // The agent was used here, started by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
     here.is_refused(
         "claude: not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
@@ -192,7 +193,7 @@ fn force_installs_all_and_tells_the_risk() {
         assert_eq!(here.run(&["hooks", "uninstall", "--yes"]).code, Some(0));
         assert_eq!(here.read(), SETTINGS);
     }
-    // Where there is no risk, none is reported.
+    // Without a risk none is reported.
     here.machine.agent_version(Claude, "2.1.330");
     let said = here.install(&["--force"]);
     assert!(said.code == Some(0) && !said.err.contains("forced"), "{}", said.err);
@@ -202,7 +203,7 @@ fn force_installs_all_and_tells_the_risk() {
 #[test]
 fn a_running_server_notices_an_older_agent() {
     let here = HookVersionsMachine::new();
-    // As npm has it.
+    // Installed by npm.
     let package = here.machine.home().join("node_modules/@anthropic-ai/claude-code");
     fs::create_dir_all(&package).unwrap();
     here.machine.agent_script(Claude, "exit 1");
@@ -245,7 +246,7 @@ fn other_agents_skip_what_they_do_not_know() {
     let hooks: Value =
         serde_json::from_str(&fs::read_to_string(here.machine.home().join(".codex/hooks.json")).unwrap()).unwrap();
     assert_eq!(hooks["hooks"].as_object().unwrap().len(), 5, "{hooks}");
-    // Gone from the PATH it harms nothing either.
+    // An agent that is no longer on the PATH is not harmed either.
     fs::remove_file(here.machine.agents().join("gemini")).unwrap();
     let (code, line) = here.doctor("gemini settings");
     assert!(code == Some(0) && line.contains("`gemini` is not on the PATH"), "{line}");

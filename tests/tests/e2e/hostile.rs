@@ -1,5 +1,5 @@
-//! Text that would take over a terminal, wherever an agent or another program can put it: no command shows
-//! it as it is, neither on a terminal nor as JSON; and output that nobody reads any more.
+//! Text that could take over a terminal, in every place where an agent or another program can put it: no command prints
+//! it unescaped, neither on a terminal nor as JSON. Also output that has no reader any more.
 
 use std::{
     fs,
@@ -18,16 +18,16 @@ use tests::{
 
 use super::PROGRAM;
 
-/// A word to find it by; C1 as control sequence, device control and application command; a title, the
-/// clipboard, a link and a question to the terminal; a colour; a direction, a separator, characters without a
-/// width, private and unassigned ones; deleting, ringing and going back.
+/// Hostile text: a marker word; C1 bytes as control sequence, device control and application command; a window title,
+/// the clipboard, a link and a terminal query; a colour; a bidirectional override, a line separator, zero-width,
+/// private and unassigned characters; delete, bell and backspace.
 const EVIL: &str = "EVIL\u{9b}31m\u{90}q\u{9c}\u{9f}x\u{9c}\u{1b}]0;pwn\u{7}\u{1b}]52;c;eA==\u{1b}\\\u{1b}]8;;http:x\u{7}\u{1b}[6n\
                     \u{1b}[31mINJECTED\u{202e}rtl\u{2066}\u{2028}\u{200b}\u{feff}\u{e000}\u{f0000}\u{378}\u{ad}\u{7f}\u{8}\u{85}!";
 
-/// Without control characters, which a label must not have.
+/// Hostile text without control characters, which labels must not contain.
 const SOFT: &str = "EVIL\u{202e}\u{2066}\u{2028}\u{200b}\u{feff}\u{e000}\u{f0000}\u{378}\u{ad}";
 
-/// The part of it that can be a file's name.
+/// The hostile text as a file name.
 fn evil_name() -> String {
     EVIL.replace('/', ":")
 }
@@ -55,7 +55,7 @@ impl HostileMachine {
         Self { server, machine, evil_dir, id: session(1) }
     }
 
-    /// A session whose every text is hostile, with an approval.
+    /// Writes a session in which every text is hostile, with an approval.
     fn say_all(&self) {
         let (id, cwd) = (&self.id, self.evil_dir.to_str().unwrap());
         let path = self.machine.claude(id);
@@ -102,7 +102,7 @@ impl HostileMachine {
         })
     }
 
-    /// What a command shows on a terminal.
+    /// The output of a command on a terminal.
     fn on_terminal(&self, script: &str) -> String {
         let mut user = User::start_with(
             &self.machine,
@@ -121,13 +121,13 @@ impl HostileMachine {
     }
 }
 
-/// The colours of our own, and of the libraries that draw our tables and help.
+/// Whether these are colours that we, or the libraries that draw our tables and help, produce.
 fn is_own_colour(parameters: &str) -> bool {
     let simple = |number: &str| matches!(number.parse::<u8>(), Ok(0..=4 | 22..=24 | 31..=37 | 39 | 91..=97));
     parameters.strip_prefix("38;5;").map_or_else(|| parameters.split(';').all(simple), |n| n.parse::<u8>().is_ok())
 }
 
-/// Nothing of it does anything to a terminal.
+/// Asserts that the output contains nothing that affects a terminal.
 #[track_caller]
 fn is_harmless(what: &str, shown: &str) {
     let mut rest = shown;
@@ -164,7 +164,7 @@ fn no_command_shows_what_would_take_over_a_terminal() {
     let settings = here.machine.home().join(".claude/settings.json");
     fs::write(&settings, json!({"env": {"X": EVIL}, "hooks": {EVIL: []}}).to_string()).unwrap();
 
-    // Whether what is hostile must be there, escaped: a command that shows nothing of it proves nothing.
+    // Whether the hostile text must appear, escaped: a command that shows none of it proves nothing.
     const SHOWS: bool = true;
     let mut commands: Vec<(String, bool)> = Vec::new();
     let mut add = |shows: bool, all: &[&str]| commands.extend(all.iter().map(|c| ((*c).to_owned(), shows)));
@@ -268,7 +268,7 @@ fn json_in_a_pipe_is_escaped_and_the_same_value() {
     }
 }
 
-/// Output of a command whose standard output nobody reads.
+/// Runs a command whose standard output has no reader.
 fn unread(machine: &Machine, arguments: &[&str]) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -315,7 +315,7 @@ fn output_that_nobody_reads_ends_a_command_quietly() {
         assert_eq!((status.code(), status.signal()), (Some(0), None), "{arguments:?}: {stderr}");
         assert_eq!(stderr, "", "{arguments:?}");
     }
-    // Nobody hears complaints either.
+    // Standard error has no reader either.
     for arguments in [&["show", "nothing"][..], &["ps", "--nonsense"], &["audit", "verify", "--head", "x"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -323,7 +323,7 @@ fn output_that_nobody_reads_ends_a_command_quietly() {
         let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
         assert!(matches!(status.code(), Some(2..=5)), "{arguments:?}: {status:?}");
     }
-    // What failed is still told when nobody reads the output.
+    // Failures are still reported on standard error when standard output has no reader.
     let head = format!("1:{}", "07".repeat(32));
     let Output { status, stderr, .. } = unread(&here.machine, &["audit", "verify", "--json", "--head", &head]);
     assert_eq!(status.code(), Some(1), "{}", String::from_utf8_lossy(&stderr));

@@ -1,10 +1,9 @@
-//! The ledger under kill -9 (T2, T9, T11, T12, T13, T22, S1): writers append, cut, rewrite, rotate and
-//! repeat history, and old sessions are imported, while the program is killed and started again. What was
-//! written and stayed is in the log once, as it was written.
+//! The ledger under kill -9 (T2, T9, T11, T12, T13, T22, S1): writers append, cut, rewrite, rotate and repeat history,
+//! and old sessions are imported, while the program is killed and restarted. Every record that stayed in a file is in
+//! the log once, as it was written.
 //!
-//! A writer waits until the log has all that is in its file before it takes anything away, so
-//! nothing may be lost. `KILLS=1000` for the long run, `SEED` for another course of events; `tests/kills`
-//! runs it.
+//! A writer waits until the log has all records of its file before it removes any, so no record may be lost.
+//! `KILLS=1000` for the long run, `SEED` for another sequence; `tests/kills` runs it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,9 +26,9 @@ use tests::{
 
 use super::PROGRAM;
 
-/// How long the log may take to have what a file has, kills included.
+/// How long the log may take to catch up with a file, kills included.
 const CATCH_UP: Duration = Duration::from_secs(30);
-/// When imported sessions were written last, as their files say: 2026-10-20.
+/// Modification time of imported sessions: 2026-10-20.
 const WRITTEN_AT: Duration = Duration::from_secs(1_792_454_400);
 /// The longest pause between two imports, ms.
 const IMPORT_PAUSE_MS: u64 = 4_000;
@@ -62,13 +61,13 @@ struct Writer {
     cwd: String,
     random: Random,
     next: u64,
-    /// Texts of all records that were ever whole in the file.
+    /// Texts of all records that were ever complete in the file.
     written: Vec<String>,
-    /// Lines that are in the file now.
+    /// Lines currently in the file.
     lines: Vec<String>,
-    /// The second half of a record of which the first is in the file, and its text.
+    /// The second half of a record whose first half is in the file, its text and its whole line.
     half: Option<(String, String, String)>,
-    /// How often each text is in the log, as far as it was read.
+    /// How often each text occurs in the part of the log read so far.
     logged: HashMap<String, usize>,
     after: u64,
     tally: Arc<Tally>,
@@ -167,7 +166,7 @@ impl Writer {
         Tally::note(&self.tally.repeats);
     }
 
-    /// T9: cut to nothing, then shorter or longer than before.
+    /// T9: truncated to zero, then written shorter or longer than before.
     fn cut(&mut self) {
         self.caught_up();
         self.lines.clear();
@@ -183,13 +182,13 @@ impl Writer {
         Tally::note(&self.tally.cuts);
     }
 
-    /// T9: other records of the same length, in place.
+    /// T9: other records of the same total length, written in place.
     fn rewrite(&mut self) {
         self.caught_up();
         let size = fs::metadata(&self.path).unwrap().len() as usize;
         let (text, bare) = self.record(0);
         let Some(pad) = size.checked_sub(bare.len()).filter(|pad| *pad < 1_000_000) else {
-            // Shorter than one record: it counts as written and never was.
+            // The file is shorter than one record, so none is written; its number is used up.
             return;
         };
         self.next -= 1;
@@ -202,7 +201,7 @@ impl Writer {
         Tally::note(&self.tally.rewrites);
     }
 
-    /// T11: the file goes to another name, a new one takes its place.
+    /// T11: the file is renamed, and a new file replaces it.
     fn rotate(&mut self) {
         self.caught_up();
         fs::rename(&self.path, self.path.with_extension("jsonl.1")).unwrap();
@@ -214,7 +213,7 @@ impl Writer {
         Tally::note(&self.tally.rotations);
     }
 
-    /// T11: an editor's way: all of it and more in a new file, renamed over the old.
+    /// T11: like an editor: the old contents and more are written to a new file, which is renamed over the old one.
     fn replace(&mut self) {
         self.complete();
         let (text, line) = self.some_record();
@@ -225,7 +224,7 @@ impl Writer {
         Tally::note(&self.tally.replacements);
     }
 
-    /// T12: the inode may be given out again at once.
+    /// T12: the file system may reuse the inode at once.
     fn remove_and_make(&mut self) {
         self.caught_up();
         fs::remove_file(&self.path).unwrap();
@@ -234,7 +233,7 @@ impl Writer {
         Tally::note(&self.tally.rotations);
     }
 
-    /// Waits until the log has every record that was ever whole in the file.
+    /// Waits until the log contains every record that was ever complete in the file.
     fn caught_up(&mut self) {
         self.complete();
         if self.written.is_empty() {
@@ -259,7 +258,7 @@ impl Writer {
         }
     }
 
-    /// Reads what came into the log since the last time.
+    /// Reads the events added to the log since the last call.
     fn read_log(&mut self) {
         let Some(client) = self.machine.any_client() else { return };
         let kinds = "user.prompt,assistant.message,assistant.delta";
@@ -279,7 +278,7 @@ impl Writer {
     }
 }
 
-/// The part of a text that names its record: long ones are cut in the log.
+/// The part of a text that names its record; the log truncates long texts.
 fn key(text: &str) -> String {
     text.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ")
 }
@@ -316,7 +315,7 @@ fn write_codex(path: &Path, cwd: &str, seed: u64, stop: &AtomicBool) -> BTreeMap
     written
 }
 
-/// Puts whole old sessions beside the others, as a home that is restored or copied does.
+/// Copies whole old sessions next to the others, as restoring a home directory does.
 fn import(machine: &Machine, seed: u64, tally: &Tally, stop: &AtomicBool) -> Vec<(String, Vec<String>)> {
     let mut random = Random::new(seed ^ 0x01d);
     let cwd = machine.project().to_str().unwrap().to_owned();
@@ -344,7 +343,7 @@ fn import(machine: &Machine, seed: u64, tally: &Tally, stop: &AtomicBool) -> Vec
     imported
 }
 
-/// The texts in the log of a session that are not what was written.
+/// The texts in the log of a session that differ from the written ones.
 fn altered(machine: &Machine, session: &str, written: &BTreeMap<String, String>) -> Option<Vec<String>> {
     let client = machine.any_client()?;
     let mut altered = Vec::new();
@@ -362,7 +361,7 @@ fn altered(machine: &Machine, session: &str, written: &BTreeMap<String, String>)
     Some(altered)
 }
 
-/// How often each text is in the log of a session.
+/// How often each text occurs in the log of a session.
 fn logged(machine: &Machine, session: &str) -> Option<BTreeMap<String, usize>> {
     let all: Vec<Value> = events(&machine.any_client()?, session)?;
     let sequences: Vec<u64> = all.iter().map(|e| e["sequence"].as_u64().unwrap()).collect();
@@ -427,7 +426,7 @@ fn killed_at_random_points_nothing_is_lost_doubled_or_altered() {
     let mut random = Random::new(seed ^ 0x6b11);
     let mut server = machine.serve();
     for _ in 0..kills {
-        // Some die while they start, some at work.
+        // Some servers are killed while they start, the others at work.
         if random.below(5) == 0 {
             server.kill();
             let (mut child, _) = machine.launch();
@@ -463,7 +462,7 @@ fn killed_at_random_points_nothing_is_lost_doubled_or_altered() {
             .then_some(())
     };
     within(CATCH_UP, || has_all(&machine));
-    // One more start: what is read again there is not new.
+    // One more start: records that the server reads again must not appear as new.
     server.stop();
     let server = machine.serve();
     let probe = session(9);

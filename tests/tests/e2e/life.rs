@@ -1,4 +1,4 @@
-//! Beginning and end of the server.
+//! Start and shutdown of the server.
 
 use std::{
     fs,
@@ -39,14 +39,14 @@ fn endpoint_appears_when_it_answers_and_goes_when_it_ends() {
     assert_ne!(server.endpoint["epoch"], epoch);
 }
 
-/// A signal that comes the moment the server can be found stops it in order, as any later one.
+/// A signal sent as soon as the server can be found stops it cleanly, as at any later time.
 #[test]
 fn a_server_asked_to_end_as_soon_as_it_is_found_ends_in_order() {
     let machine = Machine::new(PROGRAM);
     let found = machine.data().join("endpoint.json");
     for round in 1..=10 {
         let (mut child, log) = machine.launch();
-        // No pause between two looks: the time between the file and what follows is short.
+        // No pause between the checks: little time passes between the creation of the file and the next steps.
         while !found.exists() {
             assert!(child.try_wait().unwrap().is_none(), "{}", fs::read_to_string(&log).unwrap());
         }
@@ -87,7 +87,7 @@ fn a_thread_that_panics_ends_the_server_with_its_name() {
     assert!(log.contains("thread `ingest` ended: the clock stands still"), "{log}");
     assert_eq!(log.matches("` ended").count(), 2, "in the log and as the reason of the end, and nothing else: {log}");
     assert!(machine.endpoint().is_none(), "the rest was stopped in order");
-    // The next one takes up what was read.
+    // The next server continues after the last record that was read.
     fs::remove_file(machine.data().join("panic")).unwrap();
     let server = machine.serve();
     assert_eq!(server.session(&id)["provider"], "claude");
@@ -154,7 +154,7 @@ fn tokens_open_what_they_are_for() {
     assert_eq!(status("admin", "PUT", "/api/v1/sessions/none/capture"), 404);
 }
 
-/// The list names a directory by the link its user has to it; the agent tells where it really is.
+/// The list names a directory by the user's symlink to it, while the agent reports the real path.
 #[test]
 fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
     let machine = Machine::new(PROGRAM);
@@ -218,7 +218,7 @@ fn the_log_of_a_background_server_is_bounded() {
     };
     for rounds in 1..6 {
         assert!(machine.command(&["ps"]).status().unwrap().success());
-        // While it runs: the next record begins a new file.
+        // While the server runs, the next record begins a new file.
         fill();
         assert!(machine.command(&["serve", "--stop"]).status().unwrap().success());
         let sizes = logs(&machine);

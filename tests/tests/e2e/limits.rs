@@ -1,4 +1,4 @@
-//! What a command line shows and takes has no silent end.
+//! No list or argument of the command line is truncated silently.
 
 use std::{
     fs::OpenOptions,
@@ -52,7 +52,7 @@ fn all_sessions_are_listed_page_after_page_in_whatever_state() {
         let of = |session: &Value| session["status"]["state"].as_str().map(str::to_owned);
         all["sessions"].as_array().unwrap().iter().filter_map(of).collect()
     };
-    // The state of the last ones may change once more meanwhile.
+    // The states of the last sessions may change once more in the meantime.
     eventually("each list has the sessions in its state", || {
         let states = states();
         let is_right = |state: &&str| {
@@ -61,7 +61,7 @@ fn all_sessions_are_listed_page_after_page_in_whatever_state() {
         ["running", "waiting", "idle", "exited", "unknown"].iter().all(is_right).then_some(())
     });
     let states = states();
-    // The state that none of the lists of what goes on shows.
+    // These states are in none of the lists of active sessions.
     let old = states.iter().filter(|state| matches!(state.as_str(), "exited" | "idle" | "unknown")).count();
     assert!(old > 1_000, "{states:?}");
 }
@@ -137,7 +137,7 @@ fn a_reader_that_has_enough_ends_a_command_quietly() {
         &["audit", "show"],
         &["doctor"],
     ] {
-        // The reading end is closed before anything is written.
+        // The reading end is closed before the command writes anything.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command: Command = machine.command(arguments);
@@ -176,7 +176,7 @@ fn the_memory_of_an_import_is_given_back() {
         most = most.max(memory());
     }
     println!("{most} KiB at most");
-    // What a server needs that has read as many sessions with hardly a word in them.
+    // The memory of a server that has read as many sessions with hardly any text.
     let bare = Machine::new(PROGRAM);
     bare.configure("[search]\nenabled = false\n");
     for n in 1..=SESSIONS {

@@ -1,4 +1,4 @@
-//! The MCP server: the protocol over standard input and output and over HTTP, spoken to the real program.
+//! The MCP server of the real program: the protocol over standard input and output and over HTTP.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -24,7 +24,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Put together here, so that no file holds it whole.
+/// Assembled at run time so that no file contains the whole secret.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }
@@ -35,12 +35,12 @@ struct McpClient {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: u64,
-    /// Notifications that came before an answer.
+    /// Notifications received before an answer.
     notices: Vec<Value>,
 }
 
 impl McpClient {
-    /// Starts the program and shakes hands.
+    /// Starts the program and performs the handshake.
     fn start(command: &mut Command) -> Self {
         let mut program =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
@@ -77,7 +77,7 @@ impl McpClient {
         }
     }
 
-    /// The answer of a tool, which is the same in both of its forms.
+    /// The result of a tool, which must be equal in both of its forms.
     #[track_caller]
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
@@ -88,7 +88,7 @@ impl McpClient {
         text
     }
 
-    /// What a tool says that did not work.
+    /// The error text of a tool that failed.
     #[track_caller]
     fn failure(&mut self, tool: &str, arguments: &Value) -> String {
         let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
@@ -102,14 +102,14 @@ impl McpClient {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Closes the input; the program ends by itself.
+    /// Closes the input and waits for the program to end.
     fn end(mut self) {
         drop(self.input.take());
         assert!(self.program.wait().unwrap().success());
     }
 }
 
-/// A server that knows a session in which a secret and something that drives a terminal were written.
+/// A server with a session that contains a secret and terminal control sequences.
 fn with_a_session(machine: &Machine) -> (Server, String) {
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
@@ -164,7 +164,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
     let shown = read.to_string();
     assert!(!shown.contains(&secret()[4..]) && !shown.contains("\\u001b") && !shown.contains('\u{e0041}'), "{shown}");
 
-    // A text that was cut is read on, to its end.
+    // A truncated text can be read to its end with further calls.
     let long = &items[1];
     let (mut offset, mut whole) =
         (long["text"]["next_offset"].clone(), long["text"]["text"].as_str().unwrap().to_owned());
@@ -180,7 +180,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
     }
     assert!(whole.ends_with("long ") && whole.matches("long ").count() == 2_000, "{}", whole.len());
 
-    // The conversation in pages is the conversation.
+    // All pages together are the whole conversation.
     let (mut after, mut sequences) = (json!(0), Vec::new());
     while !after.is_null() {
         let page = client.call("read_conversation", &json!({"session": id, "after": after, "limit": 1}));
@@ -201,7 +201,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
     assert_eq!((&usage["total"]["output_tokens"], &usage["total"]["calls"]), (&json!(84), &json!(2)), "{usage}");
     assert_eq!(usage["rows"][0]["model"], "claude-opus-5-5", "{usage}");
 
-    // The server is started again meanwhile: the next call connects to the new one.
+    // The server is restarted in between: the next call connects to the new one.
     assert!(server.stop().success());
     let server = machine.serve();
     client.call("get_session", &json!({"session": id}));
@@ -222,7 +222,7 @@ fn a_wait_ends_with_the_state_or_its_limit_and_reports_progress() {
     assert_eq!(answer["result"]["structuredContent"]["reached"], false, "{answer}");
     let progress = client.notices.iter().find(|notice| notice["method"] == "notifications/progress").unwrap();
     assert_eq!((&progress["params"]["progressToken"], &progress["params"]["total"]), (&json!("p"), &json!(6.0)));
-    // Whoever leaves does not wait for the rest.
+    // A client that disconnects does not wait for the result.
     client.send(&json!({"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": {
         "name": "wait_for_status", "arguments": {"session": id, "until": ["waiting_approval"], "timeout_s": 3000},
     }}));
@@ -244,7 +244,7 @@ fn errors_say_what_is_wrong() {
     assert!(said.contains("not both"), "{said}");
     let answer = client.request("tools/call", &json!({"name": "approve", "arguments": {}}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("unknown tool"), "{answer}");
-    // What was not allowed does not exist.
+    // A tool that was not allowed does not exist.
     let answer =
         client.request("tools/call", &json!({"name": "set_labels", "arguments": {"session": id, "labels": {}}}));
     assert!(answer["error"].is_object(), "{answer}");
@@ -288,12 +288,12 @@ fn what_changes_something_is_allowed_by_name_and_refused_to_agents() {
     client.end();
 }
 
-/// Runs a test with a client of another making.
+/// Runs a test with a client from another project.
 fn with_a_runtime<F: Future>(test: F) -> F::Output {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test)
 }
 
-/// Arguments with which each tool that reads has an answer.
+/// Arguments with which each read-only tool returns a result.
 fn arguments(tool: &str, id: &str) -> Value {
     match tool {
         "search" => json!({"query": "zanzibar"}),
@@ -302,7 +302,7 @@ fn arguments(tool: &str, id: &str) -> Value {
     }
 }
 
-/// Lists the tools, and calls each of those that read.
+/// Lists the tools and calls each read-only one.
 async fn call_all(client: &RunningService<RoleClient, ()>, id: &str) -> Vec<String> {
     let tools = client.list_all_tools().await.unwrap();
     for tool in &tools {
@@ -334,7 +334,7 @@ fn another_client_lists_and_calls_every_tool_over_both_transports() {
 
         let socket = machine.data().join("capture.sock");
         let client = UnixSocketHttpClient::new(socket.to_str().unwrap(), "http://localhost/mcp");
-        // With the whole address it would send that as the target, as to a proxy.
+        // With an absolute URI the client would send it as the request target, as to a proxy.
         let config = StreamableHttpClientTransportConfig::with_uri("/mcp");
         let client = ().serve(StreamableHttpClientTransport::with_client(client, config)).await.unwrap();
         let by_http = call_all(&client, &id).await;
@@ -344,7 +344,7 @@ fn another_client_lists_and_calls_every_tool_over_both_transports() {
     assert_eq!((by_pipe.len(), by_pipe), (9, by_http));
 }
 
-/// A message over HTTP, as clients send it: the headers that are required, and the given ones.
+/// Sends a message over HTTP as clients do, with the required headers and the given ones.
 fn post(server: &Server, token: &str, more: &[&str], message: &Value) -> (u16, String) {
     let client = tests::http::Client { token: token.to_owned(), ..server.client.clone() };
     let headers = [&["Accept: application/json, text/event-stream"], more].concat();
@@ -374,7 +374,7 @@ fn over_http_the_scope_decides_and_secrets_stay() {
     assert_eq!(names(read).len(), 9, "what changes something is not offered to whoever may only read");
     assert!(names(owner).contains(&json!("set_labels")) && !names(owner).contains(&json!("send_prompt")));
 
-    // The protocol adds no way in: token, host and origin are checked as everywhere.
+    // The protocol bypasses no check: token, host and origin are verified as on every route.
     assert_eq!(post(&server, "", &[], &list).0, 401);
     assert_eq!(post(&server, control, &[], &list).0, 403, "this route is for reading");
     assert_eq!(post(&server, read, &["Origin: http://evil.test"], &list).0, 403);
@@ -389,13 +389,13 @@ fn over_http_the_scope_decides_and_secrets_stay() {
     let (_, done) = post(&server, owner, &[], &label);
     assert!(done.contains("\"team\":\"web\""), "{done}");
 
-    // Progress is sent as it comes.
+    // Progress is sent as it happens.
     let mut wait = call_of("wait_for_status", &json!({"session": id, "until": ["running"], "timeout_s": 6}));
     wait["params"]["_meta"] = json!({"progressToken": "p"});
     let (status, body) = post(&server, read, &[], &wait);
     assert!(status == 200 && body.contains("notifications/progress") && body.contains("\"reached\":false"), "{body}");
 
-    // An agent that got hold of the owner's token changes nothing.
+    // An agent that obtained the owner's token still cannot change anything.
     let script = r#"curl -sS -H "Authorization: Bearer $(cat "$CAPTURE_DATA_DIR/tokens/owner")" \
         -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
         -d "$MESSAGE" "$URL/mcp""#;

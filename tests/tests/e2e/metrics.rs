@@ -1,4 +1,4 @@
-//! `/metrics` of the real program is a whole document in the text form of OpenMetrics.
+//! `/metrics` of the real program is a valid document in the text format of OpenMetrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use tests::{
 
 use super::PROGRAM;
 
-/// What is shown of one family.
+/// The contents of one metric family.
 struct Family<'a> {
     kind: &'a str,
     has_help: bool,
     samples: BTreeMap<&'a str, f64>,
 }
 
-/// Reads a document line by line; fails on whatever OpenMetrics does not allow.
+/// Parses a document line by line; fails on anything OpenMetrics does not allow.
 fn families(text: &str) -> BTreeMap<&str, Family<'_>> {
     let body = text.strip_suffix("# EOF\n").unwrap_or_else(|| panic!("does not end with EOF:\n{text}"));
     let mut families: BTreeMap<&str, Family<'_>> = BTreeMap::new();
@@ -46,7 +46,7 @@ fn families(text: &str) -> BTreeMap<&str, Family<'_>> {
     families
 }
 
-/// Labels are `name="value"` by commas, quotes in a value escaped, no name twice.
+/// Labels are `name="value"` pairs separated by commas, with quotes in values escaped and no name twice.
 fn check_labels(mut labels: &str) {
     let mut names = BTreeSet::new();
     loop {
@@ -74,7 +74,7 @@ fn every_sample_belongs_to_a_family_with_help_and_type() {
     append(&machine.claude(&name), &answer(&name, &uuid(1, 1), &cwd, "done"));
     let text = eventually("the session is counted", || {
         let text = server.client.get("/metrics").ok()?.text();
-        // A session is shown before its events are committed, and counted.
+        // A session is listed before its events are committed and counted.
         let is_counted = text.lines().any(|line| {
             let count = line.strip_prefix("capture_ingest_events_total ");
             count.and_then(|count| count.parse::<f64>().ok()).is_some_and(|count| count >= 2.0)
@@ -132,7 +132,7 @@ fn every_sample_belongs_to_a_family_with_help_and_type() {
             ("capture_websocket_clients", gauge),
         ]
     );
-    // Every state and kind is shown from the start, and counted where it belongs.
+    // Every state and kind is present from the start and counted in its family.
     assert_eq!(families["capture_approvals_closed"].samples.len(), events::ApprovalState::ALL.len() - 1);
     assert_eq!(families["capture_findings"].samples.len(), events::FindingKind::ALL.len());
     assert_eq!(families["capture_connections"].samples["capture_connections"], 1.0);

@@ -1,5 +1,5 @@
-//! Findings of the real program, the messages that tell a person of them, and prompts that wait: a
-//! scripted agent in a terminal nobody is at, a webhook's receiver, a desktop.
+//! Findings of the real program, the notifications sent to the user about them, and queued prompts: with a scripted
+//! agent in an unattended terminal, a webhook receiver and a desktop.
 
 use std::{fs, io::Write, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
 
@@ -16,7 +16,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// An agent that says what it does (OSC 7501) and reads what it is to do line by line.
+/// An agent that reports its state (OSC 7501) and reads its instructions line by line.
 const AGENT: &str = r#"
 say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
 say idle; echo ready
@@ -32,7 +32,7 @@ done
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 struct NoticesMachine {
-    // Its socket is on the machine: it goes first.
+    // Its socket is in the machine's directory, so it is dropped before the machine.
     desktop: Desktop,
     hooks: Receiver,
     server: Server,
@@ -40,7 +40,7 @@ struct NoticesMachine {
 }
 
 impl NoticesMachine {
-    /// A machine with a desktop, where messages go to a webhook too; `more` is further configuration.
+    /// A machine with a desktop, on which notifications also go to a webhook; `more` is further configuration.
     fn new(more: &str) -> Self {
         let machine = Machine::new(PROGRAM);
         let run = machine.home().parent().unwrap().join("run");
@@ -63,7 +63,7 @@ impl NoticesMachine {
         Self { machine, server, hooks, desktop }
     }
 
-    /// Starts the agent and waits until it waits; gives its session.
+    /// Starts the agent and waits until it is ready; returns its session.
     fn start(&self, name: &str) -> String {
         let agent = self.machine.project().join("agent.sh");
         self.done(&["run", "--detach", "--name", name, "--", "sh", agent.to_str().unwrap()]);
@@ -95,7 +95,7 @@ impl NoticesMachine {
         page["findings"].as_array().unwrap().clone()
     }
 
-    /// The open finding of a kind, once there is one.
+    /// Waits for an open finding of a kind.
     #[track_caller]
     fn finding(&self, kind: &str) -> Value {
         eventually(&format!("a finding {kind}"), || self.findings(&format!("kind={kind}")).first().cloned())
@@ -127,7 +127,7 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
     assert!(!shown.summary.is_empty() && !shown.body.is_empty(), "{shown:?}");
     let finding = here.finding("approval");
     assert_eq!(finding["session_id"], session.as_str());
-    // Every message is an event of the session.
+    // Every notification is an event of the session.
     let told = eventually("both receipts", || {
         let told = here.told(&session, "notification");
         (told.len() >= 2).then_some(told)
@@ -135,7 +135,8 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
     let outcomes: Vec<(&Value, &Value)> =
         told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
     assert_eq!(outcomes, [(&json!("sent"), &finding["id"]); 2]);
-    // It is answered: the finding is over; that is not announced, and nothing is announced twice.
+    // The dialog is answered, so the finding is resolved. The resolution is not announced, and nothing is announced
+    // twice.
     here.done(&["send", "one", "--force", "go on\n"]);
     let over = eventually("the finding is over", || here.findings("state=resolved&kind=approval").first().cloned());
     assert_eq!(over["id"], finding["id"]);
@@ -143,9 +144,9 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
     let requests = here.hooks.wait(2, PATIENCE);
     let ids: Vec<&str> = requests.iter().map(|r| r.header("webhook-id")).collect();
     assert_eq!((ids.len(), ids[0] == ids[1]), (2, false), "{ids:?}");
-    // A server that comes back tells nobody again.
+    // A restarted server does not send the notifications again.
     let metrics = eventually("both are counted as sent", || {
-        // Counted when the receiver has answered.
+        // Counted only after the receiver has answered.
         let metrics = here.server.client.get("/metrics").ok()?.text();
         metrics.contains("capture_notifications_total{channel=\"hook\",outcome=\"sent\"} 2").then_some(metrics)
     });
@@ -180,7 +181,7 @@ fn who_acknowledges_a_finding_is_not_told_of_it_again() {
     assert!(listed.contains(&id) && listed.contains("approval"), "{listed}");
     let acknowledged: Value = serde_json::from_str(&here.done(&["findings", &id, "--ack", "--json"])).unwrap();
     assert_eq!((&acknowledged["state"], &acknowledged["schema_version"]), (&json!("acknowledged"), &json!(1)));
-    // Twice is as once; after the end it is refused.
+    // Acknowledging twice has no further effect; after the end of the finding it is refused.
     here.done(&["findings", &id, "--ack"]);
     here.done(&["send", "one", "--force", "go on\n"]);
     eventually("it is over", || here.findings("").is_empty().then_some(()));
@@ -218,7 +219,7 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     let id = taken_back["id"].as_str().unwrap();
     let cancelled: Value = serde_json::from_str(&here.done(&["queue", "--json", "--cancel", id])).unwrap();
     assert_eq!(cancelled["state"], "cancelled");
-    // The dialog goes away, and the agent waits.
+    // The dialog closes, and the agent waits for a prompt.
     here.done(&["send", "one", "--force", "go on\n"]);
     here.is(&session, "waiting");
     eventually("the prompt is delivered", || {
@@ -233,7 +234,7 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     assert!(!screen.contains("not this"), "{screen}");
     let states: Vec<Value> = here.told(&session, "prompt.queued").iter().map(|e| e["data"]["state"].clone()).collect();
     assert_eq!(states, ["queued", "queued", "cancelled", "delivering", "delivered"]);
-    // A session that only is observed cannot be typed into.
+    // Prompts cannot be queued for a session that is only observed.
     let mut hook = here.machine.command(&["hook", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
     let payload = json!({"session_id": "s", "cwd": "/p", "hook_event_name": "SessionStart", "source": "startup"});
     hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
@@ -243,7 +244,7 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     assert_eq!(refused.status.code(), Some(5), "{refused:?}");
 }
 
-/// What the user's rules for findings do is done once, after the finding it is about, and never by keys at a dialog.
+/// The actions of the user's rules for findings run once, after their finding, and never by typing keys at a dialog.
 #[test]
 fn actions_follow_their_finding_once() {
     let here = NoticesMachine::new(
@@ -272,7 +273,7 @@ fn actions_follow_their_finding_once() {
     };
     let queued = eventually("the prompt", || prompts("queued").first().cloned());
     assert_eq!((&queued["text"], &queued["by"]), (&json!("carry on"), &json!("monitor")));
-    // The dialog is as it was: an interrupt would have answered it.
+    // The dialog is unchanged: an interrupt would have answered it.
     here.is(&session, "waiting_approval");
     here.done(&["send", "one", "--force", "go on\n"]);
     eventually("the prompt is delivered", || prompts("delivered").first().cloned());
@@ -283,14 +284,14 @@ fn actions_follow_their_finding_once() {
     assert!(opened["sequence"].as_u64().unwrap() < all[0].0, "the finding is recorded first");
 }
 
-/// A rule interrupts an agent that is stuck, and says so.
+/// A rule interrupts an agent that is stuck, and the interrupt is recorded.
 #[test]
 fn a_rule_interrupts_an_agent_that_is_stuck() {
     let here = NoticesMachine::new(
         "rules = [{ loudness = \"off\" }]\n[monitor]\nstuck_ms = 1000\n\
          [[actions]]\non = [\"stuck\"]\ndo = \"interrupt\"\n",
     );
-    // It calls its hook, is at work, and then nothing more is heard of it.
+    // The agent calls its hook, starts to work, and then produces no more events.
     let (name, cwd) = (transcript::session(1), here.machine.project().to_str().unwrap().to_owned());
     let payload = json!({"session_id": name, "cwd": cwd, "hook_event_name": "UserPromptSubmit",
         "prompt": "go"});
@@ -308,6 +309,6 @@ fn a_rule_interrupts_an_agent_that_is_stuck() {
         events.into_iter().find(|e| e["kind"] == "annotation" && e["data"]["topic"] == "note")
     });
     assert!(note["data"]["value"].as_str().unwrap().starts_with("interrupted by a rule: "), "{note}");
-    // Its key for that is Esc, which the terminal echoes.
+    // Its interrupt key is Esc, which the terminal echoes.
     eventually("it is interrupted", || here.done(&["screen", "one"]).contains("^[").then_some(()));
 }

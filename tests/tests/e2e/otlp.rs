@@ -1,5 +1,5 @@
-//! Sessions are sent to a collector of OpenTelemetry while they run: the real program, and a collector that decodes what
-//! it gets.
+//! Sessions are exported to an OpenTelemetry collector while they run: the real program with a collector that decodes
+//! what it receives.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Put together here, so that no file holds it whole.
+/// Assembled at run time so that no file contains the whole secret.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }
@@ -31,7 +31,7 @@ fn configured(machine: &Machine, collector: &Receiver, more: &str) {
     ));
 }
 
-/// A line of a transcript of Claude's, written now.
+/// A line of a Claude transcript with the current time.
 fn line(kind: &str, n: u64, message: &serde_json::Value, more: &serde_json::Value) -> String {
     let mut record = json!({
         "parentUuid": null, "isSidechain": false, "type": kind, "message": message, "uuid": uuid(1, n),
@@ -42,7 +42,7 @@ fn line(kind: &str, n: u64, message: &serde_json::Value, more: &serde_json::Valu
     format!("{record}\n")
 }
 
-/// What the model says, with a call or without; the turn goes on after a call.
+/// A message of the model, with or without a call; after a call the turn continues.
 fn said(n: u64, content: &serde_json::Value, stop: &str) -> String {
     let message = json!({
         "id": format!("msg_{n}"), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
@@ -51,7 +51,7 @@ fn said(n: u64, content: &serde_json::Value, stop: &str) -> String {
     line("assistant", n, &message, &json!({"requestId": format!("r{n}")}))
 }
 
-/// A turn with one call, in two parts: up to the result of the call, and the answer.
+/// A turn with one call, in two parts: up to the result of the call, then the answer.
 fn turn(from: u64) -> (String, String) {
     let none = json!({});
     let prompt = line("user", from, &json!({"role": "user", "content": format!("deploy with {}", secret())}), &none);
@@ -65,7 +65,7 @@ fn turn(from: u64) -> (String, String) {
     (begun, said(from + 3, &json!({"type": "text", "text": "deployed"}), "end_turn"))
 }
 
-/// The spans of requests, each of which is decoded.
+/// The spans of all requests, decoded.
 fn spans(requests: &[Delivered]) -> Vec<Span> {
     let of = |request: &Delivered| TracesData::decode(request.body.as_slice()).unwrap().resource_spans;
     let resources = requests.iter().filter(|request| request.line == "POST /v1/traces HTTP/1.1").flat_map(of);
@@ -93,7 +93,7 @@ fn metric(requests: &[Delivered], name: &str) -> Option<Metric> {
 fn a_collector_gets_calls_turns_and_states_as_they_come() {
     let machine = Machine::new(PROGRAM);
     let collector = Receiver::start();
-    // What was there before is history.
+    // Records written before the server started are history.
     let path = machine.claude(&session(1));
     let (begun, answered) = turn(1);
     append(&path, &(begun + &answered).replace(&home::clock::now().to_string()[..10], "2026-01-02"));
@@ -149,7 +149,7 @@ fn a_collector_gets_calls_turns_and_states_as_they_come() {
     );
     assert!(server.client.get("/metrics").unwrap().text().contains("capture_otlp_spans_total{outcome=\"sent\"} 2"));
 
-    // After a restart the next turn is sent, and nothing again.
+    // After a restart only the next turn is sent; nothing is sent again.
     assert!(server.stop().success());
     let (begun, answered) = self::turn(21);
     append(&path, &(begun + &answered));
@@ -169,7 +169,7 @@ fn what_a_collector_does_not_take_is_sent_again_or_counted() {
     let machine = Machine::new(PROGRAM);
     let collector = Receiver::start();
     configured(&machine, &collector, "metrics = false\ntexts = true");
-    // It is busy, then it does not want the first message.
+    // The collector is busy, then rejects the first message.
     collector.answer(503, "");
     collector.answer(429, "Retry-After: 1\r\n");
     collector.answer(400, "");
@@ -195,7 +195,7 @@ fn what_a_collector_does_not_take_is_sent_again_or_counted() {
 #[test]
 fn a_collector_that_is_not_there_is_said_and_disturbs_nobody() {
     let machine = Machine::new(PROGRAM);
-    // A port on which nobody listens any more.
+    // A port without a listener.
     let gone = Receiver::start();
     configured(&machine, &gone, "");
     drop(gone);

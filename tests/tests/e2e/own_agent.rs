@@ -1,5 +1,5 @@
-//! Our own agent with scripted models that are as strict as the vendors': one prompt in all four APIs, calls that nobody
-//! or a person decides, a kill in the middle, limits, and where its key is not.
+//! Our own agent with scripted models as strict as the vendors' APIs: one prompt in all four APIs, calls decided by
+//! rules or by the user, a kill in the middle, limits, and the places in which its key must not appear.
 
 use std::{
     fs,
@@ -23,12 +23,12 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Looks like a key and is put together here, so that no file holds it whole.
+/// Looks like a key; assembled at run time so that no file contains the whole key.
 pub(super) fn key() -> String {
     ["sk-own-", "9f3kQ7vR2mXw8LpZ"].concat()
 }
 
-/// A machine on which our own agent uses a model.
+/// A machine on which our own agent uses a scripted model.
 pub(super) struct House {
     pub(super) machine: Machine,
     pub(super) model: Model,
@@ -45,7 +45,7 @@ impl House {
         Self::with(api, script, "")
     }
 
-    /// With more of the configuration's table `[agent]`.
+    /// With further settings in the configuration's table `[agent]`.
     pub(super) fn with(api: Api, script: Script, more: &str) -> Self {
         let model = Model::exact(api, script).unwrap();
         let machine = Machine::new(PROGRAM);
@@ -69,18 +69,18 @@ impl House {
         command
     }
 
-    /// Runs a prompt without anybody at a terminal.
+    /// Runs a prompt without a terminal.
     pub(super) fn run(&self, words: &[&str]) -> Run {
         Run::of(self.command(&[&["run"], words].concat()).output().unwrap())
     }
 
-    /// Somebody at a terminal runs a prompt.
+    /// Runs a prompt with a user at a terminal.
     pub(super) fn at_terminal(&self, words: &str) -> User {
         let script = format!("\"$PROGRAM\" agent run {words}");
         User::start_with(&self.machine, &script, &[("OWN_AGENT", key().as_str())])
     }
 
-    /// The only session's file.
+    /// The file of the only session.
     pub(super) fn file(&self) -> PathBuf {
         let only = |directory: PathBuf| {
             let mut all = fs::read_dir(directory).unwrap();
@@ -88,11 +88,11 @@ impl House {
             assert!(all.next().is_none(), "there is one");
             one
         };
-        // Directories of working directories, and files of sessions in them.
+        // First the directory of the working directory, then the session file in it.
         only(only(self.machine.data().join("agent/sessions")))
     }
 
-    /// The entries of the only session of this type, as they are stored.
+    /// The entries of this type in the only session, as stored.
     pub(super) fn entries(&self, custom_type: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.file()).unwrap();
         let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -103,7 +103,7 @@ impl House {
         fs::read_to_string(self.machine.project().join("notes.txt")).unwrap()
     }
 
-    /// Whether a command that the agent ran is still there.
+    /// Whether a command that the agent started is still running.
     pub(super) fn runs(&self, word: &str) -> bool {
         let project = self.machine.project().canonicalize().unwrap();
         fs::read_dir("/proc").unwrap().any(|entry| {
@@ -114,7 +114,7 @@ impl House {
         })
     }
 
-    /// Nothing was refused by the vendor, and the key is nowhere.
+    /// Asserts that the model refused no request and that the key is in no file.
     #[track_caller]
     pub(super) fn is_clean(&self) {
         assert_eq!(self.model.refusals(), [""; 0]);
@@ -134,7 +134,7 @@ impl House {
     }
 }
 
-/// What a prompt printed, and its exit code.
+/// The output of a prompt and its exit code.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) code: Option<i32>,
@@ -182,7 +182,7 @@ fn a_prompt_with_reads_is_answered_in_all_four_apis() {
         let results = house.model.results("notes").join("\n");
         assert!(results.contains("second line") && results.contains("notes.txt"), "{api:?} {results}");
         house.is_clean();
-        // Each request has what the caches did.
+        // Each request has the figures of its caches.
         let session = house.file();
         let told = house.command(&["cache", session.to_str().unwrap(), "--json"]).output().unwrap();
         let told: Value = serde_json::from_slice(&told.stdout).unwrap();
@@ -253,7 +253,7 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     let mut user = house.at_terminal("edit the notes");
     user.expect("no sandbox");
     user.expect("· read notes.txt");
-    // Typed before the question: it must not answer it.
+    // Typed before the question, so it must not answer it.
     user.types("y\n");
     user.expect("y\r\n");
     house.model.tell("typed");
@@ -263,7 +263,7 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "first line\nsecond line\n");
     user.types("y\n");
-    // What was done before stands before the next question.
+    // The results of earlier calls are printed before the next question.
     user.expect("· edit notes.txt");
     user.expect("echo ran >> count");
     user.expect("or say what to do instead: ");
@@ -278,12 +278,12 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     assert_eq!(fs::read_to_string(house.machine.project().join("count")).unwrap(), "ran\n");
     let results = house.model.results("edit");
     assert!(results[1].contains("denied by the user") && results[4].contains("right"), "{results:?}");
-    // The command had an environment, and the key is not in it.
+    // The command had an environment without the key.
     assert!(fs::read_to_string(house.machine.project().join("environment")).unwrap().contains("PATH="));
     house.is_clean();
 }
 
-/// An edit of `notes.txt` that was read, and changed meanwhile.
+/// An edit of `notes.txt` that changed after it was read.
 #[test]
 fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     let write = |content: &str| call(tool("write", json!({ "path": "notes.txt", "content": content })));
@@ -295,7 +295,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
             call(edit()),
             call(edit()),
             call(tool("read", json!({ "path": "notes.txt" }))),
-            // What is there already, and a tool that does not exist.
+            // A write that changes nothing, and a tool that does not exist.
             write("1st line\n2nd line\n"),
             call(tool("skill", json!({ "name": "deploy" }))),
             say("It is done."),
@@ -307,7 +307,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
     user.expect("or say what to do instead: ");
     user.types("y\n");
     user.expect("edit: notes.txt changed since it was read");
-    // The model was told what changed, and the question of the next edit shows its change.
+    // The model was told about the change, and the question for the next edit shows its diff.
     user.expect("+2nd line");
     user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "1st line\nsecond line\n");
@@ -336,7 +336,7 @@ fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing
     user.types("leave that file alone\n");
     user.expect("which changes nothing as things are");
     user.expect("or say what to do instead: ");
-    // It becomes what would be changed while the question stands: nobody allowed that.
+    // While the question is open, the file changes so that the edit would apply: the user has not allowed that.
     fs::write(&env, "PASSWORD=guess\n").unwrap();
     user.types("y\n");
     assert_eq!(user.end().1, 0);
@@ -376,7 +376,7 @@ fn session_at_an_edit_allows_further_edits_and_asks_about_protected_files() {
     for named in ["write .git/hooks/pre-commit", "write .claude/settings.json", "write .env"] {
         user.expect(named);
         user.expect("Allow it? [y]es, [n]o, or say what to do instead: ");
-        // It is not offered, and must not become more than that.
+        // The answer `s` is not offered here and must not be accepted as another one.
         user.types("s\n");
         user.expect("Type yes, no, or what to do instead: ");
         user.types("n\n");
@@ -441,7 +441,7 @@ fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
     let _server = house.machine.serve();
     super::approvals::save_policy(&house.machine, "version = 1\nnonsense = true\n");
     let mut user = house.at_terminal("work");
-    // Lines are broken at the width of the terminal.
+    // Lines are wrapped at the width of the terminal.
     user.expect("your policy is not in force:");
     user.expect("(policy not in force: everything is asked)");
     user.expect("why you are asked: Your policy is not in force");
@@ -458,7 +458,7 @@ fn a_change_that_was_not_shown_is_not_made() {
     let mut user = house.at_terminal("edit the notes");
     user.expect("+2nd line");
     user.expect("or say what to do instead: ");
-    // The edit would now change another place.
+    // The edit would now change a different place.
     fs::write(house.machine.project().join("notes.txt"), "second line\nof another text\n").unwrap();
     user.types("y\n");
     assert_eq!(user.end().1, 0);
@@ -521,7 +521,7 @@ fn a_mode_accepts_edits_and_an_interrupt_ends_the_turn() {
     );
     let house = House::new(Api::Anthropic, script);
     let mut user = house.at_terminal("--mode accept-edits edit the notes");
-    // The edit was not asked; the command is.
+    // The edit was made without a question; the command requires one.
     user.expect("touch made");
     user.expect("or say what to do instead: ");
     assert_eq!(house.notes(), "first line\n2nd line\n");
@@ -561,7 +561,7 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
     assert_eq!(house.entries("capture.started").len(), 1);
     assert_eq!(house.entries("capture.restored").len(), 1);
     house.is_clean();
-    // Its id does as well.
+    // The session's id is accepted as well.
     let id = house.entries("capture.frozen").len();
     assert_eq!(id, 1, "the prefix is stored once");
 }
@@ -574,7 +574,7 @@ fn limits_end_a_prompt_with_their_own_code() {
     let run = house.run(&["--max-turns", "1", "read it"]);
     assert_eq!((run.code, run.out.as_str()), (Some(3), ""), "{run:?}");
     assert!(run.err.contains("stopped after 1 answer of the model"), "{}", run.err);
-    // It goes on where it was.
+    // The session continues where it stopped.
     let run = house.run(&["--continue", "--max-turns", "9", "read it"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
     house.is_clean();
@@ -588,7 +588,7 @@ fn limits_end_a_prompt_with_their_own_code() {
     let run = house.run(&["--max-cost", "0.000001", "read it"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.err.contains("the limit of costs is reached"), "{}", run.err);
-    // What it costs is not known of this model.
+    // The price of this model is unknown.
     let house = House::new(Api::Chat, reads());
     let run = house.run(&["--max-cost", "1", "read it"]);
     assert_eq!(run.code, Some(3), "{run:?}");
@@ -612,7 +612,7 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
         assert_eq!(run.code, Some(code), "{words:?} {run:?}");
         assert!(run.err.contains(told), "{words:?} {}", run.err);
     }
-    // An agent does not start it.
+    // An agent cannot start it.
     let run = house.machine.agents_shell("claude", "capture agent run x").output().unwrap();
     let run = Run::of(run);
     assert_eq!(run.code, Some(5), "{run:?}");
@@ -672,7 +672,7 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
     assert!(context.contains("Instructions of the repository in ") && context.contains("Use tabs."), "{context}");
     let system = lines.iter().find(|line| line["message"]["role"] == "system").unwrap().to_string();
     assert!(!system.contains("Use tabs."), "{system}");
-    // With a secret in it the tool would have to ask as well.
+    // With a secret in the file the tool would have to ask as well.
     fs::write(project.join("AGENTS.md"), format!("Use tabs. {secret}")).unwrap();
     let run = house.run(&["Read the notes"]);
     assert!(run.err.contains("proj/AGENTS.md is not read: it needs your permission"), "{}", run.err);
@@ -689,7 +689,7 @@ fn failures_are_repeated_as_often_as_configured_and_as_the_provider_says() {
     let run = house.run(&["read"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(house.model.notes().iter().filter(|note| note.did == AnswerProgress::Failed).count(), 1);
-    // Longer than ten minutes is a pause, and print mode waits for none.
+    // A wait longer than ten minutes counts as a pause, and print mode does not wait for pauses.
     let later = Step::Fail { status: 429, retry_after: Some(Duration::from_secs(3600)), times: 1 };
     let house = House::new(Api::Anthropic, Script::default().lane("read", [later, say("Done.")]));
     let run = house.run(&["read"]);
@@ -721,7 +721,7 @@ fn limits_and_the_level_of_thinking_are_told_and_sent() {
     assert!(run.err.contains(limits), "{}", run.err);
     let text = fs::read_to_string(house.file()).unwrap();
     assert!(text.contains(r#""type":"thinking_level_change""#) && text.contains(r#""thinkingLevel":"high""#), "{text}");
-    // The model has none above that.
+    // The model has no higher level.
     let run = house.run(&["--thinking", "max", "Read the notes"]);
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(

@@ -1,5 +1,5 @@
-//! Our own agent driven by a program: the words of pi's RPC mode, replayed from a recording of pi, what the client is
-//! asked, and how it ends.
+//! Our own agent driven by another program: the commands of pi's RPC mode, replayed from a recording of pi; the
+//! questions the client is asked; and the end of the program.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use tests::{
 
 use super::own_agent::{House, key, tool};
 
-/// What pi 0.87.1 wrote and read.
+/// The lines pi 0.87.1 wrote and read.
 const RECORDING: &str = include_str!("../../../fixtures/pi-rpc/pi-0.87.1.jsonl");
 
 /// A program that drives the agent.
@@ -30,10 +30,10 @@ struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// What was read and not asked for yet.
+    /// Lines that were received but not yet requested by the test.
     unread: Vec<Value>,
     sent: usize,
-    /// How questions about calls are answered; nothing leaves them.
+    /// The answer to questions about calls; with `None` they stay open.
     answer: Option<Value>,
 }
 
@@ -73,7 +73,7 @@ impl Client {
         input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush()).unwrap();
     }
 
-    /// Sends a command with an id of its own, which it gives.
+    /// Sends a command with a new id and returns the id.
     fn send(&mut self, mut command: Value) -> String {
         self.sent += 1;
         let id = format!("c{}", self.sent);
@@ -82,7 +82,7 @@ impl Client {
         id
     }
 
-    /// The next line. Questions about calls are answered.
+    /// The next line. Questions about calls are answered automatically.
     #[track_caller]
     fn next(&mut self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).unwrap();
@@ -97,7 +97,7 @@ impl Client {
         line
     }
 
-    /// Reads up to a line for which this holds, and gives all that was read.
+    /// Reads up to the first line that satisfies the condition; returns all lines read.
     #[track_caller]
     fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut read = std::mem::take(&mut self.unread);
@@ -108,7 +108,7 @@ impl Client {
         read
     }
 
-    /// Sends a command and gives its answer, with what came before it.
+    /// Sends a command; returns its answer and the lines before it.
     #[track_caller]
     fn ask(&mut self, command: Value) -> (Value, Vec<Value>) {
         let id = self.send(command);
@@ -116,7 +116,7 @@ impl Client {
         (read.pop().unwrap(), read)
     }
 
-    /// The data of a command that is done.
+    /// Sends a command that must succeed; returns the data of its answer.
     #[track_caller]
     fn data(&mut self, command: Value) -> Value {
         let (answer, _) = self.ask(command);
@@ -124,7 +124,7 @@ impl Client {
         answer["data"].clone()
     }
 
-    /// Why a command is not done.
+    /// Sends a command that must fail; returns the error.
     #[track_caller]
     fn refused(&mut self, command: Value) -> String {
         let (answer, _) = self.ask(command);
@@ -132,30 +132,31 @@ impl Client {
         answer["error"].as_str().unwrap().to_owned()
     }
 
-    /// Sends a prompt and gives all that comes of it.
+    /// Sends a prompt; returns all lines up to the end of the turn.
     #[track_caller]
     fn prompt(&mut self, text: &str) -> Vec<Value> {
         self.send(json!({ "type": "prompt", "message": text }));
         self.until(|line| line["type"] == "agent_settled")
     }
 
-    /// Ends standard input; gives the exit code.
+    /// Closes standard input; returns the exit code.
     fn end(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().unwrap().code()
     }
 }
 
-/// What an event is, as far as the order of events is concerned; nothing for those that pi may tell differently often.
+/// The kind of an event for comparing the order of events; `None` for events that pi may repeat a varying number of
+/// times.
 fn kind_of(line: &Value) -> Option<String> {
     let kind = line["type"].as_str().unwrap();
     match kind {
-        // Pieces of an output; our own events; what is asked of the client.
+        // Partial output, events that only we send, and requests to the client.
         "tool_execution_update" | "bash_execution_update" | "entry_appended" | "extension_ui_request" => None,
         "message_update" => Some(line["assistantMessageEvent"]["type"].as_str().unwrap().to_owned()),
         "message_start" | "message_end" => {
             let role = line["message"]["role"].as_str().unwrap();
-            // The session context is ours.
+            // Only we send the session context.
             (role != "custom").then(|| format!("{kind} {role}"))
         }
         "response" => Some(format!("response {}", line["command"])),
@@ -163,12 +164,12 @@ fn kind_of(line: &Value) -> Option<String> {
     }
 }
 
-/// Whether the order of such events is the tools' own.
+/// Whether tools determine the order of such events.
 fn is_of_tools(kind: &str) -> bool {
     kind.starts_with("tool_execution") || kind.ends_with("toolResult")
 }
 
-/// The kinds of events, repeated ones once: those in order, and how often those of tools come.
+/// The kinds of events, with repetitions collapsed: the ordered ones, and the number of each kind of tool event.
 fn kinds(lines: &[Value]) -> (Vec<String>, BTreeMap<String, usize>) {
     let (mut ordered, mut of_tools) = (Vec::new(), BTreeMap::new());
     for kind in lines.iter().filter_map(kind_of) {
@@ -181,13 +182,13 @@ fn kinds(lines: &[Value]) -> (Vec<String>, BTreeMap<String, usize>) {
     (ordered, of_tools)
 }
 
-/// The text that came in pieces.
+/// The streamed text, joined.
 fn text_of(lines: &[Value]) -> String {
     let pieces = lines.iter().map(|line| &line["assistantMessageEvent"]).filter(|piece| piece["type"] == "text_delta");
     pieces.filter_map(|piece| piece["delta"].as_str()).collect()
 }
 
-/// The paths of an object's fields, those of lists by all their items.
+/// The paths of an object's fields; the paths in a list are the union over its items.
 fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -206,7 +207,7 @@ fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     }
 }
 
-/// What the model says before it says no more.
+/// The text the model sends before it hangs.
 const HANGING: &str = "A long text";
 
 /// The model of the recording.
@@ -240,11 +241,11 @@ fn script() -> Script {
         .lane("fails", [Step::Fail { status: 400, retry_after: None, times: 9 }])
 }
 
-/// Commands that pi does and we do not, or the other way round; why stands in `docs/agent.md`.
+/// Commands that pi executes and we refuse, or the reverse; `docs/agent.md` gives the reasons.
 const DIFFERENT: [(&str, bool); 2] = [("bash", false), ("set_model nope", true)];
 
-/// Fields of pi that we do not have: those that its types call optional (`docs/message-types.md`), what a provider of its
-/// leaves in a message that has only begun, the parts of its system prompt, its commands, and what its tools tell.
+/// Fields of pi that our output lacks: those its types mark as optional (`docs/message-types.md`), fields of a provider
+/// in a message that has only begun, the parts of its system prompt, its commands, and the details its tools report.
 const NOT_OURS: [&str; 11] = [
     ".responseId",
     ".rawStopReason",
@@ -256,7 +257,7 @@ const NOT_OURS: [&str; 11] = [
     ".details",
     ".replacement",
     ".targetId",
-    // pi writes the level with which a session begins, we write changes of it.
+    // pi records the level with which a session begins; we record only changes.
     ".entries[].thinkingLevel",
 ];
 
@@ -282,7 +283,7 @@ fn a_recording_of_pi_is_answered_as_pi_answered() {
             _ => {}
         }
         let id = command["id"].as_str().unwrap().to_owned();
-        // The last line is not JSON; the recorder wrote it after the last command.
+        // The last line is not JSON; the recorder sent it after the last command.
         let expected: Vec<Value> = recorded.into_iter().filter(|line| line["command"] != "parse").collect();
         client.write(&command.to_string());
         if id == "r18" {
@@ -293,7 +294,7 @@ fn a_recording_of_pi_is_answered_as_pi_answered() {
         loop {
             read.push(client.next());
             let (ours, of_ours) = kinds(&read);
-            // The text that hangs comes in pieces: the next command is sent when the last one is there.
+            // The hanging text arrives in pieces: the next command is sent only after the last one.
             let whole = id != "r19" || text_of(&read) == HANGING;
             if whole && ours.len() >= ordered.len() && of_ours.values().sum::<usize>() >= of_tools.values().sum() {
                 break;
@@ -335,7 +336,7 @@ fn a_recording_of_pi_is_answered_as_pi_answered() {
     assert_eq!(client.end(), Some(0));
 }
 
-/// What pi 1.6.0's client reads of the answers (`dist/modes/rpc/rpc-client.js`).
+/// The fields of the answers that the client of pi 1.6.0 reads (`dist/modes/rpc/rpc-client.js`).
 #[test]
 fn a_message_that_was_taken_says_what_becomes_of_it() {
     let script = Script::default()
@@ -387,7 +388,7 @@ fn the_client_is_asked_and_only_a_yes_allows() {
     let asked = |lines: &[Value]| -> Vec<Value> {
         lines.iter().filter(|line| line["type"] == "extension_ui_request").cloned().collect()
     };
-    // Anything but a yes is a no.
+    // Any answer except a yes counts as no.
     client.answer = Some(json!({ "value": "yes" }));
     let question = asked(&client.prompt("first"));
     assert_eq!(question.len(), 1, "{question:?}");
@@ -406,7 +407,7 @@ fn the_client_is_asked_and_only_a_yes_allows() {
     assert_eq!(questions[1]["method"], "input");
     let results = house.model.results("third");
     assert!(results.iter().rev().take(2).all(|result| result.contains("right")), "{results:?}");
-    // Nobody answers, and nothing is done.
+    // Without an answer the call is not run.
     client.answer = None;
     client.prompt("fourth");
     assert!(house.model.results("fourth").last().unwrap().contains("Nobody answered"));
@@ -455,7 +456,7 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
     }
     assert!(!house.machine.project().join("made").exists());
     assert_eq!(client.data(json!({ "type": "get_state" }))["sessionName"], "A name");
-    // The limit stops before the second request; more lets it go on.
+    // The limit pauses the turn before the second request; raising it continues the turn.
     client.data(json!({ "type": "limit", "calls": 1 }));
     client.send(json!({ "type": "prompt", "message": "read" }));
     client.until(|line| line["type"] == "turn_paused" && line["reason"] == "call_limit");
@@ -467,7 +468,7 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
     // A line that is too long is skipped, and the next one is read.
     client.write(&format!(r#"{{"type":"prompt","message":"{}"}}"#, "x".repeat(5 << 20)));
     assert!(client.next()["error"].as_str().unwrap().contains("longer than 4 MiB"));
-    // Another session, and back.
+    // Switches to another session and back.
     let first = client.data(json!({ "type": "get_state" }));
     client.data(json!({ "type": "new_session" }));
     let second = client.data(json!({ "type": "get_state" }));

@@ -1,4 +1,5 @@
-//! Our own agent beside a server: who decides about its calls, what the record says of it, and what it says of itself.
+//! Our own agent with a running server: who decides its calls, what the audit record contains, and the status the agent
+//! reports.
 
 use std::{
     fs,
@@ -24,7 +25,7 @@ fn bash(command: &str) -> Step {
     call(tool("bash", json!({ "command": command })))
 }
 
-/// A prompt that runs without anybody at a terminal.
+/// Starts a prompt without a terminal.
 fn start(house: &House, words: &[&str]) -> Child {
     let mut command = house.command(&[&["run"], words].concat());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -34,7 +35,7 @@ fn ended(child: Child) -> Run {
     Run::of(child.wait_with_output().unwrap())
 }
 
-/// The request that waits for a decision.
+/// The approval that waits for a decision.
 #[track_caller]
 fn asked(server: &Server) -> Value {
     eventually("our own agent waits for a decision", || {
@@ -50,13 +51,13 @@ fn done(house: &House, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The rows of the record.
+/// The rows of the audit record.
 fn record(house: &House) -> Vec<Value> {
     let exported = done(house, &["audit", "export"]);
     exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["row"].clone()).collect()
 }
 
-/// What the record says happened, and who decided it, in order.
+/// The events in the audit record and who decided them, in order.
 fn recorded(house: &House) -> Vec<String> {
     let row = |row: &Value| match row["approval"]["by"].as_str() {
         Some(by) if row["what"] == "decided" || row["what"] == "granted" => {
@@ -76,7 +77,7 @@ fn session(server: &Server) -> Value {
     })
 }
 
-/// Waits until the session's state, its reason and the source that says so are these.
+/// Waits until the session has this state and reason, reported by this source.
 #[track_caller]
 fn is_in(server: &Server, state: &str, reason: &str, source: &str) -> Value {
     eventually(&format!("the session is {state} {reason} by {source}"), || {
@@ -124,7 +125,7 @@ fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
         "{request}"
     );
     assert!(project.join("by-rule").exists() && !project.join("by-person").exists());
-    // The session says itself that it waits.
+    // The session itself reports that it waits.
     let waiting = is_in(&server, "waiting_approval", "tool", "runtime");
     assert_eq!(waiting["status"]["activity"], "touch by-person", "{waiting}");
     let id = waiting["id"].as_str().unwrap();
@@ -134,7 +135,7 @@ fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
     let request = asked(&server);
     assert_eq!((&request["kind"], &request["exact"]), (&json!("edit"), &json!(true)), "{request}");
     assert_eq!(request["paths"], json!([project.join("notes.txt").to_str().unwrap()]));
-    // It is shown as what it would change.
+    // The approval is shown as the diff of the edit.
     let shown = done(&house, &["approvals", request["id"].as_str().unwrap()]);
     assert!(shown.contains("-second") && shown.contains("+2nd"), "{shown}");
     done(&house, &["deny", request["id"].as_str().unwrap(), "--message", "Leave the notes alone."]);
@@ -163,7 +164,7 @@ fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
             "decided allowed by person",
             "decided denied by person",
             "decided allowed by person",
-            // The read.
+            // The read of the file.
             "decided allowed by policy"
         ],
         "{rows:?}"
@@ -184,10 +185,10 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     user.expect("touch elsewhere");
     user.expect("or say what to do instead: ");
     done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
-    // The open line ends before anything else is printed.
+    // The unfinished line is ended before anything else is printed.
     assert_eq!(user.expect("allowed, as decided through the server"), "\r\ncapture: ");
     user.expect("touch here");
-    // A key that was meant for the question before does not answer this one.
+    // A key meant for the previous question does not answer this one.
     user.expect("This question replaced another one: type the whole word.");
     user.expect("or say what to do instead: ");
     let here = asked(&server)["id"].as_str().unwrap().to_owned();
@@ -196,7 +197,7 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     user.types("yes\n");
     user.expect("touch none");
     user.expect("or say what to do instead: ");
-    // What was decided here cannot be decided there any more.
+    // A decision made at the terminal can no longer be made through the server.
     let late = house.machine.command(&["deny", &here]).output().unwrap();
     assert!(String::from_utf8_lossy(&late.stderr).contains("already allowed"), "{late:?}");
     user.types("n\n");
@@ -204,7 +205,7 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     let project = house.machine.project();
     let made = ["elsewhere", "here", "none"].map(|name| project.join(name).exists());
     assert_eq!(made, [true, true, false]);
-    // What is decided at the terminal reaches the server after it was done.
+    // A decision made at the terminal reaches the server after the call ran.
     let decided = eventually("three decisions are recorded", || {
         let rows = recorded(&house);
         let decided: Vec<String> = rows.into_iter().filter(|row| row.starts_with("decided")).collect();
@@ -226,7 +227,7 @@ fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
     user.expect("make nothing; true");
     user.expect("Allow it? [y]es, [s]ession, [r]ule, [n]o, or say what to do instead: ");
     user.types("s\n");
-    // The same is not asked again.
+    // The same call is not asked again.
     user.expect("· bash make nothing; true");
     user.expect("· bash make nothing; true");
     user.expect("make all");
@@ -263,7 +264,7 @@ fn the_own_terminal_saves_a_rule_that_was_shown() {
     user.expect("saved in");
     let saved = std::fs::read_to_string(&policy).unwrap();
     assert!(saved.contains("command = [\"touch\", \"b\"]") && saved.contains("decision = \"allow\""), "{saved}");
-    // Another command is a question; the same one is none as soon as the server has read the policy.
+    // A different command is asked; the same one is not, once the server has read the policy.
     user.expect("touch c");
     user.expect("or say what to do instead: ");
     user.types("n\n");
@@ -287,7 +288,7 @@ fn session_at_an_edit_is_recorded_as_what_the_person_granted() {
     let server = house.machine.serve();
     let mut user = house.at_terminal("work");
     user.expect("or say what to do instead: ");
-    // A rule for a file is offered at the terminal only, and the server says so.
+    // A rule for a file can be saved only at the terminal, and the server says so.
     let id = asked(&server)["id"].as_str().unwrap().to_owned();
     let refused = house.machine.command(&["approve", &id, "--scope", "rule", "--yes"]).output().unwrap();
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -359,7 +360,7 @@ fn git_reads_without_the_programs_of_the_repository() {
     fs::write(project.join("tracked"), "").unwrap();
     git(&["add", "tracked"]);
     fs::remove_file(&ran).unwrap();
-    // A look at the index that writes it again.
+    // A new timestamp, which makes `git status` rewrite the index.
     fs::write(project.join("tracked"), "").unwrap();
     let run = house.run(&["work"]);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -383,7 +384,7 @@ fn reads_are_free_and_recorded() {
     });
     assert_eq!(rows, ["decided allowed by policy"]);
     drop(server);
-    // Without a server, too.
+    // The same without a server.
     let script = Script::default().lane("work", [bash("pwd"), bash("touch made"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let run = house.run(&["work"]);
@@ -413,7 +414,7 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
         (all.len() == 1 && all[0]["state"] != "pending").then(|| all[0].clone())
     });
     assert_eq!((&closed["state"], &closed["allowed"]), (&json!("expired"), &Value::Null), "{closed}");
-    // The lists show the server's id, which is not that of the file.
+    // The lists show the server's id of the session, which differs from the id in its file.
     let id = session(&server)["id"].as_str().unwrap().to_owned();
     let table = done(&house, &["agent", "cache", &id[id.len() - 8..]]);
     assert!(table.starts_with("REQUEST"), "{table}");
@@ -421,7 +422,7 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
 
 #[test]
 fn a_server_that_dies_allows_nothing() {
-    // Nobody is at a terminal.
+    // Without a user at a terminal.
     let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
@@ -432,7 +433,7 @@ fn a_server_that_dies_allows_nothing() {
     assert_eq!((run.code, run.out.as_str()), (Some(6), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
     assert!(house.model.results("work")[0].contains("Nobody answered"));
-    // The next one learns that the request was withdrawn.
+    // The next server learns that the request was withdrawn.
     let server = house.machine.serve();
     eventually("the request is closed", || {
         let list = server.client.json("/api/v1/approvals")?;
@@ -440,7 +441,7 @@ fn a_server_that_dies_allows_nothing() {
         (all.len() == 1 && all[0]["state"] != "pending" && all[0]["allowed"] != true).then_some(())
     });
 
-    // Somebody is.
+    // With a user at a terminal.
     let script = Script::default().lane("work", [bash("touch made"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
@@ -464,7 +465,7 @@ fn a_decision_reaches_the_agent_through_the_next_server() {
     server.kill();
     let server = house.machine.serve();
     assert_eq!(asked(&server)["id"], id.as_str());
-    // After a restart it has to be looked at once more.
+    // After a restart the request must be viewed again before it can be approved.
     eventually("it is allowed", || {
         house.machine.command(&["approve", &id]).output().unwrap().status.success().then_some(())
     });
@@ -503,14 +504,14 @@ fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
         ]
     );
     let rows = record(&house);
-    // Reads are counted, in one row when the turn is over.
+    // Reads are counted and recorded in one row at the end of the turn.
     assert_eq!((&rows[3]["evidence"]["reads"], &rows[3]["approval"]["subject"]), (&json!(2), &json!("2 reads")));
     assert!(rows[3]["approval"]["rule"].is_string() && rows[3]["evidence"]["since"].is_string(), "{rows:?}");
     assert_eq!(rows[0]["approval"]["subject"], "accept-edits", "{rows:?}");
     assert_eq!(rows[1]["evidence"]["mode"], "accept-edits", "{rows:?}");
     assert_eq!(rows[2]["approval"]["rule"], "never", "{rows:?}");
     assert!(done(&house, &["audit", "show"]).contains("granted by you"));
-    // What is forgotten is gone from the record too.
+    // `forget` also removes the session's rows from the record.
     let id = session(&server)["id"].as_str().unwrap().to_owned();
     done(&house, &["forget", &id, "--yes"]);
     assert!(!done(&house, &["audit", "export"]).contains("accept-edits"));
@@ -552,7 +553,7 @@ fn a_session_says_itself_what_it_does() {
     house.model.tell("end");
     assert_eq!(ended(run).code, Some(0));
     is_in(&server, "exited", "clean", "process");
-    // Its process may be gone before the end of the turn is read in its file.
+    // The process may have ended before the server reads the end of the turn in its file.
     let findings = server.client.json("/api/v1/findings").unwrap();
     assert!(!findings.to_string().contains("open_work"), "{findings}");
 
@@ -562,7 +563,7 @@ fn a_session_says_itself_what_it_does() {
         let all = server.events(session(&server)["id"].as_str().unwrap());
         all.iter().any(|event| event["source"] == "runtime" && event["data"]["reason"] == "auth").then_some(all)
     });
-    // The end of a run says that its prompt failed; nothing died.
+    // The end of a run reports that its prompt failed, not that the process crashed.
     is_in(&server, "exited", "failed", "process");
     let findings = eventually("the failure is found", || {
         let findings = server.client.json("/api/v1/findings?state=all")?;
@@ -570,16 +571,16 @@ fn a_session_says_itself_what_it_does() {
     });
     assert!(!findings.to_string().contains("\"crash\""), "{findings}");
     assert!(failed.err.contains("the key is from the variable OWN_AGENT"), "{failed:?}");
-    // The lists show the server's id, with which it goes on as well.
+    // The lists show the server's id; it also works for continuing the session.
     let id = session(&server)["id"].as_str().unwrap().to_owned();
     let again = house.run(&["--session", &id[id.len() - 8..], "fail"]);
     assert_eq!(again.code, Some(1), "{again:?}");
-    // It was said by the session itself, and not read from its file.
+    // The session reported these signals itself; they were not read from its file.
     let said = events.iter().filter(|event| event["source"] == "runtime" && event["kind"] == "signal");
     assert!(said.count() >= 5, "{events:?}");
 }
 
-/// A run that works until the model is told `go`, and the id of its session.
+/// A run that works until the model receives `go`, and the id of its session.
 fn working(house: &House, server: &Server, words: &[&str]) -> (Child, String) {
     let run = start(house, words);
     eventually("the turn is running", || (session(server)["status"]["state"] == "running").then_some(()));

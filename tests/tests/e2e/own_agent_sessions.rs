@@ -1,5 +1,5 @@
-//! Sessions that the server starts: our own agent and others, told what to do over HTTP and WebSocket, while servers
-//! come and go.
+//! Sessions that the server starts: our own agent and others, controlled over HTTP and WebSocket, across server
+//! restarts.
 
 use std::{fs, time::Duration};
 
@@ -22,7 +22,7 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that may use the model.
+/// A server with the key of the model in its environment.
 fn serve(house: &House) -> Server {
     house.machine.serve_with(&format!("OWN_AGENT={}; export OWN_AGENT", key()))
 }
@@ -43,7 +43,7 @@ fn input(client: &Client, session: &str, body: &Value) -> (u16, Value) {
     post(client, &format!("/api/v1/sessions/{session}/input"), body)
 }
 
-/// Waits until a session's state and reason are these.
+/// Waits until a session has this state and reason.
 #[track_caller]
 fn is_in(client: &Client, session: &str, state: &str, reason: &str) -> Value {
     eventually(&format!("{session} is {state} {reason}"), || {
@@ -88,7 +88,7 @@ fn a_session_is_started_and_told_what_to_do() {
     let client = &server.client;
     is_in(client, &session, "running", "streaming");
 
-    // While it works.
+    // While the agent works.
     let refused = input(client, &session, &json!({ "do": "prompt", "text": "x" }));
     assert_eq!((refused.0, &refused.1["error"]["code"]), (409, &json!("conflict")), "{refused:?}");
     let (status, steer) = input(client, &session, &json!({ "do": "steer", "text": "go left" }));
@@ -96,7 +96,7 @@ fn a_session_is_started_and_told_what_to_do() {
     let (status, later) = input(client, &session, &json!({ "do": "follow_up", "text": "and afterwards" }));
     assert_eq!((status, &later["outcome"]), (200, &json!("queued")), "{later}");
     house.model.tell("look");
-    // Between two tasks it waits too, for a moment.
+    // Between two prompts the session is waiting for a moment, too.
     let said = eventually("both messages are answered", || {
         let said = fs::read_to_string(house.file()).ok()?;
         (said.contains("Left it is.") && said.contains("That too.")).then_some(said)
@@ -104,7 +104,7 @@ fn a_session_is_started_and_told_what_to_do() {
     is_in(client, &session, "waiting", "turn_complete");
     assert!(said.contains(steer["message"].as_str().unwrap()), "the message has the id that was told");
 
-    // What is not possible, and what is.
+    // Impossible inputs are refused, and possible ones accepted.
     let (status, compact) = input(client, &session, &json!({ "do": "compact" }));
     assert_eq!(status, 409, "{compact}");
     assert!(compact["error"]["message"].as_str().unwrap().contains("not available yet"), "{compact}");
@@ -118,7 +118,7 @@ fn a_session_is_started_and_told_what_to_do() {
     let typed = input(client, &session, &json!({ "keys": ["esc"] }));
     assert_eq!(typed.0, 409, "{typed:?}");
 
-    // A turn that waits is paused, resumed and ended.
+    // A waiting turn is paused, resumed and ended.
     let (status, landed) = input(client, &session, &json!({ "do": "prompt", "text": "wait" }));
     assert_eq!((status, &landed["outcome"]), (200, &json!("landed")), "{landed}");
     assert!(landed["entry"].is_string(), "{landed}");
@@ -127,16 +127,16 @@ fn a_session_is_started_and_told_what_to_do() {
     assert_eq!(input(client, &session, &json!({ "do": "abort" })).0, 200);
     is_in(client, &session, "waiting", "interrupted");
 
-    // What is queued with `capture queue` is sent to it.
+    // A prompt queued with `capture queue` is sent to the session.
     let words = ["queue", &session, "again please"];
     let queued = house.machine.command(&words).output().unwrap();
     assert!(queued.status.success(), "{queued:?}");
-    // After an interrupt a person decides that it goes on.
+    // After an interrupt the user decides whether to continue.
     let (status, _) = input(client, &session, &json!({ "do": "prompt", "text": "again" }));
     assert_eq!(status, 200);
     is_in(client, &session, "waiting_approval", "tool");
 
-    // Limits hold from now on: the call is not run though it is allowed.
+    // Limits apply immediately: the call is not run although it is allowed.
     let (status, limited) = input(client, &session, &json!({ "do": "limit", "limits": { "calls": 0 } }));
     assert_eq!((status, &limited["outcome"]), (200, &json!("done")), "{limited}");
     let asked = eventually("it is asked", || {
@@ -182,7 +182,7 @@ fn a_session_outlives_the_server_that_started_it() {
     assert_eq!(input(&server.client, &session, &json!({ "do": "end" })).0, 200);
     has_ended(&started["pid"]);
 
-    // It is continued by another process.
+    // Another process continues the session.
     let name = house.entries("capture.frozen").len();
     assert_eq!(name, 1);
     let header: Value =
@@ -216,7 +216,7 @@ fn what_cannot_be_started_says_why() {
         assert_eq!(got, status, "{body} {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(told), "{body} {answer}");
     }
-    // Nor by an agent.
+    // An agent is refused as well.
     let socket = house.machine.data().join("capture.sock");
     let token = server.client.token.clone();
     let body = json!({ "cwd": cwd }).to_string();
@@ -246,7 +246,7 @@ fn other_agents_are_started_over_their_protocol() {
         let body = json!({ "agent": agent, "cwd": machine.project(), "name": agent, "prompt": "do it" });
         let started = start(&server, &body);
         let client = &server.client;
-        // The agent names its session itself.
+        // The agent chooses the id of its session.
         let run = started["run_id"].as_str().unwrap();
         let session = eventually("the agent's session is known", || {
             let run = client.json(&format!("/api/v1/runs/{run}"))?;
@@ -269,7 +269,7 @@ fn other_agents_are_started_over_their_protocol() {
         let (status, again) = input(client, &session, &json!({ "do": "prompt", "text": "no" }));
         assert_eq!(status, 409, "{agent} {again}");
         let (status, abort) = input(client, &session, &json!({ "do": "abort" }));
-        // The simulated Codex says nothing of a second turn, and only a turn that it named can be ended.
+        // The simulated Codex does not report a second turn, and only a reported turn can be aborted.
         assert_eq!(status, if agent == "codex" { 409 } else { 200 }, "{agent} {abort}");
         assert_eq!(input(client, &session, &json!({ "do": "end" })).0, 200, "{agent}");
         has_ended(&started["pid"]);
@@ -292,7 +292,7 @@ fn rules_of_the_user_steer_and_limit_and_other_agents_are_left_alone() {
     let server = serve(&house);
     let started = start(&server, &json!({ "cwd": house.machine.project(), "prompt": "read" }));
     let session = started["session_id"].as_str().unwrap().to_owned();
-    // The agent's own guard would pause at the fifth call.
+    // The agent's own loop guard would pause at the fifth call.
     eventually("the rule was carried out", || {
         let events = server.events(&session);
         let noted = |word: &str| {
@@ -333,7 +333,7 @@ fn a_rule_pauses_a_session_and_a_person_resumes_it() {
         let is_noted = |event: &Value| event["data"]["value"].as_str().is_some_and(|value| value.contains("`pause`"));
         server.events(&session).iter().any(is_noted).then_some(())
     });
-    // It stops at the next boundary: what it says is said to the end.
+    // The session pauses at the next boundary: the model's current answer is completed first.
     house.model.tell("paused");
     is_in(client, &session, "waiting", "interrupted");
     assert!(!fs::read_to_string(house.file()).unwrap().contains("I went on."));
@@ -342,7 +342,7 @@ fn a_rule_pauses_a_session_and_a_person_resumes_it() {
     is_in(client, &session, "waiting", "turn_complete");
     assert!(fs::read_to_string(house.file()).unwrap().contains("I went on."));
 
-    // Without a running turn a message to steer with begins one.
+    // Without a running turn a steering message starts one.
     let (status, steered) = input(client, &session, &json!({ "do": "steer", "text": "more" }));
     assert_eq!(status, 200, "{steered}");
     eventually("it is answered", || fs::read_to_string(house.file()).ok().filter(|text| text.contains("That too.")));

@@ -1,5 +1,5 @@
-//! Our own agent is never silent and never at a dead end: what it says when something holds it up, and how it goes on,
-//! with scripted models that are as strict as the vendors'.
+//! Our own agent is never silent and never stuck: the messages it prints when something stops it, and the ways to
+//! continue, with scripted models as strict as the vendors' APIs.
 
 use std::{
     fs,
@@ -62,7 +62,7 @@ fn ids_that_come_again_are_taken_by_every_api_also_from_a_file_that_has_them() {
             let run = house.run(words);
             assert_eq!(run.code, Some(0), "{api:?} {run:?}");
         }
-        // A file of another program, or of one that did not tell them apart.
+        // As in a file written by another program, or by a version that did not distinguish the two.
         let text = fs::read_to_string(house.file()).unwrap();
         let lines: Vec<String> = text
             .lines()
@@ -134,7 +134,7 @@ fn a_command_that_misses_a_variable_is_told_how_it_is_passed() {
     user.expect("or say what to do instead: ");
     user.types("y\n");
     let shown = user.expect("in the configuration passes it");
-    // The line is broken between words.
+    // The line is wrapped between words.
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("agent.pass = [\"APP_DATABASE_URL\"]") && !shown.contains("hunter2"), "{shown}");
     user.end();

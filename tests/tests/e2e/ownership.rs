@@ -1,5 +1,5 @@
-//! Whose server it is: the command line speaks to its own server and to nobody else, stops that one and
-//! no other process, and a server that a command starts is the one the user set up.
+//! Identity of the server: the command line connects only to its own server, stops only that process, and starts a
+//! server with the configuration its user set up.
 
 use std::{
     fs,
@@ -49,7 +49,7 @@ impl Drop for Stranger {
     }
 }
 
-/// Answers everybody, and gives all that was sent when it is asked to end.
+/// Answers every connection; when asked to end, returns all bytes received.
 fn listens(mut accept: impl FnMut() -> Option<Box<dyn ReadWrite>> + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut all = Vec::new();
@@ -70,7 +70,7 @@ fn listens(mut accept: impl FnMut() -> Option<Box<dyn ReadWrite>> + Send + 'stat
 trait ReadWrite: Read + Write + Send {}
 impl<T: Read + Write + Send> ReadWrite for T {}
 
-/// What `endpoint.json` says after its server was killed, with these values instead.
+/// Leaves the `endpoint.json` of a killed server, with the given changes.
 fn left_behind(machine: &Machine, change: impl FnOnce(&mut Value)) {
     let server = machine.serve();
     server.kill();
@@ -88,7 +88,7 @@ fn a_stranger_on_the_port_gets_no_token() {
     let mut stranger = Stranger::new();
     left_behind(&machine, |endpoint| {
         endpoint["url"] = json!(format!("http://{address}"));
-        // A pid that was used again.
+        // A reused pid.
         endpoint["pid"] = json!(stranger.0.id());
         endpoint["start_ticks"] = json!(stranger.start_ticks() - 1);
     });
@@ -98,7 +98,7 @@ fn a_stranger_on_the_port_gets_no_token() {
         assert_eq!(code, Some(1), "{words:?}: {text}");
         assert!(text.contains("no server is running"), "{words:?}: {text}");
     }
-    // Also when the process is the very one that is named, and only the port is somebody else's.
+    // Likewise when the process is the one that the file names and only the port belongs to another process.
     let ticks = stranger.start_ticks();
     let mut endpoint = machine.endpoint().unwrap();
     endpoint["start_ticks"] = json!(ticks);
@@ -150,7 +150,7 @@ fn only_the_server_is_stopped() {
     }
 }
 
-/// The command line's promise: what follows a stop finds the data directory free.
+/// After a stop command returns, the next command finds the data directory free.
 #[test]
 fn a_command_after_a_stop_finds_a_server() {
     let machine = Machine::new(PROGRAM);
@@ -162,7 +162,7 @@ fn a_command_after_a_stop_finds_a_server() {
         let (code, text) = run(&machine, &["ps"]);
         assert_eq!(code, Some(0), "ps {round}: {text}");
     }
-    // Several at once start one server.
+    // Several commands at once start only one server.
     let (code, text) = run(&machine, &["serve", "--stop"]);
     assert_eq!(code, Some(0), "{text}");
     let several: Vec<Child> = (0..4)
@@ -182,7 +182,7 @@ fn policy_of(machine: &Machine) -> String {
     row.unwrap_or_else(|| panic!("{text}"))["detail"].as_str().unwrap().to_owned()
 }
 
-/// A server that a command starts reads what the user's server read, whatever the command's environment.
+/// A server started by a command reads the configuration of the user's server, whatever the environment of the command.
 #[test]
 fn who_starts_a_server_does_not_choose_its_policy() {
     let machine = Machine::new(PROGRAM);
@@ -196,7 +196,7 @@ fn who_starts_a_server_does_not_choose_its_policy() {
     let server = machine.serve();
     assert!(policy_of(&machine).starts_with(mine.to_str().unwrap()), "{}", policy_of(&machine));
     server.stop();
-    // An agent's shell, and anybody's.
+    // From an agent's shell and from any other.
     let evil = format!("XDG_CONFIG_HOME={} XDG_DATA_HOME=/nonexistent HOME=/nonexistent", evil.display());
     let (code, text) = said(machine.agents_shell("claude", &format!("{evil} capture ps")).output().unwrap());
     assert_eq!(code, Some(0), "{text}");
@@ -235,7 +235,7 @@ fn an_agent_opens_no_server_to_others() {
     assert_eq!(machine.endpoint(), None);
 }
 
-/// The hash of a file as `b3sum` gives it.
+/// The hash of a file, as printed by `b3sum`.
 fn blake3(file: &std::path::Path) -> String {
     blake3::hash(&fs::read(file).unwrap()).to_hex().to_string()
 }

@@ -1,4 +1,4 @@
-//! What `packaging/build` makes of a binary.
+//! The packages that `packaging/build` makes from a binary.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
 
 use super::PROGRAM;
 
-/// The repository.
+/// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 fn run(program: &str, arguments: &[&str], dir: &Path) -> Output {
@@ -18,7 +18,7 @@ fn run(program: &str, arguments: &[&str], dir: &Path) -> Output {
     done
 }
 
-/// The names of a listing whose lines end with them.
+/// The last word of each line of a listing: the file names.
 fn names(listing: Output) -> BTreeSet<String> {
     let text = String::from_utf8(listing.stdout).unwrap();
     text.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect()
@@ -32,7 +32,7 @@ fn a_package_and_a_tarball_have_everything_and_checksums() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // As a release has it: without the names of its functions.
+    // Stripped of symbols, like a release binary.
     let binary = dir.path().join("capture");
     run("strip", &["-o", binary.to_str().unwrap(), PROGRAM], dir.path());
     let packages = dir.path().join("packages");
@@ -68,7 +68,7 @@ fn a_package_and_a_tarball_have_everything_and_checksums() {
     assert!(in_tar.contains(&format!("{top}/share/systemd/user/capture.service")));
     let control = String::from_utf8(run("dpkg-deb", &["--field", find(".deb")], &packages).stdout).unwrap();
     assert!(control.contains("Package: capture\n") && control.contains("Depends: libc6 (>= 2."), "{control}");
-    // The packaged program runs, and its pages and completions are those of this program.
+    // The packaged program runs, and its man pages and completions match this program.
     run("tar", &["--extract", "--file", find(".tar.gz")], &packages);
     let unpacked = packages.join(top);
     let told = run(unpacked.join("bin/capture").to_str().unwrap(), &["--version"], dir.path());

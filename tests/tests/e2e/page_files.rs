@@ -1,5 +1,5 @@
-//! The committed files of the page fit each other and the program, found without node: its types are those of the
-//! routes, and its bundle was made of its sources. `./test web` makes both again and compares them.
+//! The committed files of the web page match each other and the program, checked without node: its types match the
+//! routes, and its bundle was built from its sources. `./test web` builds both again and compares them.
 
 use std::{
     collections::BTreeMap,
@@ -12,16 +12,16 @@ use tests::program::Machine;
 
 use super::PROGRAM;
 
-/// The folder of the page.
+/// The folder of the web page.
 const WEB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../capture/server/web");
-/// What the bundle is made of and the bundle, as `build.mjs` lists them.
+/// The bundle and its sources, as `build.mjs` lists them.
 const LISTED: [&str; 7] = ["build.mjs", "dist", "package-lock.json", "package.json", "src", "static", "tsconfig.json"];
 
 fn sha256(bytes: &[u8]) -> String {
     hmac_sha256::Hash::hash(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The document as `scripts/types.mjs` hashes it: an object is the list of its fields, by name.
+/// The document in the form `scripts/types.mjs` hashes: an object becomes the list of its fields, sorted by name.
 fn listed(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(listed).collect(),
@@ -29,7 +29,7 @@ fn listed(value: &Value) -> Value {
             let sorted: BTreeMap<&String, &Value> = fields.iter().collect();
             sorted.into_iter().map(|(name, value)| json!([name, listed(value)])).collect()
         }
-        // As a script has numbers.
+        // Numbers as JavaScript represents them.
         Value::Number(number) => {
             let number = number.as_f64().unwrap();
             assert!(number.fract() == 0.0 && number.abs() < 9e15, "{number} is written in several ways");

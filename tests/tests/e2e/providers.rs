@@ -1,5 +1,5 @@
-//! No crate decides by an agent's name: what differs between agents is a fact in `adapters/agents`. Named are
-//! agents only there, where a module of an agent is chosen, and in that module.
+//! No crate branches on an agent's name: the differences between agents are facts in `adapters/agents`. Agents may be
+//! named only there, where an agent's module is selected, and in that module.
 
 use std::{
     collections::BTreeSet,
@@ -9,21 +9,21 @@ use std::{
 
 use events::Provider;
 
-/// The files that may name an agent, tests left out. Those below a folder of the agent's own name need not be here.
+/// The files that may name an agent, not counting tests. Files below a folder with the agent's name are always allowed.
 const NAMED_IN: &[&str] = &[
-    // The facts, and which value is whose.
+    // The facts, and the mapping from values to agents.
     "adapters/agents/src/agent.rs",
-    // One module for each agent.
+    // One module per agent.
     "adapters/hooks/src/delivery/decode.rs",
     "adapters/protocols/src/codex_daemon/session.rs",
     "adapters/protocols/src/telemetry/event.rs",
     "adapters/terminal/src/screen/rules.rs",
     "adapters/transcripts/src/providers.rs",
-    // The name of a file with instructions, which is read by default.
+    // The name of an instructions file that is read by default.
     "runtime/settings/src/lib.rs",
 ];
 
-/// The agents: all providers but our own and the unknown one.
+/// The agents: all providers except our own and the unknown one.
 fn agents() -> impl Iterator<Item = Provider> {
     Provider::ALL.iter().copied().filter(|provider| agents::Agent::of(*provider).is_some())
 }
@@ -32,7 +32,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// The sources that are shipped, below the root.
+/// The shipped sources, relative to the root.
 fn sources() -> Vec<PathBuf> {
     let root = root();
     let mut open = vec![root.clone()];
@@ -52,7 +52,7 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
-/// The text without comments and without the module of tests at its end.
+/// The text without comments and without the test module at its end.
 fn shipped(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -68,7 +68,7 @@ fn names_one(text: &str) -> bool {
     agents().any(|agent| holds(&format!("Provider::{agent:?}")) || holds(&format!("{agent:?}").to_uppercase()))
 }
 
-/// Whether a file is one agent's own: its name or a folder above it is the agent's.
+/// Whether a file belongs to one agent: the file or a folder above it has the agent's name.
 fn is_own(file: &Path) -> bool {
     file.with_extension("").iter().any(|part| agents().any(|agent| part == agent.as_str()))
 }

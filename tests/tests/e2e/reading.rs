@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The routes for reading sessions.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use tests::{
 
 use super::PROGRAM;
 
-/// A machine on which this was recorded, before the program ever ran there.
+/// A machine on which this was recorded before the program first ran there.
 fn history(recording: &str) -> Machine {
     let machine = Machine::new(PROGRAM);
     Recording::load(recording).lay_down(&machine.home(), &machine.project());
     machine
 }
 
-/// The events of all sessions of an agent on the machine, by the agent's ids.
+/// The events of all sessions of an agent on the machine, keyed by the agent's ids.
 fn all_events(server: &Server, provider: &str) -> HashMap<String, Vec<Value>> {
     let listed = server.client.json(&format!("/api/v1/sessions?active=all&limit=1000&provider={provider}")).unwrap();
     let ids =
@@ -133,7 +133,7 @@ fn helpers_have_a_parent_and_their_work_is_their_own() {
     assert!(helpers.iter().all(|e| !of_parent.contains(&e["id"].as_str().unwrap())), "an event in both");
 }
 
-/// What every session of a forked history must come to, whichever file is read first.
+/// Checks the prompts of every session in a forked history; the order in which files are read must not matter.
 fn check_forks(provider: &str, server: &Server, wanted: &[(&str, usize)]) {
     let count = || {
         let events = all_events(server, provider);
@@ -180,13 +180,12 @@ fn a_fork_does_not_double_history_claude() {
 #[test]
 fn a_fork_does_not_double_history_codex() {
     let machine = history("codex/S14-resume-fork");
-    // The last one was typed again after going back to it.
+    // The last question was typed again after going back to it.
     check_forks("codex", &machine.serve(), &[("first question", 1), ("second question", 1), ("question in fork", 2)]);
 }
 
-/// `/branch` and `/clear` go on in the same process, which writes the `session_id` it began with
-/// into every line of the model: only copies (with `forkedFrom`, or before the first own line of
-/// a fork) belong to another session.
+/// `/branch` and `/clear` continue in the same process, which writes the `session_id` it started with into every line
+/// of the model: only copies (with `forkedFrom`, or before the first own line of a fork) belong to another session.
 #[test]
 fn turns_after_branch_and_clear_belong_to_the_file_they_are_in() {
     let machine = history("claude/S14-resume-fork");
@@ -213,7 +212,7 @@ fn turns_after_branch_and_clear_belong_to_the_file_they_are_in() {
     assert_eq!(found, wanted);
 }
 
-/// The pages of a conversation put together.
+/// All pages of a conversation, joined.
 fn conversation(server: &Server, id: &str, limit: usize, more: &str) -> Vec<Value> {
     let (mut cursor, mut items) = (String::new(), Vec::new());
     loop {
@@ -295,7 +294,7 @@ fn a_conversation_has_long_texts_whole_and_its_exports_have_no_secrets() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), markdown);
 }
 
-/// The sub-agents of a conversation: those of its calls, and those that no call is known to have started.
+/// The sub-agents of a conversation: those attached to calls, and those without a known call.
 fn subagents(items: &[Value]) -> (Vec<Value>, Vec<Value>) {
     let of_calls = items.iter().filter_map(|item| item["subagents"].as_array()).flatten().cloned().collect();
     (of_calls, items.iter().filter(|item| item["type"] == "subagent").cloned().collect())
@@ -331,7 +330,7 @@ fn a_sub_agent_is_folded_into_the_call_that_started_it() {
         );
         assert_eq!(conversation(&server, parent, 1, ""), items, "{recording}: page by page");
         let own = conversation(&server, id, 1000, "");
-        // Gemini's sub-agents end with a call and say nothing.
+        // Gemini's sub-agents end with a call and no final text.
         let work = own.iter().rev().find_map(|item| match item["type"].as_str() {
             Some("message") => item["text"].as_str(),
             Some("tool_call") => item["result"]["text"].as_str().filter(|text| !text.is_empty()),
@@ -362,7 +361,7 @@ fn a_sub_agent_is_folded_into_the_call_that_started_it() {
         anchors.sort_unstable();
         anchors.dedup();
         assert_eq!(anchors.len(), all, "{recording}: each has an address of its own");
-        // A session without sub-agents looks as before.
+        // A session without sub-agents is unchanged.
         assert_eq!(subagents(&own), (Vec::new(), Vec::new()), "{recording}");
     }
 }

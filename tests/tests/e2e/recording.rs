@@ -1,4 +1,4 @@
-//! A run that is recorded, and what is exported of it.
+//! Recorded runs, and their exports.
 
 use std::{collections::BTreeMap, fs};
 
@@ -34,7 +34,7 @@ fn what_a_run_showed_is_recorded_and_exported() {
     let shown: String = lines[1..].iter().filter(|l| l[1] == "o").filter_map(|l| l[2].as_str()).collect();
     assert_eq!(shown, "héllo\r\n");
     assert_eq!(lines.last().unwrap()[2], "3", "{text}");
-    // A file of that name is not overwritten, and then nothing is run.
+    // An existing file of that name is not overwritten; the command fails without running anything.
     let file = machine.project().join("own.cast");
     fs::write(&file, "mine").unwrap();
     let record = format!("--record={}", file.display());
@@ -45,7 +45,7 @@ fn what_a_run_showed_is_recorded_and_exported() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
 }
 
-/// The texts of a screen's rows, as far as they are told.
+/// The texts of the rows that a frame contains.
 fn rows(frame: &Value) -> BTreeMap<String, String> {
     let text = |spans: &Value| spans.as_array().unwrap().iter().map(|span| span[0].as_str().unwrap()).collect();
     frame["lines"].as_object().unwrap().iter().map(|(row, spans)| (row.clone(), text(spans))).collect()
@@ -54,7 +54,7 @@ fn rows(frame: &Value) -> BTreeMap<String, String> {
 #[test]
 fn a_recording_is_played_from_any_time() {
     let machine = Machine::new(PROGRAM);
-    // One of a run that the server does not know any more.
+    // A recording of a run that the server no longer knows.
     let (run, dir) = ("01M7ZZZZZZZZZZZZZZZZZZZZZZ", machine.data().join("recordings"));
     fs::create_dir_all(&dir).unwrap();
     let events = [
@@ -85,7 +85,7 @@ fn a_recording_is_played_from_any_time() {
     assert_eq!(told[3], (1_200, BTreeMap::from([row("2", "three")])));
     assert_eq!((frames.len(), &all["next_ms"]), (4, &Value::Null));
 
-    // In pages, each of which begins with the whole screen; and from the middle.
+    // In pages, each beginning with the whole screen, and starting from the middle.
     let page = json("/frames?limit=2");
     assert_eq!((page["frames"].as_array().unwrap().len(), &page["next_ms"]), (2, &500.into()));
     let page = json("/frames?limit=2&from_ms=500");

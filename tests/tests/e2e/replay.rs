@@ -1,5 +1,5 @@
-//! Recordings played in virtual time: the shown status against the truth. Files alone: no hooks,
-//! no terminal, so a dialog of Codex or Gemini is not seen here.
+//! Recordings played in virtual time: the shown status compared with the truth. Only files are played, without hooks
+//! and terminal, so dialogs of Codex and Gemini are not detected here.
 
 use tests::{
     recording::Recording,
@@ -8,8 +8,7 @@ use tests::{
     world::World,
 };
 
-/// What a recording must come to at least: agreement in percent, approvals seen, false approvals
-/// at most.
+/// The minimum a recording must reach: agreement in percent, approvals detected, and the maximum of false approvals.
 struct Floor {
     agree: f64,
     hit: usize,
@@ -44,7 +43,7 @@ fn line(name: &str, score: &Score) -> String {
     )
 }
 
-/// Without inotify: files that change are polled twice a second.
+/// Without inotify: changing files are polled twice a second.
 #[test]
 fn polled_claude_s03() {
     check_with("claude/S03-bash-approve", &Floor { agree: 98.0, hit: 1, false_approvals: 0 }, false);
@@ -126,8 +125,8 @@ recordings! {
     opencode_s15 "opencode/S15-edit" agree 67.0 seen 0;
 }
 
-/// `/branch` and `/clear` move a process to another session (its registry file says so). The one
-/// it left stays left, even if the process keeps that transcript open.
+/// `/branch` and `/clear` move a process to another session, as its registry file shows. The previous session stays
+/// without a process, even if the process keeps that transcript open.
 #[test]
 fn a_session_its_process_has_left_is_not_taken_up_again() {
     let mut world = World::new(1_795_149_430_665);

@@ -1,6 +1,6 @@
-//! Security requirements that only the whole program can show: what it listens on, what it leaves on
-//! the disk, in the process table and on the network, and what no input can bring about. Each test
-//! stands in the table of `docs/security.md`; `table` checks that the table names tests that exist.
+//! Security requirements that only the whole program can show: the sockets it listens on, what it leaves on the disk,
+//! in the process table and on the network, and what no input can cause. Each test is listed in the table of
+//! `docs/security.md`; `table` checks that the tests named there exist.
 
 mod dialogs;
 mod files;
@@ -29,7 +29,7 @@ use super::PROGRAM;
 
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000044";
 
-/// A machine whose processes end with the test.
+/// A machine whose processes are ended with the test.
 struct RequirementsMachine {
     machine: Machine,
 }
@@ -41,7 +41,7 @@ impl RequirementsMachine {
         Self { machine }
     }
 
-    /// The directory that holds all others of the machine.
+    /// The directory that contains all other directories of the machine.
     fn root(&self) -> PathBuf {
         self.machine.home().parent().unwrap().to_owned()
     }
@@ -50,7 +50,7 @@ impl RequirementsMachine {
         self.machine.command(arguments).output().unwrap()
     }
 
-    /// Runs a command that must succeed, and gives what it printed.
+    /// Runs a command that must succeed; returns its output.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
@@ -69,13 +69,13 @@ impl RequirementsMachine {
         Hook::start(&mut self.machine.command(&["hook", agent, "--approver", wait]), payload)
     }
 
-    /// The payload of Claude Code's hook that asks for a command.
+    /// The payload of Claude Code's hook that asks for permission to run a command.
     fn request(&self, command: &str) -> Value {
         json!({"session_id": SESSION, "cwd": self.machine.project(), "hook_event_name": "PermissionRequest",
             "tool_name": "Bash", "tool_input": {"command": command}})
     }
 
-    /// Tells the server where the session began: only then do rules allow anything.
+    /// Reports the session's working directory to the server: rules allow nothing before that.
     fn begin(&self) {
         let start = json!({"session_id": SESSION, "cwd": self.machine.project(), "hook_event_name": "SessionStart",
             "source": "startup"});
@@ -95,7 +95,7 @@ impl Drop for RequirementsMachine {
     }
 }
 
-/// A hook that was called.
+/// A running hook.
 struct Hook(Child);
 
 impl Hook {
@@ -105,7 +105,7 @@ impl Hook {
         Self(child)
     }
 
-    /// What it tells the agent; a hook always succeeds and never complains.
+    /// The hook's answer to the agent. A hook always exits with 0 and prints no errors.
     #[track_caller]
     fn said(self) -> Option<Value> {
         let Output { status, stdout, stderr } = self.0.wait_with_output().unwrap();
@@ -114,7 +114,7 @@ impl Hook {
         (!stdout.is_empty()).then(|| serde_json::from_slice(&stdout).unwrap())
     }
 
-    /// `allow` or `deny`; `None` when the agent is to ask its user.
+    /// `allow` or `deny`; `None` if the agent should ask its user.
     #[track_caller]
     fn behavior(self) -> Option<String> {
         let said = self.said()?;
@@ -122,7 +122,7 @@ impl Hook {
     }
 }
 
-/// The approval a hook waits for.
+/// The approval for which a hook waits.
 #[track_caller]
 fn held(server: &Server) -> Value {
     eventually("a hook waits for an approval", || {
@@ -131,9 +131,9 @@ fn held(server: &Server) -> Value {
     })
 }
 
-/// Calls `look` with everything below a directory: directories, files, sockets, links.
+/// Calls `look` for everything below a directory: directories, files, sockets, links.
 fn below(dir: &Path, look: &mut impl FnMut(&Path, &fs::Metadata)) {
-    // What is gone meanwhile is not there.
+    // Entries removed in the meantime are skipped.
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(about) = fs::symlink_metadata(&path) else { continue };

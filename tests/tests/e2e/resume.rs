@@ -1,4 +1,4 @@
-//! `capture resume`: the right command of each agent, in the right directory, and the runs that a reboot cut off.
+//! `capture resume`: the right command for each agent, in the right directory, and runs that a reboot cut off.
 
 use std::fs;
 
@@ -13,8 +13,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Claude as far as it matters here: it prints its second word and says in its registry which session it holds; resumed, it
-/// says how it was called.
+/// A minimal Claude: it prints its second argument and registers its session; when resumed, it prints its arguments.
 pub(super) const CLAUDE: &str = r#"
 case "$*" in *--resume*) echo "args: $*"; pwd; exit 0;; esac
 echo "$2"
@@ -28,7 +27,7 @@ read -r end
 exit 0
 "#;
 
-/// What the program prints on both streams, and whether it ends with this code.
+/// Asserts that the program ends with this code; returns its output on both streams.
 #[track_caller]
 fn says(machine: &Machine, arguments: &[&str], code: i32) -> String {
     let output = machine.command(arguments).current_dir(machine.project()).output().unwrap();
@@ -37,7 +36,7 @@ fn says(machine: &Machine, arguments: &[&str], code: i32) -> String {
     text
 }
 
-/// Ends what runs on the machine when the test ends.
+/// Ends the processes of the machine when the test ends.
 pub(super) struct Runs<'a>(pub(super) &'a Machine);
 
 impl Drop for Runs<'_> {
@@ -68,7 +67,7 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     let (first, _) = begin(&server, 1, "mend the roof");
     assert!(says(&machine, &["resume", "--last"], 4).contains("no run was cut off"), "it runs");
     assert!(says(&machine, &["resume", &first], 5).contains("is running"));
-    // A reboot: nothing ends in order.
+    // Simulates a reboot: no process ends cleanly.
     server.kill();
     end_all(&machine.data());
     server = machine.serve();
@@ -78,12 +77,12 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     assert_eq!(text, format!("cd {} && {}\n", cwd.display(), command(&first)));
     let text = says(&machine, &["resume", "--last"], 0);
     assert!(text.contains(&format!("args: --resume {first} --model claude-opus-5-5")), "the only one: {text}");
-    // Both are listed with what they did. A session whose agent exited by itself, or that was resumed, is not.
+    // Both are listed with their prompts. A session whose agent exited normally, or that was resumed, is not.
     let (second, _) = begin(&server, 2, "paint the door");
     let (fourth, _) = begin(&server, 4, "mend the fence");
     let (third, run) = begin(&server, 3, "sweep the yard");
     says(&machine, &["send", &run, "--keys", "enter"], 0);
-    // Lists show it a moment before it is committed.
+    // Lists show the end slightly before it is committed.
     eventually("its end is committed", || {
         let events = server.events(&third);
         let is_clean = |event: &Value| event["kind"] == "status.changed" && event["data"]["reason"] == "clean";
@@ -127,11 +126,11 @@ fn a_restarted_run_resumes_its_session() {
     let text = says(&machine, &["restart", "roof"], 0);
     let line = format!("run roof has ended; resuming it with `claude --resume {id} --model claude-opus-5-5` in ");
     assert!(text.replace("\n  ", " ").contains(&line), "{text}");
-    // By its session, and not resumed.
+    // Restarted by its session id, without resuming.
     start();
     let text = says(&machine, &["restart", &id, "--fresh"], 0);
     assert!(text.replace("\n  ", " ").contains(&format!("run roof has ended; starting `claude {id}` in ")), "{text}");
-    // What cannot be started again is not stopped.
+    // A run that cannot be started again is not stopped.
     let gone = machine.project().join("gone");
     fs::create_dir(&gone).unwrap();
     let started =

@@ -1,4 +1,4 @@
-//! What is removed is gone: from every file of the data directory, from what clients see, and for good.
+//! Removed data is gone permanently: from every file in the data directory and from everything clients see.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ use super::{
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Put together here, so that no log has it of us.
+/// Assembled at run time so that no log of the test contains the whole word.
 fn planted() -> String {
     ["plantedz", "xqword"].concat()
 }
@@ -41,7 +41,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files below a directory that hold this word.
+/// The files below a directory that contain this word.
 fn holds(directory: &Path, word: &str) -> Vec<PathBuf> {
     let has = |path: &PathBuf| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -57,7 +57,7 @@ fn gone(machine: &Machine, words: &[&str]) {
     }
 }
 
-/// What the program prints, and whether it ends with this code.
+/// Asserts that the program ends with this code; returns its output.
 #[track_caller]
 fn says(machine: &Machine, arguments: &[&str], code: i32) -> String {
     let output = machine.command(arguments).output().unwrap();
@@ -94,7 +94,7 @@ fn finds(server: &Server, word: &str, matches: u64) {
     });
 }
 
-/// Waits until the server has looked at what was just written: a later session is there.
+/// Waits until the server has processed everything written so far: it lists a session written later.
 fn looked(machine: &Machine, server: &Server, n: u64) {
     let (id, path) = write(machine, n, "innocent");
     server.caught_up(&id, &path);
@@ -107,7 +107,7 @@ fn nothing_of_a_forgotten_session_is_left() {
     let server = machine.serve();
     let (id, path) = write(&machine, 1, &word);
     let (other, other_path) = write(&machine, 2, "innocent");
-    // What a hook asks about, what is decided, labels.
+    // The request of a hook, its decision, and labels.
     let command = json!({"command": format!("echo {word}")});
     let hook = json!({
         "session_id": id, "cwd": machine.project(), "hook_event_name": "PermissionRequest", "tool_name": "Bash",
@@ -124,12 +124,12 @@ fn nothing_of_a_forgotten_session_is_left() {
     server.caught_up(&id, &path);
     server.caught_up(&other, &other_path);
     finds(&server, &word, 4);
-    // A backup within the data directory, and one elsewhere.
+    // One backup in the data directory, and one elsewhere.
     let elsewhere = machine.home().join("kept.db");
     for file in [machine.data().join("own.db"), elsewhere.clone()] {
         says(&machine, &["backup", file.to_str().unwrap()], 0);
     }
-    // That it has waited for long is found whenever it is.
+    // A finding for the long wait may appear at any time, so findings are left out.
     let events = |session: &str| {
         let all = server.events(session).into_iter();
         all.filter(|event| event["kind"] != "finding").collect::<Vec<_>>()
@@ -151,7 +151,7 @@ fn nothing_of_a_forgotten_session_is_left() {
     has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
     has(&says(&machine, &["audit", "show"], 0), &["forgot"]);
 
-    // Nothing is read again: after an append, of a copy, after a restart, into a new database.
+    // Nothing is read again: not after an append, from a copy, after a restart or into a new database.
     append(&path, &prompt(&id, &uuid(1, 90), "/", &format!("{word} again")));
     looked(&machine, &server, 3);
     fs::copy(&path, machine.claude(&session(77))).unwrap();
@@ -168,7 +168,7 @@ fn nothing_of_a_forgotten_session_is_left() {
     for file in ["capture.db", "capture.db-wal", "capture.db-shm"] {
         fs::remove_file(machine.data().join(file)).ok();
     }
-    // Without the database, a copy under another name is another session.
+    // Without the database a copy under another name is a new session.
     fs::remove_file(machine.claude(&session(77))).unwrap();
     let server = machine.serve();
     server.caught_up(&other, &other_path);
@@ -229,7 +229,7 @@ fn sub_agents_go_with_their_parent() {
             gone(&machine, &[&id]);
         }
     }
-    // One that it starts later goes too.
+    // A sub-agent started later is removed as well.
     let folder = machine.home().join(".claude/projects");
     let of_parent =
         files(&folder).into_iter().find(|file| file.file_stem().is_some_and(|n| *n == *ids(&parent)[1])).unwrap();
@@ -324,7 +324,7 @@ fn old_sessions_are_pruned_and_not_read_again() {
     for nothing in [["--older-than", "9999d"], ["--project", "/elsewhere"], ["--larger-than", "1TB"]] {
         has(&says(&machine, &["prune", nothing[0], nothing[1], "--yes"], 0), &["removed 0 sessions"]);
     }
-    // What the lines say was long ago.
+    // The timestamps in the lines are old.
     has(&says(&machine, &["prune", "--older-than", "1h", "--dry-run"], 0), &["would remove 1 session"]);
     assert!(known(&server, &old));
     has(&says(&machine, &["prune", "--older-than", "1h", "--yes"], 0), &["removed 1 session"]);
@@ -359,7 +359,7 @@ fn a_backup_is_restored_and_the_index_follows() {
     has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
 }
 
-/// The backup does not have it, and nobody saw its process end.
+/// The backup does not contain the exit, and no server saw the process end.
 #[test]
 fn a_program_that_ran_since_an_older_backup_has_exited_in_what_is_restored() {
     let machine = Machine::new(PROGRAM);
@@ -422,12 +422,12 @@ fn a_session_is_resumed_with_its_agents_own_command() {
     has(&says(&machine, &["resume", "nobody"], 4), &["no session"]);
 }
 
-/// Another program holds the database: what is written waits for it.
+/// Another program locks the database, so that writes wait.
 struct Held(Option<store::Writer>);
 
 impl Held {
     fn hold(machine: &Machine) -> Self {
-        // The same database in another directory, whose lock is free.
+        // The same database through another directory, whose lock is free.
         let beside = machine.home().join("beside");
         fs::create_dir_all(&beside).unwrap();
         let link = beside.join("capture.db");
@@ -439,7 +439,7 @@ impl Held {
         Self(Some(writer))
     }
 
-    /// Lets go of it, and waits until the server has written again.
+    /// Releases the database, and waits until the server has written again.
     fn release(mut self, machine: &Machine, server: &Server, n: u64) {
         let mut writer = self.0.take().unwrap();
         writer.rollback();
@@ -452,7 +452,7 @@ impl Held {
 #[test]
 fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
     let machine = Machine::new(PROGRAM);
-    // What is written while the server runs is at work, whatever its lines say.
+    // A session written while the server runs counts as active, whatever its timestamps.
     let (id, path) = write(&machine, 1, "ancient");
     let server = machine.serve();
     server.caught_up(&id, &path);
@@ -470,7 +470,7 @@ fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
         assert_eq!(answer.status, 503, "{}", answer.text());
         has(&answer.text(), &[nothing]);
     }
-    // A client that went away before it had an answer.
+    // The client disconnects before it gets an answer.
     for (method, route, body) in [
         ("DELETE", format!("/api/v1/sessions/{own_id}"), None),
         ("POST", "/api/v1/retention/prune".to_owned(), Some(prune.as_str())),
@@ -483,7 +483,7 @@ fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
     let server = machine.serve();
     looked(&machine, &server, 12);
     assert!(known(&server, &id), "nor after a restart");
-    // Asked for again, it is done; what waits a little is done too.
+    // A repeated request succeeds, and so does one that waits for a short time.
     let held = Held::hold(&machine);
     let waiting = machine.command(&["forget", &id, "--yes"]).spawn().unwrap();
     a_moment(500);
@@ -520,7 +520,7 @@ fn a_session_that_is_indexed_only_in_part_is_forgotten() {
             server = machine.serve();
             eventually("it is erased", || (server.client.json("/api/v1/retention")?["erasing"] == 0).then_some(()));
         }
-        // What comes later moves the index on.
+        // Later sessions advance the index.
         looked(&machine, &server, 600 + round);
         finds(&server, "innocent", 8 * (round + 2));
         for q in ["plantedplan".to_owned(), word(0), word(1_500), word(2_999), "%22plantedplan%20alpha%22".to_owned()] {
@@ -538,7 +538,7 @@ fn a_session_that_is_indexed_only_in_part_is_forgotten() {
 #[test]
 fn a_pruned_session_is_forgotten_by_any_of_its_ids() {
     let machine = Machine::new(PROGRAM);
-    // What is written while the server runs is at work, whatever its lines say.
+    // A session written while the server runs counts as active, whatever its timestamps.
     let written: Vec<_> = (1..=4).map(|n| write(&machine, n, &planted())).collect();
     let mut server = machine.serve();
     let mut pruned = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs as the server tells of them: a scripted agent in a terminal of a host, its status over HTTP,
-//! input back, its end.
+//! Runs as the server reports them: a scripted agent in a terminal of a host, its status over HTTP, input to it, and
+//! its end.
 
 use std::fs;
 
@@ -14,8 +14,8 @@ use tests::{
 
 use super::PROGRAM;
 
-/// An agent that says what it does as some agents do (OSC 7501), asks for permission once, and ends
-/// with 3 when it was given.
+/// An agent that reports its state like some real agents (OSC 7501), asks for permission once, and ends with 3 if it
+/// was granted.
 const AGENT: &str = r#"
 say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
 say idle; echo ready
@@ -43,7 +43,7 @@ impl RunsMachine {
         &self.server.as_ref().unwrap().client
     }
 
-    /// Starts the agent in a terminal nobody is at.
+    /// Starts the agent in an unattended terminal.
     fn start(&self, more: &[&str]) -> Value {
         let agent = self.machine.project().join("agent.sh");
         let words = [&["run", "--detach", "--json"], more, &["--", "sh", agent.to_str().unwrap()]].concat();
@@ -80,8 +80,8 @@ impl Drop for RunsMachine {
     }
 }
 
-/// Asks its terminal whether it knows status reports, and writes the answers into the file `answer`. Then it reports its
-/// status and that of a child, each once the test wrote the file of the step, and prints that it did.
+/// Asks its terminal whether it supports status reports, and writes the answers to the file `answer`. Then, each time
+/// the test has created a step's file, it reports its status or that of a child, and prints a confirmation.
 const REPORTER: &str = r#"
 step() { until [ -e "$1" ]; do sleep 0.05; done; printf '\033]7501;%s\033\\said %s\n' "$2" "$1"; }
 stty raw -echo; printf '\033]7501;?\033\\\033[c'; IFS= read -r -d c answer; stty sane
@@ -109,7 +109,7 @@ fn a_programs_status_reports_are_asked_for_and_the_program_decides() {
     let asks = json!("state=blocked:app=pi:kind=permission");
     for step in ["child", "cleared"] {
         fs::write(project.join(step), "").unwrap();
-        // Output is read in order: what is printed behind a report is there once the report was read.
+        // Output is read in order: text printed after a report is visible only once the report was read.
         let said = json!(format!("said {step}"));
         let screen = eventually("the step is done", || {
             let screen = here.client().json("/api/v1/runs/mine/screen")?;
@@ -137,7 +137,7 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let screen = here.client().json("/api/v1/runs/mine/screen").unwrap();
     let lines: Vec<&str> = screen["lines"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(lines.contains(&"working on the task") && lines.contains(&"May I? (y/n)"), "{lines:?}");
-    // The command line finds the run by the session it hosts, too.
+    // The command line also finds the run by its session.
     let shown = here.machine.command(&["screen", asks["id"].as_str().unwrap()]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
     assert!(out.contains("May I? (y/n)"), "{out}{err}");
@@ -145,15 +145,15 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let ends =
         [&part[part.len() - 3..], &part[..part.len() - 1]].map(|given| here.run(given).map(|run| run["id"].clone()));
     assert_eq!(ends, [Some(started["run"].clone()), Some(started["run"].clone())]);
-    // Text may be an answer nobody meant to give.
+    // Text could answer the dialog by accident.
     let (status, refused) = here.input("mine", &json!({ "text": "more", "submit": true }));
     assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");
     assert_eq!(here.input("mine", &json!({ "keys": ["nonsense"] })).0, 409);
     assert_eq!(here.input("mine", &json!({ "keys": ["y", "enter"] })).0, 200);
     here.until("mine", "running");
-    // A text would wait for the prompt.
+    // A text would wait for the prompt, so a key is sent.
     assert_eq!(here.input("mine", &json!({ "keys": ["enter"] })).0, 200);
-    // That the process is gone may be noticed before its host tells how it ended.
+    // The server may notice the end of the process before the host reports the exit code.
     let gone = eventually("the session failed", || {
         let gone = here.until("mine", "exited");
         (gone["status"]["reason"] == "failed").then_some(gone)
@@ -175,7 +175,7 @@ fn text_is_not_typed_into_a_dialog_that_only_a_hook_tells_of() {
     });
     let payload = here.machine.project().join("asked.json");
     fs::write(&payload, asked.to_string()).unwrap();
-    // No rule reads this screen.
+    // No rule matches this screen.
     let script = format!(
         "echo 'May I? (y/n)'; '{PROGRAM}' hook claude < '{}'; read -r answer; echo \"answer $answer\"; read -r end",
         payload.display()
@@ -223,7 +223,7 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
         assert_eq!(here.session("mine")["id"], session.as_str(), "the same session");
     }
     assert_eq!(here.until("mine", "running")["status"]["state"], "running");
-    // What happens while no server runs is reported afterwards, once.
+    // Events while no server runs are reported afterwards, once.
     here.server.take().unwrap().kill();
     let attach = here.machine.command(&["send", "mine", "--keys", "enter"]).output().unwrap();
     assert_eq!(attach.status.code(), Some(4), "no server, no input");
@@ -236,7 +236,7 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
     assert_eq!(claims(&here), expected);
 }
 
-/// Right after a start of the server, the runs from before it are not missing.
+/// A restarted server lists the earlier runs with its first answer.
 #[test]
 fn runs_are_known_as_soon_as_a_restarted_server_answers() {
     let mut here = RunsMachine::new();
@@ -278,14 +278,14 @@ fn a_name_belongs_to_one_active_run() {
 }
 
 impl RunsMachine {
-    /// What a command prints on both streams, and its exit code.
+    /// The output of a command on both streams, and its exit code.
     fn says(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = self.machine.command(arguments).current_dir(self.machine.project()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         (output.status.code(), text)
     }
 
-    /// Starts a shell script in a terminal nobody is at.
+    /// Starts a shell script in an unattended terminal.
     fn start_script(&self, name: &str, script: &str) -> String {
         let words = ["run", "--detach", "--json", "--name", name, "--", "sh", "-c", script];
         let output = self.machine.command(&words).current_dir(self.machine.project()).output().unwrap();
@@ -309,7 +309,7 @@ fn a_run_is_renamed_restarted_and_stopped() {
     let first = here.start_script("api", script);
     let other = here.start_script("web", script);
     here.until_screen_shows(&first, "ready");
-    // A name belongs to one run, and is known at once.
+    // A name belongs to one run and is known at once.
     let taken = format!("capture: the name `web` is taken by run {other}\n");
     assert_eq!(here.says(&["rename", "api", "web"]), (Some(5), taken));
     assert_eq!(here.says(&["rename", "api", " "]).0, Some(2));
@@ -326,7 +326,7 @@ fn a_run_is_renamed_restarted_and_stopped() {
     here.until_screen_shows("server", here.machine.project().to_str().unwrap());
     let ended = here.run(&first).unwrap();
     assert_eq!((&ended["state"], &ended["exit_code"]), (&json!("exited"), &json!(7)), "asked politely");
-    // Stopped; the name is free.
+    // After a stop the name is free.
     here.until_screen_shows("server", "ready");
     assert_eq!(here.says(&["stop", "server"]), (Some(0), "run server ended (exit code 7)\n".to_owned()));
     let (code, text) = here.says(&["stop", "server"]);
@@ -373,7 +373,7 @@ fn another_process_is_no_host() {
     assert_eq!(here.client().json("/api/v1/runs").unwrap()["runs"], json!([]));
 }
 
-/// The commands that take the name of a run find it as soon as the one that started it has returned.
+/// Commands find a run by its name as soon as the command that started it has returned.
 #[test]
 fn a_detached_run_is_known_when_its_command_returns() {
     let here = RunsMachine::new();

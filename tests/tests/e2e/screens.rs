@@ -1,4 +1,4 @@
-//! Recorded terminals through the screen model. For one's own recordings: `src/bin/screens.rs`.
+//! Replays recorded terminals through the screen model. For your own recordings use `src/bin/screens.rs`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,14 +10,14 @@ fn rules() -> Arc<ScreenRules> {
     Arc::new(ScreenRules::load(None).unwrap())
 }
 
-/// The recordings that are kept, all of them or of one provider.
+/// The committed recordings, all of them or those of one provider.
 fn kept() -> Vec<Terminal> {
     let recordings = Terminal::load_all(&tests::recording::fixtures().join("terminal/recordings"));
     assert!(recordings.len() > 30, "{}", recordings.len());
     recordings
 }
 
-/// The signs a terminal can be without, and how well it must then be read: agreement in percent.
+/// For each set of missing signals, the minimum agreement with the truth in percent.
 #[test]
 fn recorded_terminals_are_read_right() {
     let rules = rules();
@@ -46,7 +46,7 @@ fn recorded_terminals_are_read_right() {
     }
 }
 
-/// Versions of the last years: no approval missed and none made up, and what is said with confidence is so.
+/// Versions of the last years: no approval is missed or invented, and claims with high confidence are true.
 #[test]
 fn older_versions_are_read_right_or_with_doubt() {
     const NOTICED_MS: i64 = 2_000;
@@ -79,7 +79,7 @@ fn older_versions_are_read_right_or_with_doubt() {
     }
 }
 
-/// However the bytes come: the same claims in the end, and none that is false on the way.
+/// However the bytes are split, the final claims are the same and no intermediate claim is false.
 #[test]
 fn pieces_of_a_recording_give_the_same_claims() {
     let rules = rules();

@@ -1,4 +1,4 @@
-//! Full-text search from outside: what is written is found after a moment, without secrets, also after damage.
+//! Full-text search from outside: new text is found after a moment, without secrets, also after damage to the index.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Put together here, so that no file holds it whole.
+/// Assembled at run time so that no file contains the whole secret.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }
@@ -23,7 +23,7 @@ fn search(server: &Server, query: &str) -> Option<Value> {
     server.client.json(&format!("/api/v1/search?{query}"))
 }
 
-/// A page with this many matches.
+/// Waits for a page with this many matches.
 fn found(server: &Server, query: &str, matches: u64) -> Value {
     eventually(query, || search(server, query).filter(|page| page["matches"] == matches))
 }
@@ -54,7 +54,7 @@ fn a_line_is_found_a_moment_after_it_is_written() {
     }
     waits.sort_unstable();
     println!("from a line to a hit: {waits:?}");
-    // The machine may be busy: most of them, and with room.
+    // The machine may be busy, so the limit is generous and applies to the median.
     assert!(waits[2] < Duration::from_secs(3), "{waits:?}");
 
     let hit = &found(&server, "q=zanzibar", 1)["hits"][0];

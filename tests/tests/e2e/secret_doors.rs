@@ -1,5 +1,6 @@
-//! Planted secrets of every kind (`fixtures/redact`) through every door: whatever shortens, joins or decorates a text does
-//! so without its secrets. Each door says whether it shows texts as they are, so a new one has to.
+//! Planted secrets of every kind (`fixtures/redact`) through every door by which text leaves: every function that
+//! shortens, joins or decorates a text removes its secrets. Each door declares whether it shows texts as written, so a
+//! new door must declare it too.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -35,9 +36,9 @@ use tests::{
 
 use super::PROGRAM;
 
-/// What parts the secrets in the fixtures.
+/// Separates the parts of secrets in the fixtures.
 const BREAK: &str = "\u{2016}";
-/// Bytes of a secret that must not be left together. Fewer say nothing of it.
+/// Number of consecutive bytes of a secret that must not appear. Fewer reveal nothing.
 const PART: usize = 10;
 
 #[derive(Deserialize)]
@@ -48,7 +49,7 @@ struct Planted {
 }
 
 impl Planted {
-    /// An example of every kind.
+    /// One example of every kind.
     fn all() -> Vec<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/redact");
         let mut kinds: BTreeSet<String> = BTreeSet::new();
@@ -71,7 +72,7 @@ impl Planted {
         all
     }
 
-    /// The parts of the secrets that the rules find when they read the whole of a text.
+    /// The parts of the secrets that the rules find when they read the whole text.
     fn parts(&self, text: &str) -> HashSet<String> {
         let left = redact::text(text).into_owned();
         let parts = self.secrets.iter().flat_map(|secret| {
@@ -82,7 +83,7 @@ impl Planted {
     }
 }
 
-/// Secrets that only their surroundings tell: a command, a header, a line before.
+/// Secrets recognizable only by their surroundings: a command, a header, a preceding line.
 fn surroundings() -> impl Iterator<Item = Planted> {
     const SECRET: &str = "q7Rk2mZp9Lw4TfVb";
     let lines: Vec<String> = (0..6).map(|n| format!("MIIEpAIBAAKCAQEA{n}{SECRET}{SECRET}{n}")).collect();
@@ -106,7 +107,7 @@ fn surroundings() -> impl Iterator<Item = Planted> {
     })
 }
 
-/// A text where the secret stands at the beginning, across each place where texts are cut, and within a long text.
+/// Texts with the secret at the beginning, across each position at which texts are cut, and within a long text.
 fn placements(one: &Planted) -> Vec<String> {
     const FILLER: &str = "look at what is said here and tell me what to do with it ";
     let at = one.text.find(&one.secrets[0]).unwrap();
@@ -149,7 +150,7 @@ fn event(sequence: u64, text: Option<&str>, payload: impl Into<Payload>) -> Even
     }
 }
 
-/// A session whose every text is this one.
+/// A session in which every text is this one.
 fn session_of(text: &str) -> Vec<Event> {
     let input = json!({ "command": text }).to_string();
     let call = |id: &str, tool| ToolCall {
@@ -213,7 +214,7 @@ fn strings_of(value: &impl serde::Serialize) -> String {
     out
 }
 
-/// What each door makes of a session, the text that leaves by it.
+/// The texts that each door produces from a session.
 fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
     let (id, at) = (SessionId::from_bits(1), Timestamp::from_millisecond(1_000_000));
     let mut state = SessionState::new(id, Provider::Claude, None, at, StatusRules::default());
@@ -280,7 +281,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
 fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
     let (mut checked, mut leaks) = (0, Vec::new());
     for (n, one) in Planted::all().into_iter().enumerate() {
-        // The cuts are shared out among the kinds.
+        // Each kind checks only a share of the cuts.
         let is_its_turn = |place: &usize| *place < 2 || place % 6 == n % 6;
         for (_, text) in placements(&one).into_iter().enumerate().filter(|(place, _)| is_its_turn(place)) {
             let parts = one.parts(&text);
@@ -299,7 +300,7 @@ fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
     assert!(leaks.is_empty(), "{} leaks, such as\n{}", leaks.len(), leaks[..leaks.len().min(30)].join("\n"));
 }
 
-/// Why a route answers with texts as they are; `None` if it has to redact, as a new route has to.
+/// Why a route shows texts as written; `None` if it must redact, which is the default for a new route.
 #[allow(clippy::wildcard_enum_match_arm, reason = "a new route has to redact")]
 fn shows_as_written(operation: OperationId) -> Option<&'static str> {
     use OperationId as O;
@@ -320,7 +321,7 @@ fn shows_as_written(operation: OperationId) -> Option<&'static str> {
     }
 }
 
-/// A session with one secret in all it says.
+/// A session with one secret in each of its texts.
 fn written(machine: &Machine, n: u64, text: &str) -> (String, std::path::PathBuf) {
     let (id, cwd) = (session(n), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
@@ -353,7 +354,7 @@ fn no_door_of_the_program_lets_a_secret_out() {
         }
     }
     let mut parts: HashSet<String> = planted.iter().flat_map(|(one, text)| one.parts(text)).collect();
-    // Of another example it may be no secret.
+    // In another example the same bytes may not be secret.
     for (_, text) in &planted {
         let left = redact::text(text);
         parts.retain(|part| !left.contains(part.as_str()));

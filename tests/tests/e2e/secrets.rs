@@ -1,4 +1,4 @@
-//! Secrets in what an agent says: they are in the record of it, and in nothing that is derived from it.
+//! Secrets in the texts of an agent: they are in its record, and in nothing derived from it.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ use super::PROGRAM;
 
 const WEBHOOK_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Of several kinds; put together here, so that no file holds one whole.
+/// Secrets of several kinds, assembled at run time so that no file contains a whole one.
 fn secrets() -> Vec<String> {
     let parts: [&[&str]; 4] = [
         &["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"],
@@ -37,7 +37,7 @@ fn secrets() -> Vec<String> {
     parts.iter().map(|parts| parts.concat()).collect()
 }
 
-/// What of a secret must not be told: of an address its password.
+/// The part of a secret that must not appear: of a URL, its password.
 fn heart(secret: &str) -> &str {
     secret.split_once("://app:").map_or(secret, |(_, rest)| rest.split('@').next().unwrap())
 }
@@ -76,7 +76,7 @@ impl SecretsMachine {
         Self { hooks, server, machine }
     }
 
-    /// A session that says every secret wherever it can: its prompts, its answers, its permission requests.
+    /// Writes a session with every secret in all of its texts: prompts, answers, permission requests.
     fn say_all(&self) -> String {
         let (id, cwd) = (session(1), self.machine.project());
         let (path, cwd) = (self.machine.claude(&id), cwd.to_str().unwrap());
@@ -122,8 +122,8 @@ impl Drop for SecretsMachine {
     }
 }
 
-/// All files below a directory, as `strings` would show them: their bytes. What is removed meanwhile (a delivery
-/// that was stored, the socket of a run that ended) is left out.
+/// The bytes of all files below a directory. Files removed in the meantime (a stored delivery, the socket of an ended
+/// run) are skipped.
 fn bytes_below(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let there = |error: io::Error, path: &Path| {
         assert_eq!(error.kind(), io::ErrorKind::NotFound, "{}: {error}", path.display());
@@ -187,7 +187,7 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
     ] {
         is_clean(path, &here.server.client.get(&format!("/api/v1/{path}")).unwrap().text());
     }
-    // The note is that of the command, but for how it writes a time.
+    // The note equals that of the command except for the format of times.
     let note = here.server.client.json(&format!("/api/v1/sessions/{mine}/handoff")).unwrap();
     let lines = |text: &str| -> Vec<String> {
         text.lines().filter(|line| !line.starts_with("- last event")).map(str::to_owned).collect()
@@ -195,14 +195,14 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
     let note = lines(note["markdown"].as_str().unwrap());
     assert_eq!(note, lines(&here.says(&["handoff", &id])));
     assert!(note.iter().any(|line| line.starts_with("- continue with: `claude --resume ")), "{note:?}");
-    // Sent over the webhook: each approval, grouped or not.
+    // Messages sent to the webhook: each approval, grouped or not.
     let told = here.hooks.wait(1, PATIENCE);
     for message in told {
         is_clean("a message", &String::from_utf8_lossy(&message.body));
     }
     is_clean("the log", &here.server.log());
     is_clean("metrics", &here.server.client.get("/metrics").unwrap().text());
-    // The record is as it was, and so is what a person has to judge.
+    // The record is unchanged, and so is the text the user has to judge.
     let events = here.says(&["events", &id, "--json"]);
     let approvals = here.says(&["approvals", "--all", "--json"]);
     for secret in secrets() {
@@ -235,7 +235,7 @@ fn a_store_that_holds_no_secrets_holds_none() {
     }
 }
 
-/// An agent that says what it does as some agents do (OSC 7501), and shows what it was given and was told.
+/// An agent that reports its state like some real agents (OSC 7501), and prints its environment and input.
 const AGENT: &str = r#"
 say() { printf '\033]7501;state=%s:app=scripted\033\\' "$1"; }
 say idle; printf 'export \033[36mTOKEN\033[0m=%s\n' "$SHOWN"; echo ready
@@ -243,14 +243,14 @@ read -r prompt; say working; echo "did $prompt"; say idle
 read -r end
 "#;
 
-/// A key of its own for each way into the data directory.
+/// A different key for each way into the data directory.
 fn key(n: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let letters = (0..36).map(|i| char::from(LETTERS[(i * 25 + n * 11 + i * i * 3) % LETTERS.len()]));
     ["gh", "p_"].concat() + &letters.collect::<String>()
 }
 
-/// What each key was handed in as.
+/// For each key, the way in which it was submitted.
 const DOORS: [&str; 13] = [
     "a hook while no server runs",
     "a hook nobody understands",
@@ -267,14 +267,14 @@ const DOORS: [&str; 13] = [
     "a drawn value under a name in a request",
 ];
 
-/// Which keys are in the data directory, by what they came in as.
+/// The ways in whose keys were found in the data directory.
 #[derive(Default)]
 struct Written(BTreeSet<&'static str>);
 
 impl Written {
     fn look(&mut self, data: &Path) {
         for (_, bytes) in bytes_below(data) {
-            // A part of it is as bad as all of it.
+            // A part of a key is as bad as the whole key.
             let inside = DOORS.iter().enumerate().filter(|(n, _)| holds(&bytes, &key(*n)[4..24]));
             self.0.extend(inside.map(|(_, door)| *door));
         }
@@ -291,7 +291,7 @@ fn without_the_setting_every_door_leads_into_the_data_directory() {
     assert_eq!(written(false), BTreeSet::from(DOORS));
 }
 
-/// What is written of keys that come in by every door.
+/// Submits a key by every way in, and returns the ways whose keys were stored.
 fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     let mut written = Written::default();
     let machine = Machine::new(PROGRAM);
@@ -320,7 +320,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
         payload
     };
 
-    // While no server runs, the spool is all there is.
+    // While no server runs, only the spool is written.
     done(hook(&["claude"], &call("SessionStart", json!({"source": "startup", "model": key(0)}))));
     done(hook(&["claude"], &json!({"nothing": key(1)})));
     assert_eq!(fs::read_dir(data.join("spool")).unwrap().count(), 2);
@@ -331,7 +331,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
         left.into_iter().all(|path| path.extension().is_some_and(|e| e == "bad")).then_some(())
     });
 
-    // A run that is recorded, and a prompt that is typed as it was queued.
+    // A recorded run, and a queued prompt that is typed into it.
     fs::write(machine.project().join("agent.sh"), AGENT).unwrap();
     let agent = machine.project().join("agent.sh");
     let name = format!("deploy {}", key(3));
@@ -358,7 +358,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     says(&["label", &hosted, &format!("ticket={}", key(6))]);
     written.look(&data);
 
-    // A request that a person denies with a message, which the agent gets to the letter.
+    // A request that the user denies with a message; the agent receives the message unchanged.
     let asked = call(
         "PermissionRequest",
         json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {}", key(7)), "password": key(12)}}),
@@ -371,7 +371,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     });
     assert_eq!(approval["exact"], !redacted_only, "no rule may allow what is not known to the byte: {approval}");
     if redacted_only {
-        // Nobody sees here what would run: the agent asks itself.
+        // The command is not shown here, so it cannot be approved here: the agent asks its user.
         assert_eq!(asks_of_a_secret.wait_with_output().unwrap().stdout, b"");
         let refused = machine.command(&["approve", approval["id"].as_str().unwrap()]).output().unwrap();
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -393,7 +393,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
         told["hookSpecificOutput"]["decision"],
         json!({"behavior": "deny", "message": format!("not with {}", key(8))})
     );
-    // One that a rule forbids before anybody is asked.
+    // A command that a rule denies without asking anyone.
     done(hook(&["gemini"], &call("SessionStart", json!({"session_id": session(8), "source": "startup"}))));
     assert!(server.session(&session(8)).is_object());
     let asked = call(

@@ -1,4 +1,4 @@
-//! The benchmark of the status plays and judges; makes recordings.
+//! The status benchmark plays cases, judges the status, and makes recordings.
 
 use std::{fs, path::Path, process::Command};
 
@@ -24,7 +24,7 @@ fn at(at: i64, state: State, reason: Option<Reason>, confidence: Confidence) -> 
     Shown { at, state: Some(state), reason, confidence: Some(confidence) }
 }
 
-/// Its first part, so that a test that plays it is short.
+/// The first part of the case, so that the test is short.
 fn until(mut case: Case, end: i64) -> Case {
     case.ops.retain(|(at, _)| *at < end);
     case.truth.retain(|t| t.at < end);
@@ -44,7 +44,7 @@ fn a_terminal_is_played_through_the_real_program() {
     assert_eq!((figures.score.false_approvals, figures.exits), (0, (0, 0)), "{:?}", outcome.shown);
 }
 
-/// No file is there and no terminal: a dialog is known by the hook that was called, and by nothing else.
+/// Neither a file nor a terminal exists, so a dialog can be known only from the called hook.
 #[test]
 fn installed_hooks_are_called_and_telemetry_is_sent() {
     let case = until(Case::load(&fixtures().join("recordings/claude/S05-long-quiet")).unwrap(), 4_200);
@@ -77,7 +77,7 @@ fn a_mode_is_named_or_made_of_sources() {
     assert!(fits("hooks") && fits("+hooks") && fits("files+hooks+otlp") && !fits("pty") && !fits("files+pty"));
 }
 
-/// What is public covers what matters of each agent, in every mode.
+/// The public recordings cover the essential cases of each agent, in every mode.
 #[test]
 fn the_public_recordings_can_be_played() {
     let dirs = [fixtures().join("recordings"), fixtures().join("terminal/recordings")];
@@ -93,7 +93,7 @@ fn the_public_recordings_can_be_played() {
 #[test]
 fn a_confidence_is_held_to_the_time_it_was_right() {
     let case = terminal("claude/S03-bash-approve");
-    // Waiting at 2488, running at 2850, an approval at 3803, running at 8228, waiting at 8504, the end at 13242.
+    // Truth: waiting at 2488, running at 2850, an approval at 3803, running at 8228, waiting at 8504, the end at 13242.
     let shown = vec![
         at(2488, State::Running, None, Confidence::High),
         at(5803, State::WaitingApproval, Some(Reason::Tool), Confidence::Medium),
@@ -102,7 +102,7 @@ fn a_confidence_is_held_to_the_time_it_was_right() {
         at(13242, State::Exited, None, Confidence::High),
     ];
     let figures = judge(&case, Mode::Pty, Ok(shown)).result.unwrap();
-    // What counts: the approval and the last waiting, each without its first second.
+    // Only the approval and the last waiting phase count, each without its first second.
     assert_eq!(figures.score.time, (3425 + 3738, 2425 + 3738));
     assert_eq!(figures.confidence, [(1000 + 3738, 3738), (2425, 2425), (0, 0)]);
     assert_eq!((figures.score.approvals, figures.score.delays.as_slice()), ((1, 1), [2000].as_slice()));

@@ -1,4 +1,4 @@
-//! What happens to the store: damaged, removed, replaced, unwritable, of a newer version.
+//! Faults of the store: damaged, removed, replaced, unwritable, or written by a newer version.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -13,7 +13,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// The size of the database's pages.
+/// The page size of the database.
 const PAGE: usize = 4_096;
 
 /// A session with a prompt and its answer.
@@ -75,7 +75,7 @@ fn a_damaged_view_and_snapshot_are_made_again_from_the_log() {
     for field in ["id", "title", "turns", "status", "usage", "last_sequence"] {
         assert_eq!(after[field], before[field], "{field}");
     }
-    // All of them go on.
+    // All sessions continue.
     let cwd = machine.project().to_str().unwrap().to_owned();
     for (number, name) in [(1, &damaged), (2, &whole)] {
         append(&machine.claude(name), &prompt(name, &uuid(number, 3), &cwd, "and then"));
@@ -99,7 +99,7 @@ fn a_database_beyond_repair_is_rebuilt_after_a_kill_and_says_so() {
     assert_eq!(command(&machine, &["label", &name, "team=web"]).0, Some(0));
     assert!(server.stop().success());
     machine.serve().kill();
-    // The page that holds the positions in files.
+    // The page with the file positions.
     let path = machine.data().join("capture.db");
     let mut bytes = fs::read(&path).unwrap();
     let cursor = b"\"generation\":";
@@ -162,7 +162,7 @@ fn a_database_of_a_newer_capture_is_refused_and_left_alone() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
-/// Files of the server grow no further, as on a full disk.
+/// The server's files cannot grow, as on a full disk.
 #[test]
 fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked() {
     let machine = Machine::new(PROGRAM);
@@ -191,14 +191,14 @@ fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked(
     assert!(!command(&machine, &["ps"]).1.contains("nothing is recorded"));
 }
 
-/// Another program writes for long: that is waited for, and said.
+/// Another program locks the database for a long time: the server reports it and waits.
 #[test]
 fn a_database_that_is_locked_is_said_and_waited_for() {
     let machine = Machine::new(PROGRAM);
     let name = written(&machine, 1);
     let server = machine.serve();
     server.caught_up(&name, &machine.claude(&name));
-    // The same database in another directory, whose lock is free.
+    // The same database through another directory, whose lock is free.
     let beside = machine.home().join("beside");
     fs::create_dir(&beside).unwrap();
     std::os::unix::fs::symlink(machine.data().join("capture.db"), beside.join("capture.db")).unwrap();
@@ -217,7 +217,7 @@ fn a_database_that_is_locked_is_said_and_waited_for() {
     eventually("it is well again", || (health(&server).0 == 200).then_some(()));
 }
 
-/// Root may write where nobody else may: the directory lies on a file system that is read-only.
+/// Root may write despite permissions, so the directory is on a read-only file system.
 #[test]
 fn a_data_directory_that_is_read_only_is_refused_with_its_name() {
     let machine = Machine::new(PROGRAM);
@@ -244,14 +244,14 @@ fn a_data_directory_that_is_read_only_is_refused_with_its_name() {
     assert!(said.to_lowercase().contains("read-only file system"), "{said}");
 }
 
-/// After a burst the write-ahead log gives its space back.
+/// After a burst the write-ahead log is truncated.
 #[test]
 fn the_write_ahead_log_is_emptied_when_nothing_is_written() {
     let machine = Machine::new(PROGRAM);
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let mut random = tests::Random::new(7);
     for n in 0..400 {
-        // Not to be packed.
+        // Text that cannot be compressed.
         let text: String = (0..20_000).map(|_| char::from(33 + random.below(90) as u8)).collect();
         append(&machine.claude(&name), &prompt(&name, &uuid(1, n), &cwd, &text));
     }

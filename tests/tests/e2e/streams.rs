@@ -1,5 +1,5 @@
-//! Following along: whatever happens to the server, what a client was sent and what its last
-//! snapshot covers is the log, without gap or double.
+//! Following a session: whatever happens to the server, the events a client received and those its last snapshot covers
+//! are together the whole log, without gaps or duplicates.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -15,20 +15,20 @@ use tests::{
 use super::PROGRAM;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A marker line that was swallowed by a snapshot is not waited for longer than this.
+/// Longest wait for a marker line that a snapshot may have covered.
 const MARKER: Duration = Duration::from_secs(3);
 
-/// A session somebody writes and a client that follows it.
+/// A session that is being written, and a client that follows it.
 struct Case {
     machine: Machine,
     name: String,
     path: PathBuf,
     next: u64,
-    /// How often each position was sent.
+    /// How often each position was received.
     sent: BTreeMap<u64, u32>,
-    /// Positions up to here are covered by a snapshot.
+    /// The last position that a snapshot covers.
     covered: u64,
-    /// The last id.
+    /// The last event id.
     last: u64,
     snapshots: usize,
 }
@@ -41,7 +41,7 @@ impl Case {
         Self { machine, name, path, next: 0, sent: BTreeMap::new(), covered: 0, last: 0, snapshots: 0 }
     }
 
-    /// Writes turns; gives the text of the last line.
+    /// Writes turns; returns the text of the last line.
     fn write(&mut self, turns: u64) -> String {
         let cwd = self.machine.project().to_str().unwrap().to_owned();
         for _ in 0..turns {
@@ -57,7 +57,7 @@ impl Case {
         server.client.events(&format!("/api/v1/stream?session={}", self.name), resume.then_some(self.last)).unwrap()
     }
 
-    /// Takes what is sent until this text comes. `false` when nothing comes any more.
+    /// Receives events until one contains this text; `false` if the stream stays silent before.
     fn take_until(&mut self, stream: &mut Events, text: &str, patience: Duration) -> bool {
         loop {
             let Ok(sent) = stream.next(patience) else { return false };
@@ -84,8 +84,8 @@ impl Case {
         }
     }
 
-    /// Writes on until a line comes through as an event: then everything before it came too, or
-    /// a snapshot covers it.
+    /// Writes lines until one arrives as an event: then every earlier line has arrived as well, or a snapshot covers
+    /// it.
     fn settle(&mut self, stream: &mut Events) {
         for _ in 0..10 {
             let text = self.write(1);
@@ -96,7 +96,7 @@ impl Case {
         panic!("no event comes through");
     }
 
-    /// Holds what was sent against the log.
+    /// Compares the received events with the log.
     fn check(&self, server: &Server) {
         let log = server.events(&self.name);
         let end = *self.sent.keys().next_back().unwrap();
@@ -123,8 +123,8 @@ fn snapshot_then_deltas_in_order() {
     let server = case.machine.serve();
     server.caught_up(&case.name, &case.path);
     let id = server.session(&case.name)["id"].clone();
-    // A session is shown a moment before the position of its history is, and a stream that begins between the two gets
-    // another snapshot.
+    // A session is listed slightly before the position of its history is published, and a stream that begins in between
+    // gets another snapshot.
     let history = server.events(&case.name).last().unwrap()["position"].clone();
     eventually("its history is published", || {
         (server.client.json("/api/v1/sessions")?["as_of"] == history).then_some(())
@@ -143,7 +143,7 @@ fn snapshot_then_deltas_in_order() {
     case.check(&server);
     assert!(case.sent.keys().all(|position| *position > as_of));
 
-    // A position nobody ever had, or an epoch that is over, gives a snapshot.
+    // A position that never existed, or an epoch that has ended, yields a snapshot.
     let of_session = format!("/api/v1/stream?session={}", case.name);
     for (path, last) in [(of_session.clone(), u64::MAX >> 8), (format!("{of_session}&epoch=gone"), case.last)] {
         assert_eq!(server.client.events(&path, Some(last)).unwrap().next(PATIENCE).unwrap().name, "snapshot");
@@ -161,7 +161,7 @@ fn resume_across_a_restart() {
     assert!(case.take_until(&mut stream, &last, PATIENCE));
     for round in 0..number_from_env("RESTARTS", 6) as u64 {
         server.stop();
-        // While it was away, while it starts, and when it is there again.
+        // Written while the server is down, while it starts, and after it has started.
         case.write(10 * (round % 3));
         server = case.machine.serve();
         stream = case.open(&server, true);
@@ -181,7 +181,7 @@ fn resume_after_a_kill() {
     for round in 0..number_from_env("RESTARTS", 6) as u64 {
         let half = case.write(3);
         case.write(3);
-        // Some is seen, then the server is gone, wherever it stood.
+        // Some events are received, then the server is killed at an arbitrary point.
         case.take_until(&mut stream, &half, MARKER);
         server.kill();
         server = case.machine.serve();
@@ -192,8 +192,7 @@ fn resume_after_a_kill() {
     }
 }
 
-/// History is not sent, a snapshot covers it; also when it is committed together with what is
-/// live.
+/// History is not sent, because a snapshot covers it, even if it is committed together with live lines.
 #[test]
 fn history_and_live_lines_in_one_commit() {
     for _ in 0..number_from_env("RESTARTS", 6) {

@@ -1,7 +1,7 @@
-//! `capture run` as a person at a terminal sees it: nothing may be different from the program alone.
+//! `capture run` as a user at a terminal sees it: everything must be the same as without capture.
 //!
-//! What can be compared is compared: a script is run as it is and with `$RUN` standing for
-//! `capture run --`, on terminals of the same kind ([`TerminalMachine::both`]).
+//! Where possible both are compared: a script runs once as it is and once with `$RUN` set to `capture run --`, on
+//! terminals of the same kind ([`TerminalMachine::both`]).
 
 mod attach;
 mod bytes;
@@ -23,7 +23,7 @@ use tests::{
     terminal_user::{Process, User, end_all, processes},
 };
 
-/// A machine on which nothing starts a server, and nothing is left when the test ends.
+/// A machine on which no command starts a server, and whose processes are ended with the test.
 struct TerminalMachine {
     machine: Machine,
 }
@@ -39,13 +39,12 @@ impl TerminalMachine {
         User::start(&self.machine, script)
     }
 
-    /// A program under capture, as `sh` runs it.
+    /// A program under capture, started by `sh`.
     fn run(&self, script: &str) -> User {
         User::start_with(&self.machine, "$PROGRAM run -- sh -c \"$INNER\"", &[("INNER", script)])
     }
 
-    /// Runs a script with and without capture and holds what was shown and the status against each
-    /// other; gives them.
+    /// Runs a script with and without capture and compares the output and the exit status; returns both.
     #[track_caller]
     fn both(&self, script: &str) -> (String, i32) {
         let alone = User::start_with(&self.machine, script, &[("RUN", "")]).end();
@@ -54,7 +53,7 @@ impl TerminalMachine {
         let captured = user.end();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if captured.0.len() + alone.0.len() > 100_000 {
-            // Not printed.
+            // Too long to print.
             let differs = captured.0.iter().zip(&alone.0).position(|(a, b)| a != b);
             assert_eq!((captured.0.len(), differs), (alone.0.len(), None), "{script}");
             assert_eq!(captured.1, alone.1, "{script}");
@@ -65,13 +64,13 @@ impl TerminalMachine {
         (text(&captured.0), captured.1)
     }
 
-    /// What a command without a terminal of the test writes and how it ends, which it does in time.
+    /// The output and status of a command without a terminal; the command must end in time.
     #[track_caller]
     fn output(&self, command: &mut Command) -> Output {
         let data = self.machine.data();
         let (ended, waits) = mpsc::channel::<()>();
         let watch = thread::spawn(move || {
-            // Nothing is ever sent: the other end goes when the command has ended.
+            // Nothing is ever sent; the sender is dropped when the command has ended.
             let late = waits.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
                 end_all(&data);
@@ -88,29 +87,29 @@ impl TerminalMachine {
         processes(&self.machine.data())
     }
 
-    /// The launcher of the only run there is.
+    /// The launcher of the only run.
     #[track_caller]
     fn launcher(&self) -> i32 {
         self.only("launcher", |command| command.contains(" run ") && command.starts_with(super::PROGRAM))
     }
 
-    /// The host of the only run there is.
+    /// The host of the only run.
     #[track_caller]
     fn host(&self) -> i32 {
         self.only("host", |command| command.contains(" run-host"))
     }
 
-    /// The only process with such a command line.
+    /// The only process with a matching command line.
     #[track_caller]
     fn only(&self, what: &str, is: impl Fn(&str) -> bool) -> i32 {
-        // A shell that has just forked is there twice for a moment.
+        // A shell that has just forked appears twice for a moment.
         eventually(what, || {
             let found: Vec<Process> = self.processes().into_iter().filter(|process| is(&process.command)).collect();
             <[Process; 1]>::try_from(found).ok().map(|[process]| process.pid)
         })
     }
 
-    /// Waits until nothing of a run is left.
+    /// Waits until all processes of a run have ended.
     #[track_caller]
     fn is_deserted_soon(&self, user: &User) {
         let gone = tests::within(PATIENCE, || user.processes().is_empty().then_some(()));

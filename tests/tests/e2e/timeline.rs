@@ -1,4 +1,4 @@
-//! What happened in all sessions, by time: `GET /api/v1/events` and `capture log`.
+//! The events of all sessions in order of time: `GET /api/v1/events` and `capture log`.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -14,7 +14,7 @@ use tests::{
 
 use super::PROGRAM;
 
-/// A line of Claude's with the result of a tool, which failed.
+/// A line of Claude's with the result of a failed tool.
 fn failed_tool(name: &str, id: &str, cwd: &str, minute: u32) -> String {
     let line = serde_json::json!({
         "parentUuid": null, "isSidechain": false, "userType": "external", "cwd": cwd, "sessionId": name,
@@ -26,7 +26,7 @@ fn failed_tool(name: &str, id: &str, cwd: &str, minute: u32) -> String {
     format!("{line}\n")
 }
 
-/// A prompt of this minute.
+/// A prompt in this minute.
 fn asked(name: &str, id: &str, cwd: &str, text: &str, minute: u32) -> String {
     let line = prompt(name, id, cwd, text);
     let mut line: Value = serde_json::from_str(&line).unwrap();
@@ -34,7 +34,7 @@ fn asked(name: &str, id: &str, cwd: &str, text: &str, minute: u32) -> String {
     format!("{line}\n")
 }
 
-/// Two sessions that were at work by turns, in directories of their own.
+/// Two sessions that worked alternately, each in its own directory.
 fn two_sessions(machine: &Machine) -> (Server, [String; 2]) {
     let names = [session(1), session(2)];
     for (index, name) in names.iter().enumerate() {
@@ -67,7 +67,7 @@ fn what_happened_in_all_sessions_is_listed_by_time_in_pages() {
     let expected = ["prompt 21", "prompt 20", "prompt 11", "prompt 10", "prompt 1", "prompt 0"];
     assert_eq!(texts(&ask("")), expected, "the newest first, over both sessions");
     assert_eq!(texts(&ask("kind=user.prompt")), expected);
-    // In pages of two, every event once.
+    // In pages of two, with every event once.
     let (mut paged, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = ask(&format!("kind=user.prompt&limit=2{cursor}"));
@@ -94,7 +94,7 @@ fn what_happened_in_all_sessions_is_listed_by_time_in_pages() {
         sessions.iter().all(|session| session["provider"] == "claude" && session["cwd"].is_string()),
         "{sessions:?}"
     );
-    // What is not on the list, and cursors of other lists, are refused by name.
+    // Kinds that are not on the list, and cursors of other lists, are refused with their name.
     let refused = server.client.get("/api/v1/events?kind=tool.call").unwrap();
     assert_eq!(refused.status, 400);
     assert!(
@@ -135,7 +135,7 @@ fn a_log_ends_with_the_newest_event_and_follows() {
     drop(server);
 }
 
-/// Lines of Claude's with an edit of a file, and its result.
+/// Lines of Claude's with an edit of a file and its result.
 fn edited(name: &str, writer: u64, number: u64, cwd: &str, file: &str) -> String {
     let line = |id: u64, kind: &str, message: Value| {
         let line = serde_json::json!({

@@ -1,7 +1,7 @@
-//! Every treatment of a file, applied to every agent's oldest and newest format: a record counts once, however the file
-//! came by it, also where the agent gives records no identity.
+//! Every treatment of a file, applied to the oldest and newest format of every agent: a record counts once, whatever
+//! was done to the file, even where the agent gives records no identity.
 //!
-//! opencode keeps its sessions in a database: rows are read behind the last one's number, and none is treated like this.
+//! opencode keeps its sessions in a database, whose rows are read by increasing number; no treatment applies to it.
 
 use std::{collections::BTreeMap, fmt::Write, fs, path::PathBuf};
 
@@ -14,7 +14,7 @@ use tests::{
     world::World,
 };
 
-/// A file of an agent: which version wrote it, where it lies below the home, what is in it.
+/// A file of an agent: the version that wrote it, its path below the home directory, and its contents.
 struct Written {
     by: &'static str,
     path: String,
@@ -44,7 +44,7 @@ fn kept(by: &'static str, below: &str, fixture: &str) -> Written {
     Written { by, path: format!("{below}/{name}"), text: fs::read_to_string(&file).unwrap() }
 }
 
-/// The oldest and the newest form of each agent's files that is recorded.
+/// The oldest and the newest recorded format of each agent's files.
 fn all() -> Vec<Written> {
     let claude = ".claude/projects/-home-dev-p";
     let resumed = "foreign/claude/resumed/93a9705e-bc6a-406d-8dce-8acc014dedbd.jsonl";
@@ -64,11 +64,11 @@ fn all() -> Vec<Written> {
     ]
 }
 
-/// What is done to a file that capture has read or will read.
+/// The treatments of a file that capture has read or will read.
 const TREATMENTS: &[&str] =
     &["grows", "emptied", "removed", "replaced by a rename", "written over", "moved away and back", "copied back"];
 
-/// Ms until a look that nobody hinted at has happened.
+/// Ms after which a file is checked even without a notification.
 const LOOKED_AT: i64 = 20_000;
 
 fn treat(world: &mut World, treatment: &str, path: &PathBuf, text: &str) {
@@ -77,7 +77,7 @@ fn treat(world: &mut World, treatment: &str, path: &PathBuf, text: &str) {
         now += LOOKED_AT;
         world.run_to(now);
     };
-    // Cut anywhere, also within a line, but not within a character.
+    // Cut at arbitrary positions, also within a line, but not within a character.
     let cuts = |parts: usize| {
         let mut ends: Vec<usize> = (1..parts).map(|part| text.floor_char_boundary(part * text.len() / parts)).collect();
         ends.push(text.len());
@@ -126,7 +126,7 @@ fn treat(world: &mut World, treatment: &str, path: &PathBuf, text: &str) {
     wait(world);
 }
 
-/// What is kept of a session: its turns, its tokens, and its records by kind.
+/// The stored contents of a session: its turns, its tokens, and its records by kind.
 fn counted(written: &Written, treatment: Option<&str>) -> String {
     let mut world = World::new(1_796_000_000_000);
     let path = world.home().join(&written.path);

@@ -1,5 +1,5 @@
-//! Text for runs: it is typed at a prompt and nowhere else, whichever door it comes through, and the turn it begins can
-//! be waited for. The agents are scripts that draw screens.
+//! Text for runs: it is typed only at a prompt, through every interface, and the turn it begins can be awaited. The
+//! agents are scripts that draw screens.
 
 use std::{
     fs,
@@ -17,8 +17,8 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Draws screens and says in the file `got` which lines it read. `show TITLE` draws standard input; `until FILE` waits
-/// for a file of the test.
+/// Functions that draw screens and write the lines they read to the file `got`. `show TITLE` draws standard input;
+/// `until FILE` waits for a file of the test.
 const LIBRARY: &str = r#"
 show() { printf '\033]0;%s\007\033[2J\033[H' "$1"; cat; }
 until_file() { while [ ! -e "$1" ]; do sleep 0.05; done; }
@@ -54,7 +54,7 @@ struct TypingMachine {
 }
 
 impl TypingMachine {
-    /// A machine with a run `one` of an agent that does this.
+    /// A machine with a run `one` whose agent executes this script.
     fn new(script: &str) -> Self {
         Self::with(Provider::Claude, script)
     }
@@ -68,7 +68,7 @@ impl TypingMachine {
         here
     }
 
-    /// Runs a command; its exit code, and what it printed.
+    /// Runs a command; returns its exit code, its output and its errors.
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         told(self.machine.command(arguments).current_dir(self.machine.project()).output().unwrap())
     }
@@ -89,12 +89,12 @@ impl TypingMachine {
         self.machine.project().join(name)
     }
 
-    /// The lines that the agent read.
+    /// The lines the agent read.
     fn got(&self) -> String {
         fs::read_to_string(self.file("got")).unwrap_or_default()
     }
 
-    /// Waits until the screen of the run shows a text.
+    /// Waits until the screen of the run contains a text.
     #[track_caller]
     fn shows(&self, text: &str) {
         eventually(text, || {
@@ -103,7 +103,7 @@ impl TypingMachine {
         });
     }
 
-    /// Waits until the screen of the run is read as a state.
+    /// Waits until the screen rules report a state for the run.
     #[track_caller]
     fn is(&self, state: &str) {
         eventually(state, || {
@@ -124,7 +124,7 @@ fn told(output: Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A new agent first shows nothing, then perhaps its input line, then asks whether the folder is trusted.
+/// A new agent first shows nothing, then possibly its input line, then asks whether the folder is trusted.
 #[test]
 fn text_never_answers_a_dialog() {
     for before in ["", "prompt; sleep 0.7;"] {
@@ -136,7 +136,7 @@ fn text_never_answers_a_dialog() {
         assert_eq!((code, out.as_str()), (Some(5), ""), "{before}: {err}");
         assert!(err.contains("Is this a project you created") && err.contains("nothing was typed"), "{err}");
         assert!(err.contains("capture send one --keys") && err.contains("--force"), "{err}");
-        // Every other door is closed too.
+        // Every other interface refuses the text as well.
         let text = json!({ "text": "hello", "submit": true });
         for path in ["/api/v1/runs/one/input", "/api/v1/sessions/one/input"] {
             let (status, refused) = here.post(path, &text);
@@ -150,13 +150,13 @@ fn text_never_answers_a_dialog() {
         let (status, refused) = here.post("/api/v1/sessions/one/input", &json!({ "do": "prompt", "text": "hello" }));
         assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");
         assert_eq!(here.got(), "");
-        // Keys are named by a person.
+        // Keys are chosen by the user, so they are sent.
         here.done(&["send", "one", "--keys", "enter"]);
         eventually("Enter", || (here.got() == "\n").then_some(()));
     }
 }
 
-/// Questions that other programs' users had answered by their prompts.
+/// Menus that users of other programs had answered by accident, with a prompt.
 #[test]
 fn text_is_refused_in_menus() {
     let menus = [
@@ -192,7 +192,7 @@ fn text_is_refused_in_menus() {
         assert_eq!((code, out.as_str()), (Some(5), ""), "{shows}: {err}");
         assert!(err.contains("nothing was typed"), "{err}");
         assert_eq!(here.got(), "", "{shows}");
-        // What is forced is said to be.
+        // Forced input is reported as such.
         let out = here.done(&["send", "one", "--force", "hello there"]);
         assert!(out.starts_with("forced: typed without a look at the screen"), "{out}");
         eventually("the text", || (here.got() == "hello there\n").then_some(()));
@@ -212,7 +212,7 @@ fn a_prompt_that_does_not_come_is_told_in_time() {
     assert_eq!(here.got(), "");
 }
 
-/// An agent that works for a second on each prompt, and asks for permission when it is told to.
+/// An agent that works for a second on each prompt, and asks for permission when told to.
 const WORKER: &str = r#"
 sleep 0.5; prompt
 while get; do
@@ -224,7 +224,7 @@ done"#;
 #[test]
 fn the_turn_that_a_text_begins_can_be_waited_for() {
     let here = TypingMachine::new(WORKER);
-    // At once, as the README shows.
+    // `send` returns at once, as the README shows.
     let out = here.done(&["send", "one", "do the work"]);
     let position = out.trim().strip_prefix("sent at position ").unwrap_or_else(|| panic!("{out}")).to_owned();
     assert_eq!(here.got(), "do the work\n", "the turn is not over");
@@ -232,12 +232,12 @@ fn the_turn_that_a_text_begins_can_be_waited_for() {
     let out = here.done(&[&["wait", "one", "--after", &position], &until[..]].concat());
     assert!(out.starts_with("◆ waiting "), "{out}");
     assert_eq!(here.got(), "do the work\nover\n");
-    // It was over before this wait began.
+    // The turn was over before this wait began.
     here.done(&[&["wait", "one", "--after", &position], &until[..]].concat());
     let latest = here.server.client.json("/api/v1/sessions").unwrap()["as_of"].to_string();
     let (code, _, err) = here.run(&["wait", "one", "--after", &latest, "--until", "waiting", "--timeout", "0.2"]);
     assert!(code == Some(3) && err.contains("after position"), "{code:?} {err}");
-    // Both at once.
+    // `send` and `wait` in one command.
     let out = here.done(&[&["send", "one", "again", "--wait", "--json"], &until[..]].concat());
     let sent: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&sent["sent"], &sent["session"]["status"]["state"]), (&json!(true), &json!("waiting")), "{sent}");
@@ -264,7 +264,7 @@ fn a_shell_gets_text_when_it_is_still() {
     here.done(&["run", "--detach", "--name", "one", "--", "sh"]);
     here.done(&["send", "one", "echo fed the $((40+2)) walruses"]);
     here.shows("fed the 42 walruses");
-    // A dialog of an agent that the shell started, and that it is unknown of yet.
+    // A menu of an agent started by the shell, which capture does not know yet.
     let menu = here.file("menu");
     let text =
         "────────────────────────\n Select model\n\n❯ 1. Default\n   2. Other\n\n Enter to confirm · Esc to exit\n";

@@ -1,4 +1,4 @@
-//! `capture usage`: tokens and costs are those that the scripted models told, each call once.
+//! `capture usage`: tokens and costs equal those the scripted models reported, counting each call once.
 
 use std::fs;
 
@@ -12,12 +12,12 @@ use tests::{
 
 use super::PROGRAM;
 
-/// Input, output, cache read and cache write of each call of the scripted model of Claude's recordings.
+/// Input, output, cache read and cache write tokens of each call of the scripted model in Claude's recordings.
 const CALL: [u64; 4] = [10, 42, 5_000, 120];
-/// What Claude says such a call costs, billionths of a US dollar.
+/// The cost of such a call as Claude reports it, billionths of a US dollar.
 const CALL_NANO_USD: f64 = 2_480_000.0;
 
-/// What `capture usage` prints, and whether it ends with this code.
+/// Asserts that `capture usage` ends with this code; returns its output.
 #[track_caller]
 fn usage(machine: &Machine, arguments: &[&str], code: i32) -> String {
     let arguments: Vec<&str> = ["usage"].iter().chain(arguments).copied().collect();
@@ -27,7 +27,7 @@ fn usage(machine: &Machine, arguments: &[&str], code: i32) -> String {
     text
 }
 
-/// The same as JSON, of all times.
+/// The usage of all times, as JSON.
 #[track_caller]
 fn report(machine: &Machine, arguments: &[&str]) -> Value {
     let all: Vec<&str> = ["--since", "2000-01-01", "--json"].iter().chain(arguments).copied().collect();
@@ -39,12 +39,12 @@ fn tokens(sums: &Value) -> [u64; 4] {
         .map(|kind| sums[kind].as_u64().unwrap())
 }
 
-/// The words of each line.
+/// The lines, with single spaces between words.
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A home as recordings left it, and its server.
+/// A home directory with these recordings, and its server.
 fn recorded(names: &[&str]) -> (Machine, Server) {
     let machine = Machine::new(PROGRAM);
     for name in names {
@@ -54,7 +54,7 @@ fn recorded(names: &[&str]) -> (Machine, Server) {
     (machine, server)
 }
 
-/// Waits until the totals are these: calls and tokens.
+/// Waits until the total calls and tokens have these values.
 #[track_caller]
 fn reaches(machine: &Machine, what: &str, calls: u64, sums: [u64; 4]) -> Value {
     let mut last = Value::Null;
@@ -69,8 +69,7 @@ fn reaches(machine: &Machine, what: &str, calls: u64, sums: [u64; 4]) -> Value {
 
 #[test]
 fn claude_used_what_its_model_was_asked_for() {
-    // Sub-agents; a call without a line in the transcript that compacts, and one that makes a title; resumed sessions,
-    // forks and copies.
+    // Sub-agents; calls without a line in the transcript (compaction, a title); resumed sessions, forks and copies.
     for (name, calls) in [
         ("claude/S03-bash-approve", 2),
         ("claude/S12-subagent", 6),
@@ -81,7 +80,8 @@ fn claude_used_what_its_model_was_asked_for() {
         let (machine, _server) = recorded(&[name]);
         let all = reaches(&machine, name, calls, CALL.map(|tokens| tokens * calls));
         let expected = CALL_NANO_USD * calls as f64 / 1e9;
-        // A fork in a process of its own accounts for less than it repeats: then the prices count.
+        // The account of a fork in a separate process covers less than the history it repeats, so the computed prices
+        // count.
         let costs =
             if name == "claude/S14-resume-fork" { &["cost_usd"][..] } else { &["cost_usd", "reported_cost_usd"][..] };
         for cost in costs {
@@ -92,7 +92,7 @@ fn claude_used_what_its_model_was_asked_for() {
             assert_eq!(report(&machine, &["--by", by])["total"], all["total"], "{name} by {by}");
         }
     }
-    // The transcript has one output token of the answer that was interrupted, the account eight.
+    // The transcript has one output token of the interrupted answer, the account eight.
     let (machine, _server) = recorded(&["claude/S09-interrupt"]);
     reaches(&machine, "claude/S09-interrupt", 2, [20, 50, 10_000, 240]);
 }
@@ -110,12 +110,12 @@ fn sub_agents_are_part_of_their_session_and_of_the_total_once() {
     assert!(!children.is_empty());
     assert_eq!(tokens(&parent["subagents"]), sum(&children));
     assert_eq!(sum(&rows.iter().collect::<Vec<_>>()), tokens(&all["total"]));
-    // In the table the session stands in one line, with all of it.
+    // In the table the session is one line with its total.
     let text = lines(&usage(&machine, &["--by", "session", "--since", "2000-01-01"], 0));
     let (row, total) = (&text[3], &text[4]);
     assert!(total.starts_with("total 6 60 252 30.0k 720 97 % $0.01"), "{text:#?}");
     assert!(row.ends_with(total.strip_prefix("total ").unwrap()), "{text:#?}");
-    // The report of the session holds its sub-agents.
+    // The report of the session includes its sub-agents.
     let id = parent["session_id"].as_str().unwrap();
     assert_eq!(report(&machine, &["--session", id])["total"]["calls"], 6);
 }
@@ -130,7 +130,7 @@ fn other_agents_used_what_their_models_told() {
     }
 }
 
-/// A line of an answer by a model, with what it used.
+/// A line of an answer by a model, with its usage.
 fn answered(id: &str, uuid: &str, at: &str, model: &str, output_tokens: u64) -> String {
     let message = json!({"id": format!("msg_{uuid}"), "type": "message", "role": "assistant", "model": model,
         "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn",
@@ -180,7 +180,7 @@ fn a_report_says_its_period_and_what_it_does_not_know() {
     assert_eq!(usage(&machine, &["--agent", "codex", "--since", "2026-11-01"], 0).lines().count(), 1, "none of Codex");
     assert!(usage(&machine, &["--since", "soon"], 2).contains("--since"));
 
-    // The user's own prices, and a mistake in them.
+    // The user's own prices, then a mistake in them.
     let prices = machine.home().parent().unwrap().join("config/capture/prices.toml");
     fs::create_dir_all(prices.parent().unwrap()).unwrap();
     fs::write(&prices, "[[model]]\nname = \"house-model\"\n[[model.price]]\ninput = 1\noutput = 2\n").unwrap();

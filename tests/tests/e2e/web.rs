@@ -1,5 +1,5 @@
-//! The page as a browser meets it: pairing with the real commands, a cookie over restarts, what it may do, and who may
-//! not get in.
+//! The web page from a browser's point of view: pairing with the real commands, a cookie across restarts, its
+//! permissions, and clients that are refused.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use super::{
     approvals::{call, held, machine, request, serve},
 };
 
-/// A browser: what its page sends.
+/// A browser: the requests its page sends.
 struct Browser {
     client: Client,
     cookie: String,
@@ -65,7 +65,7 @@ fn printed(machine: &Machine, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A browser that is paired with this scope.
+/// A browser paired with this scope.
 fn paired(machine: &Machine, server: &Server, scope: &str) -> Browser {
     let code = printed(machine, &["web", "pair", "--scope", scope, "--json"])["code"].as_str().unwrap().to_owned();
     let mut browser = Browser::new(server);
@@ -152,7 +152,7 @@ fn a_request_is_allowed_from_the_page_and_the_record_names_the_device() {
     assert!(record.contains(&device), "{record}");
 }
 
-/// The page needs it with the request itself: a finding comes later than a finger may.
+/// The page needs this with the request itself: a finding may arrive only after the user has pressed a button.
 #[test]
 fn a_risky_request_says_so_from_the_first() {
     let machine = machine(None);
@@ -187,7 +187,7 @@ fn a_raised_device_saves_the_rule_that_was_shown() {
     assert_eq!(hook.decision()["behavior"], "allow");
     let policy = fs::read_to_string(machine.home().parent().unwrap().join("config/capture/policy.toml")).unwrap();
     assert!(policy.contains(shown["suggested_rule"].as_str().unwrap().trim()), "{policy}");
-    // It is in force at once.
+    // The rule is in force at once.
     let again = call(&machine, "claude", "60", &request(&machine, "ls -la"));
     assert_eq!(again.decision()["behavior"], "allow");
 }
@@ -295,7 +295,7 @@ impl View {
         }
     }
 
-    /// Reads until a row of the screen is this text.
+    /// Reads until a row of the screen equals this text.
     fn until(&mut self, text: &str) -> Value {
         loop {
             let message = self.next();
@@ -348,7 +348,7 @@ fn a_terminal_is_seen_and_typed_into_from_the_page() {
     assert_eq!(view.answer(&json!({ "type": "input", "text": "again\n" })), json!({ "type": "done" }));
     view.until("heard again in 17 61");
     assert_eq!(view.answer(&json!({ "type": "scrollback", "before": 0, "count": 9 }))["lines"], json!([]));
-    // Another page cannot open it, though the browser would send the cookie.
+    // A page of another origin cannot open it, although the browser would send the cookie.
     let mut foreign = TcpStream::connect(&browser.client.address).unwrap();
     let head = format!(
         "GET /api/v1/runs/talk/terminal HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

@@ -1,4 +1,4 @@
-//! The simulated caches by themselves.
+//! Tests of the simulated caches alone.
 
 use serde_json::{Value, json};
 use tests::models::{
@@ -8,13 +8,13 @@ use tests::models::{
 
 const MINUTE: u64 = 60_000;
 
-/// A text of this many tokens: with its block's `{"text":"…","type":"text"}` about 7 more.
+/// A text of `tokens` tokens; its block (`{"text":"…","type":"text"}`) adds about 7.
 fn words(seed: &str, tokens: usize) -> String {
     seed.repeat(tokens * 4 / seed.len() + 1)[..tokens * 4].to_owned()
 }
 
-/// A body of Anthropic with a system prompt of 5,000 tokens and these blocks of 100; those whose numbers are in
-/// `marked` bear a marker, `system` is the marker at the end of the system prompt.
+/// An Anthropic request with a system prompt of 5,000 tokens and `blocks` blocks of 100 tokens. The blocks whose
+/// numbers are in `marked` have a cache marker; `system` is the marker at the end of the system prompt.
 fn body(blocks: usize, marked: &[usize], system: Option<&str>) -> Value {
     let mark = |mut block: Value, ttl: &str| {
         block["cache_control"] = json!({ "type": "ephemeral", "ttl": ttl });
@@ -43,11 +43,11 @@ fn anthropic_writes_at_markers_and_reads_what_was_written() {
     let second = serve(&mut caches, &body(4, &[3], None), 1);
     assert_eq!((second.read, second.input), (first.write_5m, 0));
     assert!((200..250).contains(&second.write_5m), "{second:?}");
-    // What stands behind the last marker is neither read nor written.
+    // Tokens after the last marker are neither read from the cache nor written to it.
     let third = serve(&mut caches, &body(5, &[3], None), 2);
     assert_eq!((third.read, third.write_5m), (first.write_5m + second.write_5m, 0));
     assert!((100..125).contains(&third.input), "{third:?}");
-    // Without a marker nothing is read.
+    // Without a marker nothing is read from the cache.
     let fourth = serve(&mut caches, &body(4, &[], None), 3);
     assert_eq!((fourth.read, fourth.write_5m), (0, 0));
 }
@@ -59,7 +59,7 @@ fn anthropic_looks_back_for_twenty_blocks() {
         serve(&mut caches, &body(2, &[1], None), 0);
         let usage = serve(&mut caches, &body(blocks, &[blocks - 1], None), 1);
         assert_eq!(usage.read > 0, reads, "{blocks}: {usage:?}");
-        // The best could have been read with one more marker.
+        // With one more marker the best possible read would have been reached.
         assert!(caches.report().best > 5000);
         assert_eq!(caches.report().of_best() > 0.99, reads);
     }

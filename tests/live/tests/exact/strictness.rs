@@ -1,11 +1,11 @@
-//! Each rule of the strict models: a request that passes, and what is refused of it when one thing is changed.
+//! For each rule of the strict models: a valid request passes, and the same request with one change is refused.
 
 use serde_json::{Value, json};
 use tests::models::{Api, Model, strict::check};
 
 use super::{prefix, script, stored, target};
 
-/// A request in the middle of a turn: the user's words, two answers with thinking and calls, their results.
+/// A request in the middle of a turn: a user message, two answers with thinking and calls, and their results.
 fn request(api: Api) -> Value {
     let model = Model::exact(api, script()).unwrap();
     let mut transcript = models::Transcript::new(target(api), &prefix()).unwrap();
@@ -18,7 +18,7 @@ fn request(api: Api) -> Value {
 
 type Change = fn(&mut Value);
 
-/// Changes one at a time, and what each is refused with.
+/// Applies each change to a valid request and checks the refusal.
 fn refuses(api: Api, changes: &[(&str, Change)]) {
     let valid = request(api);
     assert_eq!(check(api, valid.to_string().as_bytes()), Ok(()), "{api:?}");

@@ -1,4 +1,4 @@
-//! A13: the agent is interrupted at random moments while it thinks, reads, edits and runs commands.
+//! A13: the agent is interrupted at random times while it thinks, reads, edits and runs commands.
 
 use std::{
     fs,
@@ -23,9 +23,9 @@ use crate::{
     report::{Row, at_share, ms},
 };
 
-/// The prompt, and its lane.
+/// The prompt, which also selects the lane of the script.
 const WORK: &str = "work-on-it";
-/// How long processes may stay.
+/// How long processes may remain after the interrupt.
 const GONE: Duration = Duration::from_secs(3);
 /// How long a start may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -42,26 +42,26 @@ pub(crate) struct Abort {
     seed: u64,
 }
 
-/// The entry at the end of a turn.
+/// Identifies the entry at the end of a turn.
 const TASK: &[u8] = b"\"capture.task\"";
 
-/// How an interrupt went.
+/// The outcome of an interrupt.
 struct Interrupted {
     rest_ms: f64,
-    /// Until the program ended.
+    /// From the interrupt until the program ended.
     end_ms: f64,
-    /// Processes that were still there.
+    /// Number of processes that were still running.
     left: usize,
-    /// What the session's file says.
+    /// The outcome recorded in the session's file.
     outcome: String,
-    /// A request went out or a tool was started after it.
+    /// Whether a request was sent or a tool started after the interrupt.
     goes_on: bool,
 }
 
 pub(crate) fn abort(bench: &Bench, asked: &Abort) -> Outcome<Vec<Row>> {
     let mut random = Random::new(asked.seed);
     let moments: Vec<Duration> = (0..asked.n).map(|_| Duration::from_micros(random.below(LONGEST_MS * 1000))).collect();
-    // One at a time: times are measured.
+    // One at a time, because times are measured.
     let ended = moments.iter().map(|moment| interrupt(bench, *moment)).collect::<Outcome<Vec<_>>>()?;
     let times: Vec<f64> = ended.iter().map(|one| one.rest_ms).collect();
     let left: usize = ended.iter().map(|one| one.left).sum();
@@ -84,13 +84,13 @@ pub(crate) fn abort(bench: &Bench, asked: &Abort) -> Outcome<Vec<Row>> {
 }
 
 fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
-    // Seconds nobody else sleeps for, by which these processes are found.
+    // A unique duration for `sleep`, by which these processes are found.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mark = format!("9{:05}.{}", std::process::id() % 100_000, NEXT.fetch_add(1, Ordering::Relaxed) + 1);
     let bash = |command: String| Part::Call(Call::new("bash", json!({ "command": command })));
     let read = |n: usize| Part::Call(Call::new("read", json!({ "path": "lines.txt", "offset": n, "limit": 20 })));
     let slowly = |text: &str| Part::Slowly { text: text.to_owned(), pause: Duration::from_millis(5) };
-    // A child in a session of its own, one that ignores the signal, and one that holds the pipe.
+    // A child in another session, one that ignores the signal, and one that keeps the pipe open.
     let stubborn = format!("trap '' TERM INT; setsid sleep {mark} & sleep {mark} & sleep {mark}");
     let edit = json!({ "path": "lines.txt", "edits": [{ "old": "line 7;", "new": "Line 7;" }] });
     let script = Script::default().lane(
@@ -112,7 +112,7 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
     let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     place.write("lines.txt", &(0..200).map(|n| format!("line {n};\n")).collect::<String>())?;
     let mut user = place.at_terminal(&format!("--mode accept-edits {WORK}"));
-    // Questions are answered until the moment has come.
+    // Questions are answered until the time of the interrupt.
     let mut from = None;
     let began = Instant::now();
     loop {
@@ -131,7 +131,7 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
     let file = place.sessions().first().cloned().ok_or("no session was written")?;
     let interrupted = Instant::now();
     user.types([3]);
-    // At rest: the turn's end is written.
+    // The agent is at rest once the end of the turn is written.
     let rest = loop {
         let text = fs::read(&file).map_err(|error| error.to_string())?;
         if text.windows(TASK.len()).any(|window| window == TASK) || interrupted.elapsed() > LIMIT {
@@ -149,12 +149,12 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
     let entries = place.entries()?;
     let ended = entries.iter().rev().find(|entry| entry["customType"] == "capture.task");
     let outcome = ended.map(|entry| crate::peers::text(&entry["data"]["outcome"]).to_owned()).unwrap_or_default();
-    // A request may have been on its way.
+    // One request may already have been on its way.
     let goes_on = model.notes().iter().skip(asked).filter(|note| note.did == AnswerProgress::Asked).count() > 1;
     Ok(Interrupted { rest_ms, end_ms, left, outcome, goes_on })
 }
 
-/// Processes that sleep for these seconds.
+/// Processes that sleep for this duration.
 fn marked(mark: &str) -> Vec<String> {
     let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
     let commands = fs::read_dir("/proc").into_iter().flatten().flatten().map(words);

@@ -1,7 +1,7 @@
-//! A7: what is decided about each tool in each mode, by whom, and that nothing runs that was not allowed.
+//! A7: how each tool is decided in each mode and by whom, and that nothing runs without being allowed.
 //!
-//! Every cell of the table is one call of the model. What was decided stands in the session's file; what was done is
-//! seen on the disk.
+//! Every cell of the table is one call of the model. The decision is read from the session's file; whether the call ran
+//! is checked on the disk.
 
 use std::{fs, net::TcpListener, os::unix::fs::symlink};
 
@@ -24,9 +24,9 @@ use crate::{
     report::Row,
 };
 
-/// The prompt, and its lane.
+/// The prompt, which also selects the lane of the script.
 const WORK: &str = "work-on-it";
-/// Calls of one answer that are run.
+/// Number of calls per answer.
 const CALLS: usize = 30;
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Approvals {
     verbose: bool,
 }
 
-/// Who is there to be asked.
+/// The behaviour of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Person {
     /// Allows everything.
@@ -50,31 +50,31 @@ enum Person {
     Absent,
 }
 
-/// The modes that there are; `auto` is refused.
+/// The implemented modes; `auto` is refused.
 const MODES: [&str; 3] = ["plan", "ask", "accept-edits"];
 
-/// What decides about a call when no policy does.
+/// What decides a call without a matching policy rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Done at once.
+    /// Runs at once.
     Free,
-    /// Of a tool whose name is reserved: nothing happens, and the model is told so. Nobody is asked.
+    /// A tool with a reserved name: nothing runs, the model is told so, and the user is not asked.
     Reserved,
-    /// Asked, in every mode.
+    /// Asked in every mode.
     Asked,
-    /// Asked, and denied in the mode `plan`.
+    /// Asked, but denied in the mode `plan`.
     Changes,
-    /// The same, and done at once in the mode `accept-edits`.
+    /// Like `Changes`, but run at once in the mode `accept-edits`.
     Edits,
 }
 
-/// A call, what is to be decided, and the file that shows that it was done.
+/// A call, its expected class, and the file that proves that it ran.
 struct Case {
     name: &'static str,
     call: Call,
     class: Class,
     made: Option<&'static str>,
-    /// Whether the policies of this row name it.
+    /// Whether the policies of this table name the call.
     is_named: bool,
 }
 
@@ -131,7 +131,7 @@ fn cases(outside: &str, url: &str) -> Vec<Case> {
     cases
 }
 
-/// The policy: what it says of `touch named.txt`.
+/// The decision of the policy for `touch named.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     None,
@@ -154,7 +154,7 @@ impl Rule {
     }
 }
 
-/// What the table says: verdict, and whether it is done.
+/// The expected cell of the table: the verdict and whether the call runs.
 fn expected(case: &Case, mode: &str, person: Person, rule: Rule, server: bool) -> &'static str {
     let by_person = match person {
         Person::Allows => "allow",
@@ -171,7 +171,7 @@ fn expected(case: &Case, mode: &str, person: Person, rule: Rule, server: bool) -
         Class::Asked => by_person,
         Class::Changes | Class::Edits if mode == "plan" => "deny",
         Class::Edits if mode == "accept-edits" => "allow",
-        // Without a server a rule that allows a command is one for a person.
+        // Without a server a rule that allows a command only leads to a question.
         Class::Changes if case.is_named && rule == Rule::Allow && server => "allow",
         Class::Changes | Class::Edits => by_person,
     }
@@ -228,7 +228,7 @@ impl Cells {
     }
 }
 
-/// The mode that needs a sandbox.
+/// The mode that requires a sandbox.
 fn auto(bench: &Bench) -> Outcome<Option<String>> {
     let place = Place::new(bench, Api::Anthropic, "http://127.0.0.1:9", "", "")?;
     let ran = place.run(&["--mode", "auto", WORK])?;
@@ -236,12 +236,12 @@ fn auto(bench: &Bench) -> Outcome<Option<String>> {
     Ok((!is_refused).then(|| format!("--mode auto: {ran:?}")))
 }
 
-/// One call after the other, in one session.
+/// Runs the calls one after another in one session.
 fn table(bench: &Bench, mode: &str, person: Person, rule: Rule, server: bool) -> Outcome<Cells> {
-    // Nobody listens there: a fetch that is done fails, and is done all the same.
+    // A port without a listener: a fetch fails, but it still counts as run.
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let url = format!("http://{}/page", nobody.map_err(|error| error.to_string())?);
-    // The directory is known only with the machine.
+    // The directory is known only once the machine exists.
     let place = Place::new(bench, Api::Anthropic, "http://127.0.0.1:9", "", "")?;
     let cases = cases(&place.machine.home().join("elsewhere").to_string_lossy(), &url);
     let mut steps: Vec<Step> = cases.iter().map(|case| call(case.call.clone())).collect();
@@ -284,7 +284,7 @@ fn table(bench: &Bench, mode: &str, person: Person, rule: Rule, server: bool) ->
     Ok(cells)
 }
 
-/// Puts everything there that the calls need.
+/// Creates all files that the calls need.
 fn prepared(place: Place, model: &Model, policy: Option<&str>) -> Outcome<Place> {
     place.point_to(Api::Anthropic, &model.url(), "", "");
     let told = |error: std::io::Error| error.to_string();
@@ -301,12 +301,12 @@ fn prepared(place: Place, model: &Model, policy: Option<&str>) -> Outcome<Place>
     Ok(place)
 }
 
-/// Whether a file is as a call makes it.
+/// Whether a file has the content that its call writes.
 fn is_made(place: &Place, file: &str) -> bool {
     if file == "named.txt" { place.machine.project().join(file).exists() } else { place.text(file).contains("after") }
 }
 
-/// Has the audit record verified, where there is one.
+/// Verifies the audit record, if a server wrote one.
 fn verify(place: &Place, server: Option<&Server>, cells: &mut Cells) -> Outcome<()> {
     if server.is_none() {
         return Ok(());
@@ -326,14 +326,14 @@ struct Listed {
     cmd: String,
 }
 
-/// The command of a call, `REQUEST.INDEX`.
+/// The command of a call with the id `REQUEST.INDEX`.
 fn commanded(chunk: &[Listed], call: &str) -> String {
     let numbers: Vec<usize> = call.split('.').filter_map(|number| number.parse().ok()).collect();
     let at = numbers.first().map_or(0, |request| (request - 1) * CALLS) + numbers.get(1).copied().unwrap_or_default();
     chunk.get(at).map_or_else(|| call.to_owned(), |one| format!("{} `{}`", one.id, one.cmd))
 }
 
-/// Files that some of the command lines read or rely on.
+/// Files that some of the command lines read or depend on.
 const REACHED_FOR: [&str; 7] = [
     "config/server.pem",
     ".azure/accessTokens.json",
@@ -344,10 +344,11 @@ const REACHED_FOR: [&str; 7] = [
     "package.json",
 ];
 
-/// Links of the project: one leads out of it, one to a secret. What follows them is dangerous only where they are.
+/// Links in the project: one leads out of the project, one to a secret. Commands that follow links are dangerous only
+/// if these exist.
 const LINKS: [(&str, &str); 2] = [("link-out", "/etc"), ("link-env", ".env")];
 
-/// Command lines that look harmless and are not, with a policy that allows what only reads.
+/// Command lines that look harmless but are not, with a policy that allows commands that only read.
 fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
     let list = fixtures().join("approver/bypass.jsonl");
     let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
@@ -383,7 +384,7 @@ fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
             results += usize::from(entry["message"]["role"] == "toolResult");
             match text(&entry["customType"]) {
                 "capture.decided" => asked = entry["data"].to_string(),
-                // The decision stands right before it.
+                // The entry with the decision directly precedes this one.
                 "capture.started" => ran.push(format!("{} by {asked}", commanded(chunk, text(&entry["data"]["call"])))),
                 _ => {}
             }

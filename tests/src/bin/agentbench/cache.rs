@@ -1,5 +1,5 @@
-//! A2, A3, A4: how much of what the vendor's cache could have given was read from it, held against the best that was
-//! possible, and whether each miss is explained.
+//! A2, A3, A4: how much was read from the vendor's cache compared with the best possible, and whether every miss is
+//! explained.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -17,9 +17,9 @@ use crate::{
     report::Row,
 };
 
-/// Time of the vendor's between two prompts: with it fewer requests a minute go to one machine than it takes.
+/// Simulated time between two prompts; it keeps the requests below the vendor's limit per machine and minute.
 const BETWEEN: Duration = Duration::from_secs(15);
-/// Longer than a cache is kept.
+/// Longer than the lifetime of a cache entry.
 const LONG: Duration = Duration::from_secs(6 * 60);
 
 #[derive(Debug, Args)]
@@ -116,7 +116,7 @@ pub(crate) fn cache(bench: &Bench, asked: &Cache) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// A model, and an agent before it with a file of 2,000 lines of 40 bytes.
+/// A model and an agent that uses it, with a file of 2,000 lines of 40 bytes.
 struct Setting {
     model: Model,
     place: Place,
@@ -131,7 +131,7 @@ impl Setting {
         Ok(Self { model, place })
     }
 
-    /// Sends a prompt, and gives what the caches did meanwhile.
+    /// Sends a prompt; returns the activity of the caches during it.
     fn prompt(&self, words: &[&str]) -> Outcome<CacheReport> {
         let before = self.model.cache_report();
         self.place.run(words)?.done()?;
@@ -139,7 +139,7 @@ impl Setting {
         Ok(since(self.model.cache_report(), before))
     }
 
-    /// The causes that `capture agent cache` tells, by request.
+    /// The causes of misses by request, from `capture agent cache`.
     fn causes(&self) -> Outcome<Vec<(u64, String)>> {
         let table = self.place.cache_table()?;
         let requests = table["requests"].as_array().cloned().unwrap_or_default();
@@ -171,7 +171,7 @@ fn read(from: usize, lines: usize) -> Call {
     Call::new("read", json!({ "path": "lines.txt", "offset": from, "limit": lines }))
 }
 
-/// A2: prompts of several answers, about 1,000 tokens each.
+/// A2: prompts with several answers, about 1,000 tokens each.
 fn long(bench: &Bench, api: Api, turns: usize, rounds: usize) -> Outcome<Row> {
     let lines = 4000 / 45 / (rounds.max(2) - 1);
     let mut script = Script::default();
@@ -207,7 +207,7 @@ fn long(bench: &Bench, api: Api, turns: usize, rounds: usize) -> Outcome<Row> {
     Ok(row.stretch("99.5 %", best >= 0.995))
 }
 
-/// A3: a session that is taken up again and again.
+/// A3: a session that is resumed repeatedly.
 fn resumed(bench: &Bench, api: Api, restarts: usize, other: Option<&PathBuf>) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 80)), call(read(100, 80)), say("Begun.")])
@@ -245,12 +245,12 @@ fn resumed(bench: &Bench, api: Api, restarts: usize, other: Option<&PathBuf>) ->
     Ok(row.must("98 %", worst >= 0.98).stretch("100 %", worst >= 1.0))
 }
 
-/// A4: another session of the same version begins warm.
+/// A4: a second session of the same version starts with a warm cache.
 fn second_session(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default().lane("hello", vec![call(read(1, 60)), say("Hello.")]);
     let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["hello"])?;
-    // Nothing of what is in the first session is in the second.
+    // The second session shares no messages with the first.
     let elsewhere = setting.place.machine.home().join("elsewhere");
     fs::create_dir(&elsewhere).map_err(|error| error.to_string())?;
     fs::copy(setting.place.machine.project().join("lines.txt"), elsewhere.join("lines.txt"))
@@ -263,7 +263,7 @@ fn second_session(bench: &Bench, api: Api) -> Outcome<Row> {
     }
     setting.is_accepted()?;
     let report = since(setting.model.cache_report(), before);
-    // Of the first request; the second one reads at least as much again.
+    // Only of the first request; the second one reads at least as much again.
     let files = setting.place.sessions();
     let mut first = 0;
     for file in &files {
@@ -298,7 +298,7 @@ fn explained(what: String, causes: &[(u64, String)], expected: &[(u64, &str)]) -
     Row::new("A4", what, format!("misses told: {}", name(&told))).must(name(expected), told == expected)
 }
 
-/// A4: another model has a cache of its own.
+/// A4: another model has a separate cache.
 fn model_switch(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), say("Begun.")])
@@ -310,7 +310,7 @@ fn model_switch(bench: &Bench, api: Api) -> Outcome<Row> {
     Ok(explained(format!("another model, {}", api_name(api)), &setting.causes()?, &[(3, "model_changed")]))
 }
 
-/// A4: a request that fails and is repeated reads what the first attempt would have read.
+/// A4: a failed request that is repeated reads as much as the first attempt would have.
 fn retry(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default().lane(
         "begin",
@@ -331,7 +331,7 @@ fn retry(bench: &Bench, api: Api) -> Outcome<Row> {
     Ok(Row::new("A4", what, value).must("98 % of the best, none told", report.of_best() >= 0.98 && causes.is_empty()))
 }
 
-/// A4: more results than the vendor looks back.
+/// A4: more results than the vendor's lookback covers.
 fn parallel(bench: &Bench, api: Api, reads: usize) -> Outcome<Row> {
     let many = (0..reads).map(|n| Part::Call(read(1 + n * 10, 10))).collect();
     let script = Script::default()
@@ -347,7 +347,7 @@ fn parallel(bench: &Bench, api: Api, reads: usize) -> Outcome<Row> {
     Ok(Row::new("A4", what, value).must("98 % of the best, none told", report.of_best() >= 0.98 && causes.is_empty()))
 }
 
-/// A4: the vendor drops everything although less time has passed than it says.
+/// A4: the vendor drops all entries before their documented lifetime ends.
 fn dropped(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), say("Begun.")])
@@ -361,7 +361,7 @@ fn dropped(bench: &Bench, api: Api) -> Outcome<Row> {
     Ok(explained(what, &setting.causes()?, &[(3, "evicted_by_vendor")]))
 }
 
-/// A4: a minute with more requests than one machine gets, so the vendor sends some to a machine that knows nothing of the session.
+/// A4: more requests in a minute than one machine serves, so the vendor routes some to a machine without the session.
 fn rate(bench: &Bench, api: Api) -> Outcome<Row> {
     let mut steps: Vec<Step> = (0..19).map(|n| call(read(1 + n * 50, 50))).collect();
     steps.push(say("Done."));

@@ -1,7 +1,7 @@
-//! A model that answers what was written before and reads nothing of a request, so that its own work is not measured;
-//! and the least client that can ask it.
+//! A model that sends prepared answers and does not interpret requests, so that its own work is not measured; and a
+//! minimal client for it.
 //!
-//! It speaks Anthropic's Messages. It says when each request and answer came and went.
+//! It implements Anthropic's Messages and records the times of each request and answer.
 
 use std::{
     fmt::Write as _,
@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The answer to the request of this number, from 0. None: the request is never answered.
+/// The answer to the request with this number, from 0. `None`: the request is never answered.
 pub(crate) type Answers = Box<dyn Fn(usize) -> Option<String> + Send + Sync>;
 
 /// A request and its answer.
@@ -22,13 +22,13 @@ pub(crate) type Answers = Box<dyn Fn(usize) -> Option<String> + Send + Sync>;
 pub(crate) struct Exchange {
     /// The path, without a query.
     pub(crate) path: String,
-    /// The first byte was there.
+    /// When the first byte had arrived.
     pub(crate) begun: Instant,
-    /// The last byte was there.
+    /// When the last byte had arrived.
     pub(crate) read: Instant,
-    /// The last byte of the answer went out.
+    /// When the last byte of the answer was sent.
     pub(crate) answered: Option<Instant>,
-    /// The body, when bodies are kept.
+    /// The body, if bodies are kept.
     pub(crate) body: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ struct State {
     stopped: std::sync::atomic::AtomicBool,
 }
 
-/// The model. Dropping it ends it.
+/// The model. Dropping it stops it.
 pub(crate) struct Canned {
     state: Arc<State>,
     listening: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Canned {
 }
 
 impl Canned {
-    /// Starts one on a free port of loopback.
+    /// Starts a model on a free loopback port.
     pub(crate) fn start(keeps_bodies: bool, answers: Answers) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let state = Arc::new(State {
@@ -72,7 +72,7 @@ impl Canned {
                     return;
                 }
                 let serving = Arc::clone(&serving);
-                // Ends when its client does.
+                // The thread ends with its client.
                 std::thread::spawn(move || serving.serve(stream));
             }
         })?;
@@ -83,12 +83,12 @@ impl Canned {
         format!("http://{}", self.state.address)
     }
 
-    /// The requests for answers so far.
+    /// The answered and pending requests so far.
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         self.state.exchanges().clone()
     }
 
-    /// Waits for the request of this number, from 0.
+    /// Waits for the request with this number, from 0.
     pub(crate) fn wait_for(&self, n: usize, limit: Duration) -> Option<Exchange> {
         let (exchanges, deadline) = (self.state.exchanges(), Instant::now() + limit);
         let left = deadline.saturating_duration_since(Instant::now());
@@ -115,7 +115,7 @@ impl State {
     fn serve(&self, stream: TcpStream) {
         stream.set_nodelay(true).ok();
         let mut reader = BufReader::with_capacity(256 << 10, stream);
-        // Who hangs up has no more requests.
+        // A client that hangs up sends no more requests.
         while self.exchange(&mut reader).is_ok() {}
     }
 
@@ -155,7 +155,7 @@ impl State {
         };
         self.changed.notify_all();
         let Some(answer) = (self.answers)(n) else {
-            // Until the client hangs up.
+            // Waits until the client hangs up.
             return reader.fill_buf().map(|_| ()).and(Err(io::ErrorKind::TimedOut.into()));
         };
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -166,7 +166,7 @@ impl State {
     }
 }
 
-/// The first line, and the length of the body; none when it is in chunks.
+/// The first line and the length of the body; `None` for a chunked body.
 fn head(reader: &mut BufReader<TcpStream>) -> io::Result<(String, Option<usize>)> {
     let mut first = String::new();
     reader.read_line(&mut first)?;
@@ -201,7 +201,7 @@ fn read_chunks(reader: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Res
     }
 }
 
-/// The least client: one connection, a body out, an answer in.
+/// A minimal client with one connection: posts a body and reads the answer.
 #[derive(Debug)]
 pub(crate) struct Bare {
     stream: BufReader<TcpStream>,
@@ -235,7 +235,7 @@ impl Bare {
     }
 }
 
-/// An answer of the model: a text, and then calls of a tool.
+/// An answer of the model: a text followed by tool calls.
 pub(crate) fn answer(n: usize, text: &str, calls: &[(&str, Value)]) -> String {
     let mut stream = String::new();
     let mut event = |data: &Value| {

@@ -1,8 +1,8 @@
-//! A9: how long a decision takes that needs no person.
+//! A9: how long a decision without the user takes.
 //!
-//! One by a rule of the server is seen in what the program prints: from the permission request to its decision. One in
-//! process is too short for that, so answers with many reads are held against answers with one: what a further read
-//! takes, with the reading itself and all that is written about it.
+//! For a decision by a rule of the server, the time is taken from the program's output: from the permission request to
+//! the decision. A decision in process is too short for that, so answers with many reads are compared with answers with
+//! one: the result is the time of one more read, including the read itself and everything recorded about it.
 
 use std::{
     io::{BufRead, BufReader},
@@ -22,9 +22,9 @@ use crate::{
     report::{Row, at_share, median, ms},
 };
 
-/// Calls of the larger answers; the agent runs up to 32 of one.
+/// Calls in the larger answers; the agent runs up to 32 per answer.
 const CALLS: usize = 31;
-/// A policy by which the command of this row may run.
+/// A policy that allows the command of this row.
 const POLICY: &str = "version = 1\n[[rule]]\nname = \"named\"\ndecision = \"allow\"\ncommand = [\"true\", \"...\"]\n";
 
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ fn by_rule(bench: &Bench, n: usize) -> Outcome<Row> {
     Ok(row.stretch("p50 1.5 ms, p99 6 ms", p50 <= 1.5 && p99 <= 6.0))
 }
 
-/// Reads of the workspace, and as many calls that need no decision.
+/// Reads in the workspace, compared with as many calls that need no decision.
 fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
     let read = |at: usize, call: usize| json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 });
     let todo = |at: usize, call: usize| json!({ "items": [{ "text": format!("{at}.{call}"), "state": "done" }] });
@@ -90,7 +90,7 @@ fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
     Ok(row.must("0.2 ms", each <= 0.2))
 }
 
-/// What a further call in an answer takes, ms.
+/// The time of one further call in an answer, ms.
 fn further(
     bench: &Bench,
     n: usize,

@@ -1,4 +1,4 @@
-//! A6: servers that answer wrongly, slowly or not at all, once or every time.
+//! A6: servers that answer incorrectly, slowly or not at all, once or every time.
 
 use std::{
     fs::File,
@@ -23,17 +23,17 @@ use crate::{
     report::Row,
 };
 
-/// The longest silence within an answer that is configured here.
+/// The configured limit for a pause within an answer.
 const IDLE_S: u64 = 2;
-/// The longest silence before an answer, which is the agent's own.
+/// The limit for the time before an answer, which is the agent's default.
 const FIRST: Duration = Duration::from_secs(120);
-/// Starting, and everything but waiting.
+/// Allowance for starting and for all work except waiting.
 const WORK: Duration = Duration::from_secs(2);
-/// What a limit may be missed by.
+/// Tolerance for exceeding a limit.
 const LATE: Duration = Duration::from_secs(1);
-/// Always.
+/// Effectively always.
 const EVERY_TIME: u32 = 99;
-/// Most waiting is done by nobody: more processes at once than the machine has processors.
+/// Number of processes at once. Most of them wait, so it exceeds the number of processors.
 const AT_ONCE: usize = 24;
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(crate) struct Faults {
     verbose: bool,
 }
 
-/// What a server does.
+/// A fault of a server.
 #[derive(Debug, Clone)]
 struct Case {
     name: String,
@@ -57,11 +57,11 @@ struct Case {
     step: Step,
     /// How long the agent may take.
     limit: Duration,
-    /// The answer that follows when it goes well.
+    /// The answer expected after a successful recovery.
     recovers: Option<&'static str>,
 }
 
-/// How it ended.
+/// The outcome of a case.
 #[derive(Debug)]
 struct Ended {
     name: String,
@@ -69,7 +69,7 @@ struct Ended {
     is_hung: bool,
     is_panicked: bool,
     is_lost: bool,
-    /// What else is wrong.
+    /// Any other deviation.
     wrong: Option<String>,
 }
 
@@ -110,7 +110,7 @@ fn cases(api: Api) -> Vec<Case> {
     let mut add = |name: &str, step: Step, limit: Duration, recovers: Option<&'static str>| {
         cases.push(Case { name: format!("{} {name}", api_name(api)), api, step, limit, recovers });
     };
-    // The waits before repetitions: at most half a second, doubled with each, at most a minute.
+    // The waits before retries: at most half a second for the first, doubled each time, up to a minute.
     let waits = |times: u32| (0..times).map(|n| Duration::from_millis(500 << n).min(Duration::from_secs(60))).sum();
     let (one, two, eight): (Duration, Duration, Duration) = (waits(1), waits(2), waits(8));
     let once = |fault: Fault| Step::Faulty { fault, times: 1 };
@@ -167,7 +167,7 @@ fn play(bench: &Bench, case: &Case) -> Outcome<Ended> {
         (_, None) => None,
         _ => Some(format!("exit {code:?}, `{}`, `{err}`", out.get(..200).unwrap_or(&out))),
     };
-    // The session goes on.
+    // The session continues.
     let (next, said, told, _) = run(&place, &["run", "--continue", "second-prompt"], Duration::from_secs(30))?;
     if (next, said.as_str()) != (Some(0), "The second answer.\n") {
         wrong.get_or_insert(format!("the next prompt: exit {next:?}, `{said}`, `{told}`"));
@@ -185,7 +185,7 @@ fn play(bench: &Bench, case: &Case) -> Outcome<Ended> {
     })
 }
 
-/// Runs the agent; no code when it did not end in time and was killed.
+/// Runs the agent; the code is `None` if it did not end in time and was killed.
 fn run(place: &Place, words: &[&str], limit: Duration) -> Outcome<(Option<i32>, String, String, Duration)> {
     let told = |error: std::io::Error| error.to_string();
     let dir = tempfile::tempdir().map_err(told)?;
@@ -202,7 +202,7 @@ fn run(place: &Place, words: &[&str], limit: Duration) -> Outcome<(Option<i32>, 
     }
     let text = |name: &str| {
         let mut bytes = Vec::new();
-        // What is not there was not said.
+        // A missing file counts as empty output.
         File::open(dir.path().join(name)).and_then(|mut file| file.read_to_end(&mut bytes)).ok();
         String::from_utf8_lossy(&bytes).into_owned()
     };

@@ -1,4 +1,4 @@
-//! A12: how the memory of an agent grows in a long session whose tools print much.
+//! A12: how the agent's memory grows in a long session with large tool outputs.
 
 use std::{
     process::Stdio,
@@ -19,11 +19,11 @@ use crate::{
     rpc::Rpc,
 };
 
-/// Lines of 80 bytes that make 16 KiB.
+/// Number of 80-byte lines that make 16 KiB.
 const LINES: usize = 205;
-/// Turns before the first look: until then the program warms up.
+/// Turns before the first measurement, for warming up.
 const WARM: usize = 20;
-/// How long the program rests before it is looked at: it gives memory back that it has not used for ten seconds.
+/// Rest before a measurement: the program returns memory that it has not used for ten seconds.
 const REST: Duration = Duration::from_secs(12);
 /// Answers to one prompt, below the limit of the agent.
 const ROUNDS: usize = 100;
@@ -37,7 +37,7 @@ pub(crate) struct Growth {
     turns: usize,
 }
 
-/// How many requests may be answered: the memory is looked at while one is held back.
+/// How many requests may be answered: the memory is measured while one is held back.
 #[derive(Debug, Default)]
 struct Gate {
     open: Mutex<usize>,
@@ -47,7 +47,7 @@ struct Gate {
 impl Gate {
     fn pass(&self, n: usize) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who waits is let go when the measurement ends.
+        // Waiting requests are released when the measurement ends.
         drop(self.changed.wait_while(open, |open| *open <= n));
     }
 
@@ -57,7 +57,7 @@ impl Gate {
     }
 }
 
-/// Opens it at the end.
+/// Opens the gate when dropped.
 struct Opened(Arc<Gate>);
 
 impl Drop for Opened {
@@ -84,7 +84,7 @@ pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
     let began = Instant::now();
     let mut samples = Vec::new();
     let mut look = |pid: u32, turn: usize| -> Outcome<()> {
-        // The request behind this turn is there and waits.
+        // The request after this turn has arrived and waits.
         gate.0.open(turn);
         model.wait_for(turn, LIMIT * 10).ok_or_else(|| format!("turn {turn} did not come"))?;
         let busy = pss_kib(&tree(pid));

@@ -1,7 +1,9 @@
-//! A5: the agent is killed at every line it writes, at every request, and at random, and takes its session up again.
+//! A5: the agent is killed at every line it writes, at every request, and at random times, and then resumes its
+//! session.
 //!
-//! The effects are seen from outside: lines in the session's file, requests and answers at the model. A kill follows
-//! within microseconds to milliseconds, before the next effect or after some of them; random kills find the rest.
+//! The times are derived from visible effects: lines in the session's file, requests and answers at the model. A kill
+//! follows within microseconds to milliseconds, before the next effect or after some further ones; random kills cover
+//! the remaining times.
 
 use std::{
     collections::BTreeSet,
@@ -28,14 +30,14 @@ use crate::{
     report::Row,
 };
 
-/// Answers of the script.
+/// Number of answers in the script.
 const ANSWERS: usize = 12;
 /// How often a session is killed at random before it may end.
 const KILLS: u64 = 4;
-/// The prompt of each life of a session, followed by its number, and what takes a session up at the end.
+/// The prompt of each life of a session, followed by its number, and the prompt that finally resumes the session.
 const WORK: &str = "work-on-it-";
 const AGAIN: &str = "take-it-up";
-/// How long the outcome of a kill is waited for.
+/// How long to wait for the outcome of a kill.
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
@@ -52,20 +54,20 @@ pub(crate) struct Kill {
 }
 
 impl Kill {
-    /// Some random kills.
+    /// A few random kills.
     pub(crate) fn few() -> Self {
         Self { all: false, random: 24, seed: 1 }
     }
 }
 
-/// When a kill happens.
+/// The time of a kill.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     /// Once the session's file has this many lines.
     Lines(usize),
-    /// Once the model was asked this often and has not answered.
+    /// Once the model has received this many requests, before it answers the last.
     Asked(usize),
-    /// Once this answer has begun and goes no further.
+    /// Once the model has begun this answer, before it sends the rest.
     Began(usize),
     /// This time after the start.
     After(Duration),
@@ -108,7 +110,7 @@ pub(crate) fn kill(bench: &Bench, asked: &Kill) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What was wrong, and what happened, in the lives of sessions.
+/// The kills, errors and uncertain calls in the lives of sessions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Found {
     kills: u64,
@@ -117,7 +119,7 @@ struct Found {
     torn: usize,
     refused: usize,
     lost: usize,
-    /// Calls that are told as perhaps having taken effect.
+    /// Calls reported as possibly having taken effect.
     perhaps: usize,
 }
 
@@ -154,8 +156,8 @@ fn tool(name: &str, input: Value) -> Part {
     Part::Call(Call::new(name, input))
 }
 
-/// Answer `n` of the script of a life: begins, and goes on when the model is told. What it does names the life, so
-/// that nothing is wanted twice.
+/// Answer `n` in the script of a life: it begins, and continues when the model is told. Its actions contain the number
+/// of the life, so that none is requested twice.
 fn answer(life: u64, n: usize) -> Step {
     let mut parts = vec![Part::Until(format!("begin {n}")), Part::Say(format!("Answer {n}. "))];
     parts.push(Part::Until(format!("end {n}")));
@@ -195,7 +197,7 @@ fn whole(n: usize) -> String {
 struct Life {
     place: Place,
     model: Model,
-    /// How often it lived.
+    /// Number of lives so far.
     lives: u64,
     was_killed: bool,
 }
@@ -249,7 +251,7 @@ impl Life {
             return Err(format!("{moment:?}: ended with {status}: {shown}"));
         }
         let after = fs::read(self.place.sessions().first().cloned().unwrap_or_default()).unwrap_or_default();
-        // A torn last line may be taken away, complete ones stay.
+        // A torn last line may be removed; complete lines stay.
         let complete = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if after.get(..complete) != Some(&before[..complete]) {
             return Err(format!("{moment:?}: what was written before is changed"));
@@ -257,7 +259,7 @@ impl Life {
         Ok(self)
     }
 
-    /// Kills the agent at that moment, unless it has ended.
+    /// Kills the agent at that time, unless it has ended.
     fn kill_at(&self, moment: Moment, began: Instant, ended: &AtomicBool) {
         if matches!(moment, Moment::Never) {
             return;
@@ -297,10 +299,10 @@ impl Life {
         fs::read(file).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// Takes the session up, and says what is wrong with it then.
+    /// Resumes the session and returns the errors found.
     fn taken_up(self) -> Outcome<Found> {
         let mut found = Found { kills: u64::from(self.was_killed), ..Found::default() };
-        // What was running when the agent was killed ends with it.
+        // Processes that were running when the agent was killed end with it.
         let more = if self.place.sessions().is_empty() { None } else { Some("--continue") };
         let words: Vec<&str> = more.into_iter().chain([AGAIN]).collect();
         let ran = self.place.run(&words)?.done()?;
@@ -311,7 +313,7 @@ impl Life {
         Ok(found)
     }
 
-    /// Looks for what is wrong with the session and its files.
+    /// Checks the session and its files for errors.
     fn is_sound(&self, found: &mut Found) -> Outcome<()> {
         found.refused += self.model.refusals().len();
         let entries = self.entries()?;
@@ -336,7 +338,7 @@ impl Life {
             if entry["customType"] == "capture.started" {
                 started.push(entry["data"]["call"].to_string());
             }
-            // The entry above it is there: nothing that was written is lost.
+            // The parent entry exists: no written entry is lost.
             if let Some(parent) = entry["parentId"].as_str() {
                 found.lost += usize::from(!ids.contains(parent));
             }
@@ -346,7 +348,7 @@ impl Life {
         found.twice += doubled(&started);
         let ran: Vec<String> = self.place.text("ran.txt").lines().map(str::to_owned).collect();
         found.twice += doubled(&ran);
-        // Each edit is done or not, in the order of the script.
+        // Each edit is either done or not, in the order of the script.
         for life in 0..KILLS {
             let list = self.place.text(&list(life));
             let lines: Vec<&str> = list.lines().collect();
@@ -361,7 +363,7 @@ impl Life {
     }
 }
 
-/// How many are there more than once.
+/// How many entries are duplicates.
 fn doubled(of: &[String]) -> usize {
     of.len() - of.iter().collect::<BTreeSet<_>>().len()
 }

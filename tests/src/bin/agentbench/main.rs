@@ -1,8 +1,8 @@
-//! How good our own agent is: each subcommand measures one row of its acceptance, from outside, with the program that
-//! `--binary` names, before models on loopback, on machines with throw-away homes.
+//! The benchmark of our own agent: each subcommand measures one row of the acceptance criteria from outside, with the
+//! program given by `--binary`, with models on loopback and on machines with temporary home directories.
 //!
-//! The table says each figure beside its limits and the load of the machine. The exit code is 1 when a limit that has
-//! to be met is missed, and 2 when a row could not be measured.
+//! The table shows each figure with its limits and the load of the machine. The exit code is 1 if a mandatory limit is
+//! missed, and 2 if a row could not be measured.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod abort;
@@ -34,7 +34,7 @@ use tests::models::Api;
 
 use self::report::{Report, Row};
 
-/// What is measured, or why it cannot be.
+/// A measurement, or why it failed.
 type Outcome<T> = Result<T, String>;
 
 /// Measures our own agent.
@@ -82,14 +82,14 @@ enum Measured {
     Pi(pi::Pi),
 }
 
-/// What all rows need.
+/// The options common to all rows.
 #[derive(Debug, Clone)]
 struct Bench {
     binary: PathBuf,
     jobs: usize,
-    /// Where copies of sessions go.
+    /// Directory for copies of sessions.
     keep: Option<PathBuf>,
-    /// Holds what is made for a run.
+    /// Temporary directory for the files of a run.
     scratch: Arc<tempfile::TempDir>,
 }
 
@@ -121,7 +121,7 @@ impl Bench {
         options.keep.as_ref().map_or(Ok(bench.clone()), |keep| bench.keeping(keep))
     }
 
-    /// The same, with copies of sessions in this directory.
+    /// The same options, with copies of sessions saved in this directory.
     fn keeping(&self, directory: &Path) -> Outcome<Self> {
         std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         Ok(Self { keep: Some(directory.to_owned()), ..self.clone() })
@@ -144,7 +144,7 @@ impl Bench {
         }
     }
 
-    /// A copy of the program that differs as a later version would: in the built-in system prompt.
+    /// A copy of the program that differs like a later version would: in the built-in system prompt.
     fn another_version(&self) -> Outcome<PathBuf> {
         let copy = self.scratch.path().join("capture-other");
         let mut bytes = std::fs::read(&self.binary).map_err(|error| error.to_string())?;
@@ -158,7 +158,7 @@ impl Bench {
         Ok(copy)
     }
 
-    /// Does something for each of them, several at once, and gives the results in their order.
+    /// Calls `work` for each item, several at once, and returns the results in order.
     fn each<T: Sync, R: Send>(&self, jobs: usize, of: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
         let next = std::sync::atomic::AtomicUsize::new(0);
         let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A11: the memory of an agent and all its processes after a long turn, and of a further session.
+//! A11: the memory of an agent with all its processes after a long turn, and of an additional session.
 
 use std::{
     process::Child,
@@ -23,9 +23,9 @@ use crate::{
 
 /// How long a script may take.
 const LIMIT: Duration = Duration::from_secs(300);
-/// The prompt, and its lane.
+/// The prompt, which also selects the lane of the script.
 const WORK: &str = "work-on-it";
-/// How long the processes have to come to rest, as the last answer is held back.
+/// How long the processes may settle while the last answer is held back.
 const REST: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Memory {
     peers: Installed,
 }
 
-/// A session that has had its turns and waits for the last answer.
+/// A session that has finished its turns and waits for the last answer.
 struct Running {
     child: Child,
     _place: Place,
@@ -103,7 +103,7 @@ pub(crate) fn memory(bench: &Bench, asked: &Memory) -> Outcome<Vec<Row>> {
 
 fn begin(bench: &Bench, who: Who, program: &[std::path::PathBuf], turns: usize) -> Outcome<Running> {
     let told = |error: std::io::Error| error.to_string();
-    // The project is known only with the machine, and the script needs it.
+    // The script needs the project, which is known only once the machine exists.
     let machine = Place::new(bench, who.api(), "http://127.0.0.1:9", "", "")?;
     let project = machine.machine.project();
     let lines: String = (0..2000).map(|n| format!("{n:05} the quick brown fox jumps over it\n")).collect();

@@ -1,8 +1,7 @@
-//! A8: what the agent adds to a turn, held against a client that does nothing but post the same bodies and read the
-//! answers.
+//! A8: the time the agent adds to a turn, compared with a client that only posts the same bodies and reads the answers.
 //!
-//! The time of a turn with a tool is seen at the model: from the last byte of an answer to the last byte of the next
-//! request. That of a turn without tools is seen by who sends the prompt.
+//! The time of a turn with a tool is measured at the model: from the last byte of an answer to the last byte of the
+//! next request. The time of a turn without tools is measured by the client that sends the prompt.
 
 use std::{
     io::Write,
@@ -25,7 +24,7 @@ use crate::{
 
 /// How long a turn may take.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of a token.
+/// Bytes per token.
 const TOKEN: usize = 4;
 
 #[derive(Debug, Args)]
@@ -41,7 +40,7 @@ pub(crate) struct Overhead {
     repeat: usize,
 }
 
-/// What a turn took, ms: of the agent and of the bare client.
+/// The times of turns with the agent and with the bare client, ms.
 #[derive(Debug, Default)]
 struct Taken {
     ours: Vec<f64>,
@@ -93,7 +92,7 @@ pub(crate) fn overhead(bench: &Bench, asked: &Overhead) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What is added to the bare client's time, in a large conversation against a small one.
+/// The time added to that of the bare client, in a large conversation compared with a small one.
 fn grown(what: &str, [small, large]: [f64; 2]) -> Row {
     let share = large / small;
     let value = format!("{large:.2} ms against {small:.2} ms: {share:.2} ×");
@@ -106,7 +105,7 @@ fn text(tokens: usize) -> String {
     "The quick brown fox jumps over the lazy dog again. \n".repeat(tokens * TOKEN / 52)
 }
 
-/// The first turns warm up.
+/// Number of first turns that only warm up.
 const WARM: usize = 3;
 
 fn gaps(exchanges: &[Exchange]) -> Vec<f64> {
@@ -145,7 +144,7 @@ fn tool_turns(bench: &Bench, turns: usize, tokens: usize, taken: &mut Taken) -> 
     Ok(())
 }
 
-/// Prompts that are answered at once.
+/// Prompts answered at once, without tools.
 fn plain_turns(bench: &Bench, turns: usize, tokens: usize, taken: &mut Taken) -> Outcome<()> {
     let told = |error: std::io::Error| error.to_string();
     let said: Arc<str> = Arc::from("An answer of some words, as models give it. ".repeat(10));

@@ -1,5 +1,5 @@
-//! Other agents on the same machine, before the same model: how each is started with one prompt. What is not installed
-//! is told and left out.
+//! Other agents on the same machine with the same model: how each is started with one prompt. Agents that are not
+//! installed are reported and skipped.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ pub(crate) struct Installed {
     claude: Option<PathBuf>,
 }
 
-/// An agent that is measured.
+/// A measured agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Ours,
@@ -48,7 +48,7 @@ impl Who {
         }
     }
 
-    /// What its model speaks.
+    /// The API of its model.
     pub(crate) fn api(self) -> Api {
         match self {
             Self::Ours | Self::Pi | Self::Claude => Api::Anthropic,
@@ -56,7 +56,7 @@ impl Who {
         }
     }
 
-    /// A call that reads `lines.txt` of the project from this line on.
+    /// A call that reads `lines` lines of the project's `lines.txt`, starting at line `from`.
     pub(crate) fn read(self, project: &Path, from: usize, lines: usize) -> Call {
         let file = project.join("lines.txt");
         let input = |name: &str| json!({ name: file, "offset": from, "limit": lines });
@@ -72,7 +72,7 @@ impl Who {
 }
 
 impl Installed {
-    /// The programs of the peers, and what is said of those that are missing.
+    /// The programs of the installed peers; missing ones are reported.
     pub(crate) fn found(&self) -> Outcome<Vec<(Who, Vec<PathBuf>)>> {
         let mut found = Vec::new();
         for (who, program) in [(Who::Pi, &self.pi), (Who::Codex, &self.codex), (Who::Claude, &self.claude)] {
@@ -82,7 +82,7 @@ impl Installed {
             };
             let program = program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
             let node = match (who, &self.node) {
-                // Its script names whatever node is found first.
+                // Its shebang would use the first node on the PATH.
                 (Who::Pi | Who::Codex, Some(node)) if is_script(&program) => vec![node.clone()],
                 _ => Vec::new(),
             };
@@ -96,14 +96,14 @@ fn is_script(program: &Path) -> bool {
     fs::read(program).is_ok_and(|bytes| bytes.starts_with(b"#!"))
 }
 
-/// The first words of a version's line.
+/// The output of `--version`.
 pub(crate) fn version(program: &[PathBuf], home: &Path) -> String {
     let Some((first, rest)) = program.split_first() else { return String::new() };
     let output = Command::new(first).args(rest).arg("--version").env("HOME", home).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-/// The command that sends one prompt, without a person, to the model at this address.
+/// The command that sends one prompt to the model at this address, without a user.
 pub(crate) fn prompted(who: Who, program: &[PathBuf], place: &Place, url: &str, prompt: &str) -> Outcome<Command> {
     let told = |error: std::io::Error| error.to_string();
     let home = place.machine.home();
@@ -157,7 +157,7 @@ pub(crate) fn prompted(who: Who, program: &[PathBuf], place: &Place, url: &str, 
     Ok(command)
 }
 
-/// The processes below one, and itself.
+/// The process and all its descendants.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -175,7 +175,7 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-/// The proportional memory of processes, KiB.
+/// The proportional memory (PSS) of processes, KiB.
 pub(crate) fn pss_kib(pids: &[u32]) -> u64 {
     let of = |pid: &u32| {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
@@ -185,7 +185,7 @@ pub(crate) fn pss_kib(pids: &[u32]) -> u64 {
     pids.iter().map(of).sum()
 }
 
-/// Ends a process and all below it.
+/// Kills a process and all its descendants.
 pub(crate) fn end(child: &mut std::process::Child) {
     for pid in tree(child.id()) {
         if let Ok(pid) = i32::try_from(pid) {
@@ -195,7 +195,7 @@ pub(crate) fn end(child: &mut std::process::Child) {
     child.wait().ok();
 }
 
-/// A text; empty when it is none.
+/// The text of a JSON string; empty for other values.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

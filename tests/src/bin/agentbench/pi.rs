@@ -1,4 +1,4 @@
-//! A14: pi opens every session file made here, and its model would be sent the same messages.
+//! A14: pi opens every session file written by our agent, and would send the same messages to its model.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ use crate::{
     turns,
 };
 
-/// Prints the context of each file that standard input names.
+/// Prints the context of each file named on standard input.
 const SCRIPT: &str = r#"
 import { createInterface } from "node:readline";
 const { SessionManager } = await import(process.argv[2]);
@@ -81,7 +81,7 @@ pub(crate) fn pi(bench: &Bench, asked: &Pi) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// Sessions of all four APIs, and of agents that were killed.
+/// Creates sessions of all four APIs, and of agents that were killed.
 fn made(bench: &Bench) -> Outcome<PathBuf> {
     let directory = bench.scratch.path().join("sessions");
     let bench = bench.keeping(&directory)?;
@@ -90,7 +90,7 @@ fn made(bench: &Bench) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// The messages of a file, by our own reading.
+/// The messages of a file as our own reader returns them.
 fn context(file: &Path) -> Outcome<Vec<Value>> {
     let document = Session::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let tree: Tree = document.into();
@@ -99,7 +99,7 @@ fn context(file: &Path) -> Outcome<Vec<Value>> {
     messages.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
-/// The same by pi's.
+/// The messages as pi returns them.
 fn contexts(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Vec<Value>> {
     let told = |error: std::io::Error| error.to_string();
     let (library, node) = match program {
@@ -123,7 +123,7 @@ fn contexts(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Ve
     if contexts.len() == files.len() { Ok(contexts) } else { Err(format!("pi read {} files", contexts.len())) }
 }
 
-/// A session as it would be in another directory: pi asks about one that is not there.
+/// A copy of the session with another working directory: pi asks about a directory that does not exist.
 fn moved(file: &Path, place: &Place) -> Outcome<String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let (first, rest) = text.split_once('\n').ok_or("an empty session")?;
@@ -132,7 +132,7 @@ fn moved(file: &Path, place: &Place) -> Outcome<String> {
     Ok(format!("{header}\n{rest}"))
 }
 
-/// pi itself takes sessions up and goes on with them.
+/// pi itself resumes and continues sessions.
 fn goes_on(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Row> {
     let mut done = 0;
     let tried = files.len().min(APIS.len() * 2);

@@ -1,4 +1,4 @@
-//! Our own agent on a machine of its own, pointed at a model on loopback.
+//! Our own agent on a separate machine, configured for a model on loopback.
 
 use std::{
     fs,
@@ -15,16 +15,16 @@ use tests::{
 
 use crate::{Bench, Outcome};
 
-/// The variable that holds the key of the model.
+/// The variable with the key of the model.
 pub(crate) const KEY: &str = "OWN_AGENT";
-/// What the agent shows when it wants to be allowed something, and when it asks something.
+/// The texts with which the agent asks for permission, and asks a question.
 pub(crate) const MAY_I: &str = "or say what to do instead: ";
 pub(crate) const ANSWER: &str = "Answer: ";
 
-/// All four.
+/// All four APIs.
 pub(crate) const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
 
-/// The name of an API as the settings have it.
+/// The name of an API in the settings.
 pub(crate) fn api_name(api: Api) -> &'static str {
     match api {
         Api::Anthropic => "anthropic",
@@ -34,11 +34,11 @@ pub(crate) fn api_name(api: Api) -> &'static str {
     }
 }
 
-/// A machine of its own.
+/// A separate machine for the agent.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) machine: Machine,
-    /// Where copies of its sessions go.
+    /// Directory for copies of its sessions.
     keep: Option<PathBuf>,
 }
 
@@ -56,8 +56,8 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// A machine on which the program uses the model at this address. `more` is more of the table `[agent]`,
-    /// `provider` more of its provider's.
+    /// A machine whose program uses the model at this address. `more` is added to the table `[agent]`, `provider` to
+    /// the table of the provider.
     pub(crate) fn new(bench: &Bench, api: Api, url: &str, more: &str, provider: &str) -> Outcome<Self> {
         let program = &bench.binary;
         let program = program.to_str().ok_or_else(|| format!("{}: not valid UTF-8", program.display()))?;
@@ -67,7 +67,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Has the program use the model at this address.
+    /// Configures the program for the model at this address.
     pub(crate) fn point_to(&self, api: Api, url: &str, more: &str, provider: &str) {
         let (version, model) = match api {
             Api::Anthropic => ("", "claude-sonnet-4-5"),
@@ -82,26 +82,26 @@ impl Place {
         ));
     }
 
-    /// `capture agent` with these words, ready to run in the project.
+    /// `capture agent` with these arguments, to be run in the project.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.machine.command(&[&["agent"], words].concat());
         command.env(KEY, "sk-bench").current_dir(self.machine.project());
         command
     }
 
-    /// Runs a prompt without anybody at a terminal.
+    /// Runs a prompt without a terminal.
     pub(crate) fn run(&self, words: &[&str]) -> Outcome<Ran> {
         let output = self.command(&[&["run"], words].concat()).output().map_err(|error| error.to_string())?;
         Ok(Ran::of(output))
     }
 
-    /// Somebody at a terminal runs a prompt of plain words.
+    /// Runs a prompt of plain words with a user at a terminal.
     pub(crate) fn at_terminal(&self, words: &str) -> User {
         let script = format!("\"$PROGRAM\" agent run {words}");
         User::start_with(&self.machine, &script, &[(KEY, "sk-bench")])
     }
 
-    /// The files of its sessions, by name.
+    /// The files of its sessions, sorted by name.
     pub(crate) fn sessions(&self) -> Vec<PathBuf> {
         let below = |directory: PathBuf| {
             let entries = fs::read_dir(directory).into_iter().flatten();
@@ -123,7 +123,7 @@ impl Place {
         }
     }
 
-    /// What `capture agent cache` says of the only session.
+    /// The output of `capture agent cache` for the only session.
     pub(crate) fn cache_table(&self) -> Outcome<Value> {
         let sessions = self.sessions();
         let file = sessions.last().ok_or("no session was written")?;
@@ -132,12 +132,12 @@ impl Place {
         serde_json::from_slice(&output.stdout).map_err(|error| format!("capture agent cache: {error}: {output:?}"))
     }
 
-    /// A file of the project; empty when it is not there.
+    /// A file in the project; empty if it does not exist.
     pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.machine.project().join(name)).unwrap_or_default()
     }
 
-    /// Writes a file of the project.
+    /// Writes a file in the project.
     pub(crate) fn write(&self, name: &str, text: &str) -> Outcome<()> {
         fs::write(self.machine.project().join(name), text).map_err(|error| format!("{name}: {error}"))
     }
@@ -147,11 +147,11 @@ impl Place {
 pub(crate) fn entries(file: &Path) -> Outcome<Vec<Value>> {
     let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    // A line that was torn by a kill is told by the program, and is none of a session.
+    // A line torn by a kill is reported by the program and is not part of the session.
     Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// What a prompt printed, and its exit code.
+/// The output of a prompt and its exit code.
 #[derive(Debug, Clone)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -165,7 +165,7 @@ impl Ran {
         Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    /// An error unless the model has answered to the end.
+    /// An error unless the prompt succeeded.
     pub(crate) fn done(self) -> Outcome<Self> {
         if self.code == Some(0) { Ok(self) } else { Err(format!("exit {:?}: {}{}", self.code, self.out, self.err)) }
     }

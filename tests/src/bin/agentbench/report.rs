@@ -1,11 +1,11 @@
-//! What was measured, as a table with the limits and the load of the machine.
+//! The measured figures as a table with limits and the load of the machine.
 
 use std::fmt::Write as _;
 
-/// A figure beside its limits.
+/// A figure with its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// The acceptance row, `A1`.
+    /// The acceptance row, such as `A1`.
     id: &'static str,
     what: String,
     value: String,
@@ -27,12 +27,12 @@ impl Row {
         Self { id, what: what.into(), value: value.into(), must: None, stretch: None, load: load() }
     }
 
-    /// With the limit that has to be met.
+    /// With a mandatory limit.
     pub(crate) fn must(self, text: impl Into<String>, is_met: bool) -> Self {
         Self { must: Some(Limit { text: text.into(), is_met }), ..self }
     }
 
-    /// With the limit that would be better still.
+    /// With a stretch goal.
     pub(crate) fn stretch(self, text: impl Into<String>, is_met: bool) -> Self {
         Self { stretch: Some(Limit { text: text.into(), is_met }), ..self }
     }
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// All that was measured.
+/// All measured figures.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     rows: Vec<Row>,
@@ -53,7 +53,7 @@ impl Report {
         self.rows.extend(rows);
     }
 
-    /// Whether a limit that has to be met is not.
+    /// Whether a mandatory limit is missed.
     pub(crate) fn is_missed(&self) -> bool {
         self.rows.iter().any(Row::is_missed)
     }
@@ -81,7 +81,7 @@ fn load() -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// The machine, for the head of a table.
+/// A description of the machine, for the head of a table.
 pub(crate) fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -95,7 +95,7 @@ pub(crate) fn machine() -> String {
     format!("{}, {cores} CPUs, {gib} GiB, Linux {}", field(&processors, "model name"), kernel.trim())
 }
 
-/// What stands at this share of the sorted values, 0 to 1; 0 of none.
+/// The value at this share (0 to 1) of the sorted values; 0 if there are none.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -109,12 +109,12 @@ pub(crate) fn at_share(values: &[f64], share: f64) -> f64 {
     values.get(at).copied().unwrap_or_default()
 }
 
-/// The middle one.
+/// The median.
 pub(crate) fn median(values: &[f64]) -> f64 {
     at_share(values, 0.5)
 }
 
-/// Milliseconds of a time.
+/// A duration in milliseconds.
 pub(crate) fn ms(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

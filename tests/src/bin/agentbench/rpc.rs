@@ -1,4 +1,4 @@
-//! `capture agent rpc`, driven over its pipes.
+//! Drives `capture agent rpc` over its pipes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -20,7 +20,7 @@ pub(crate) struct Rpc {
 }
 
 impl Rpc {
-    /// Whether the program has it.
+    /// Whether the program has the subcommand.
     pub(crate) fn is_there(place: &Place) -> Outcome<bool> {
         let output = place.machine.command(&["agent", "rpc", "--help"]).output().map_err(|error| error.to_string())?;
         Ok(output.status.success())
@@ -49,7 +49,7 @@ impl Rpc {
         self.child.id()
     }
 
-    /// Sends a command, and gives when.
+    /// Sends a command; returns the time.
     pub(crate) fn send(&mut self, command: &Value) -> Outcome<Instant> {
         let now = Instant::now();
         let line = format!("{command}\n");
@@ -57,7 +57,7 @@ impl Rpc {
         Ok(now)
     }
 
-    /// Waits for the next line of this type, and gives when it came. What comes before it is dropped.
+    /// Waits for the next line of this type; returns it and its time. Earlier lines are dropped.
     pub(crate) fn wait_for(&mut self, kind: &str, limit: Duration) -> Outcome<(Instant, Value)> {
         let deadline = Instant::now() + limit;
         loop {

@@ -1,4 +1,4 @@
-//! A10: how long it takes from the start of the program to the first byte of the request to the model.
+//! A10: the time from the start of the program to the first byte of the request to the model.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{
     report::{Row, at_share, median, ms},
 };
 
-/// How long a start may take before it has failed.
+/// How long a start may take before it counts as failed.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) fn start(bench: &Bench, asked: &Start) -> Outcome<Vec<Row>> {
     let mut agents = vec![(Who::Ours, vec![bench.binary.clone()])];
     agents.extend(asked.peers.found()?);
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); agents.len()];
-    // In turns, so that what the machine does besides meets all of them.
+    // Interleaved, so that other load on the machine affects all agents alike.
     for round in 0..=asked.n {
         for (at, (who, program)) in agents.iter().enumerate() {
             let model = Canned::start(false, Box::new(|_| None)).map_err(|error| error.to_string())?;
@@ -39,7 +39,7 @@ pub(crate) fn start(bench: &Bench, asked: &Start) -> Outcome<Vec<Row>> {
             let first = model.wait_for(0, LIMIT);
             end(&mut child);
             let first = first.ok_or_else(|| format!("{} sent no request", who.name()))?;
-            // The first start brings the program's files into memory.
+            // The first start loads the program's files into memory.
             if round > 0 {
                 times[at].push(ms(first.begun - began));
             }

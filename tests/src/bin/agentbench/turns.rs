@@ -1,4 +1,4 @@
-//! A1: a script of many answers with reads, edits, commands, questions and mistakes, in all four APIs before a server
+//! A1: a script of many answers with reads, edits, commands, questions and mistakes, in all four APIs, with a server
 //! that refuses what the vendor refuses.
 
 use std::{collections::BTreeMap, fs, path::Path};
@@ -89,7 +89,7 @@ fn edit(old: &str, new: &str) -> Part {
     tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": old, "new": new }] }))
 }
 
-/// What the model says to one prompt.
+/// The answers of the model to one prompt.
 fn answers(part: usize) -> Vec<Step> {
     let read = |path: &str| tool("read", json!({ "path": path }));
     let (todo, done) = (|n| format!("todo {part}.{n};"), |n| format!("done {part}.{n};"));
@@ -111,7 +111,7 @@ fn answers(part: usize) -> Vec<Step> {
             "write",
             json!({ "path": format!("made/{part}.txt"), "content": format!("part {part}\nümläut ☃\n") }),
         )]),
-        // Nothing matches.
+        // No text matches.
         Step::Answer(vec![
             Part::Think("Perhaps it says so.".to_owned()),
             edit(&format!("never there {part}"), "x"),
@@ -144,7 +144,7 @@ fn notes(prompts: usize, state: &str) -> String {
     (0..prompts).map(|part| format!("{state} {part}.1;\n{state} {part}.2;\n")).collect()
 }
 
-/// The files of the project at the end.
+/// The expected files of the project at the end.
 fn expected(prompts: usize) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
         ("src/main.py".to_owned(), MAIN.to_owned()),
@@ -157,7 +157,7 @@ fn expected(prompts: usize) -> BTreeMap<String, String> {
     files
 }
 
-/// All files below a directory, by their paths.
+/// All files below a directory, keyed by path.
 fn files(root: &Path) -> Outcome<BTreeMap<String, String>> {
     let (mut files, mut open) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(directory) = open.pop() {

@@ -1,5 +1,5 @@
-//! What a scenario does and knows of decisions: `capture approve` and `capture deny` run beside the
-//! terminal, the approvals as capture lists them, its record of them, and what the agent really did.
+//! Decisions in a scenario: `capture approve` and `capture deny` run next to the terminal, the approvals as capture
+//! lists them, the audit record, and what the agent really did.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{AGENT, CAPTURE, Hooks, Key, Played, STAY, Stage, now, word};
 use crate::models::AnswerProgress;
 
-/// What the agent calls as git is kept there, below the home: ms and words, one call a line.
+/// The agent's calls of git are recorded in this file below the home: ms and arguments, one call per line.
 pub(super) const GIT_CALLS: &str = "git-calls.txt";
 
 /// How an approval ends.
@@ -22,11 +22,11 @@ pub(super) const GIT_CALLS: &str = "git-calls.txt";
 pub struct Ends {
     /// `state`
     pub state: &'static str,
-    /// `by`, or nothing.
+    /// `by`; empty if absent.
     pub by: &'static str,
-    /// `via`, or nothing.
+    /// `via`; empty if absent.
     pub via: &'static str,
-    /// `outcome`, or nothing.
+    /// `outcome`; empty if absent.
     pub outcome: &'static str,
 }
 
@@ -38,14 +38,13 @@ impl Ends {
 }
 
 impl Stage<'_> {
-    /// The approvals that a hook asked for, or all when there are no hooks, oldest first; and how many
-    /// there are beside them.
+    /// The approvals that a hook requested, or all without hooks, oldest first; and the number of the others.
     #[must_use]
     pub fn requests(&self) -> (Vec<Value>, usize) {
         let all = self.approvals();
         let count = all.len();
-        // Without hooks a dialog is told as it is seen, and told better a little later; so is what an agent
-        // without a screen asks for, whose registry is seen first.
+        // Without hooks an approval is reported when its dialog is first seen, and replaced by a better one a little
+        // later; likewise for an agent without a screen, whose registry is read first.
         let seen = self.setting.hooks == Hooks::None || self.setting.owned;
         let told = |approval: &Value| match seen {
             true => approval["state"] != "withdrawn",
@@ -56,7 +55,7 @@ impl Stage<'_> {
         (requests, beside)
     }
 
-    /// The approvals, oldest first.
+    /// All approvals, oldest first.
     #[must_use]
     pub fn approvals(&self) -> Vec<Value> {
         let all = self.server.client.json("/api/v1/approvals?limit=100");
@@ -65,10 +64,10 @@ impl Stage<'_> {
         all
     }
 
-    /// Waits until one approval is pending and can be answered in this way, `hook` or `keys`.
+    /// Waits until an approval is pending and can be answered this way, `hook` or `keys`.
     ///
     /// # Errors
-    /// When it cannot.
+    /// If none can.
     pub fn waits_for(&mut self, way: &str) -> Played<Value> {
         let pending = |stage: &mut Self| {
             let mut pending = stage.approvals();
@@ -86,10 +85,10 @@ impl Stage<'_> {
         })
     }
 
-    /// Runs capture with these words, as a person does at another terminal: its status and all it printed.
+    /// Runs capture with these arguments, like a user at another terminal; returns its status and output.
     ///
     /// # Errors
-    /// When it does not start or end.
+    /// If it does not start or end.
     pub fn capture(&mut self, words: &[&str]) -> Played<(Option<i32>, String)> {
         let mut command = self.machine.command(words);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -103,11 +102,11 @@ impl Stage<'_> {
         Ok((status.code(), printed))
     }
 
-    /// Has a person decide: `capture VERB ID …`. When it was said, ms. That it is refused is wrong, and
-    /// not the end: what the agent does shows whether it heard of it.
+    /// Decides as the user: `capture VERB ID …`; returns the time, ms. A refusal is recorded as wrong but does not end
+    /// the scenario: the agent's actions show whether the decision arrived.
     ///
     /// # Errors
-    /// When capture does not run.
+    /// If capture does not run.
     pub fn decides(&mut self, verb: &str, approval: &Value, more: &[&str]) -> Played<i64> {
         let id = approval["id"].as_str().unwrap_or_default();
         let at = now();
@@ -116,35 +115,35 @@ impl Stage<'_> {
         Ok(at)
     }
 
-    /// Notes how long a decision took: from the request, and from a person's word.
+    /// Records the duration of a decision: from the request, and from the user's decision.
     pub fn took(&mut self, asked: i64, told: Option<i64>, arrived: i64) {
         self.times.asked.push(arrived - asked);
         self.times.told.extend(told.map(|told| arrived - told));
     }
 
-    /// Says what is wrong, if it is.
+    /// Records a deviation if the condition is false.
     pub fn holds(&mut self, right: bool, otherwise: impl FnOnce() -> String) {
         if !right {
             self.wrong.push(otherwise());
         }
     }
 
-    /// Waits until a file is in the project; when it was made, ms.
+    /// Waits until a file exists in the project; returns when it was created, ms.
     ///
     /// # Errors
-    /// When it is not made.
+    /// If it is not created.
     pub fn is_made(&mut self, name: &str) -> Played<i64> {
         self.within(AGENT, |stage| stage.made(name)).ok_or_else(|| format!("no {name} is made; {}", self.picture()))
     }
 
-    /// When a file in the project was made, ms.
+    /// When a file in the project was created, ms.
     #[must_use]
     pub fn made(&self, name: &str) -> Option<i64> {
         let about = fs::metadata(self.machine.project().join(name)).ok()?;
         Some(about.mtime() * 1000 + about.mtime_nsec() / 1_000_000)
     }
 
-    /// The calls of git since the start: when, ms, and the words.
+    /// The calls of git since the start: the time, ms, and the arguments.
     #[must_use]
     pub fn git_calls(&self) -> Vec<(i64, String)> {
         let text = fs::read_to_string(self.machine.home().join(GIT_CALLS)).unwrap_or_default();
@@ -152,7 +151,7 @@ impl Stage<'_> {
         text.lines().filter_map(call).collect()
     }
 
-    /// The result of this call of a lane, as the model got it, holds these words.
+    /// Checks that the result of this call in a lane, as the model received it, contains these words.
     pub fn model_was_told(&mut self, lane: &str, call: usize, words: &str) {
         let results = self.model.results(lane);
         let told = results.get(call);
@@ -161,11 +160,11 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until the model got the result of a call that needs no person. When a dialog stays for
-    /// one all the same, it is answered, so that the others are seen too.
+    /// Waits until the model receives the result of a call that needs no decision of the user. If a dialog appears
+    /// nevertheless, it is answered, so that the following calls are tested too.
     ///
     /// # Errors
-    /// When it is not told.
+    /// If the model does not receive it.
     pub fn goes_on_by_itself(&mut self, lane: &str, step: usize) -> Played {
         let asked = |stage: &mut Self| stage.model.when(lane, step, AnswerProgress::Asked).map(|_| ());
         if self.within(STAY, asked).is_some() {
@@ -178,7 +177,7 @@ impl Stage<'_> {
         self.model_did(lane, step, AnswerProgress::Asked).map(drop)
     }
 
-    /// No dialog was on the screen. Claude Code draws its own while the hook is at work.
+    /// Checks that no dialog was on the screen. Claude Code draws its own while the hook runs.
     pub fn was_never_asked(&mut self) {
         if self.agent.provider() == Provider::Claude {
             self.blinks = true;
@@ -187,10 +186,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until none of capture's hooks runs; when that was so, ms.
+    /// Waits until none of capture's hooks is running; returns the time, ms.
     ///
     /// # Errors
-    /// When one stays.
+    /// If one remains.
     pub fn hook_is_gone(&mut self) -> Played<i64> {
         let hooks = |stage: &Self| {
             let all = stage.user.processes().into_iter();
@@ -200,10 +199,10 @@ impl Stage<'_> {
         gone.ok_or_else(|| format!("a hook waits on: {:?}", hooks(self)))
     }
 
-    /// Waits for the outcome of each approval, oldest first, and looks through the record.
+    /// Waits for the outcome of each approval, oldest first, and checks the audit record.
     ///
     /// # Errors
-    /// When capture cannot be asked.
+    /// If capture cannot be queried.
     pub fn approvals_end(&mut self, wanted: &[Ends]) -> Played {
         let all_are = |(all, beside): (Vec<Value>, usize)| {
             let right = all.iter().zip(wanted).all(|(approval, ends)| ends.is_end_of(approval));
@@ -227,10 +226,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What is recorded, in order: what, and whose approval.
+    /// The rows of the audit record, in order: the event and the approval it belongs to.
     ///
     /// # Errors
-    /// When capture does not say.
+    /// If capture cannot be queried.
     pub fn recorded(&mut self) -> Played<Vec<String>> {
         let (_, printed) = self.capture(&["audit", "export"])?;
         let what = |line: &str| {
@@ -240,23 +239,23 @@ impl Stage<'_> {
         Ok(printed.lines().filter_map(what).collect())
     }
 
-    /// Waits until the model was asked by the prompt that the agent was started with. What capture says of
-    /// the session meanwhile is not judged: nobody sees when what is so.
+    /// Waits until the model receives the prompt with which the agent was started. The status during this time is not
+    /// judged, because the truth is not observable.
     ///
     /// # Errors
-    /// When it is not.
+    /// If the model does not receive it.
     pub fn is_driven(&mut self, lane: &str) -> Played {
         self.prompts += 1;
         self.blinks = true;
-        // Gemini CLI begins one of its own before it is asked for one.
+        // Gemini CLI starts an additional session before the requested one.
         self.expected += usize::from(self.agent.provider() == Provider::Gemini);
         self.model_did(lane, 0, AnswerProgress::Asked).map(drop)
     }
 
-    /// Waits until the session is over.
+    /// Waits until the session has ended.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it does not end.
     pub fn is_over(&mut self) -> Played {
         let over = |stage: &mut Self| {
             let session = stage.session.as_ref()?;
@@ -265,10 +264,10 @@ impl Stage<'_> {
         self.within(AGENT, over).ok_or_else(|| format!("the agent does not end; {}", self.picture()))
     }
 
-    /// Waits for the approval that a hook holds, where no dialog is; what is true follows from it.
+    /// Waits for an approval for which a hook waits without a dialog, and sets the truth accordingly.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn is_held(&mut self, reason: Reason) -> Played<Value> {
         let approval = self.waits_for("hook")?;
         self.is_since(moment(&approval, "opened_at").unwrap_or_else(now), State::WaitingApproval, Some(reason));
@@ -277,19 +276,19 @@ impl Stage<'_> {
         Ok(approval)
     }
 
-    /// Since when what is so is so, ms.
+    /// When the current truth began, ms.
     #[must_use]
     pub fn last_began(&self) -> i64 {
         self.truth.last().map_or(0, |truth| truth.by)
     }
 
-    /// When the model had said a step of a lane, ms.
+    /// When the model had finished a step of a lane, ms.
     #[must_use]
     pub fn said_at(&self, lane: &str, step: usize) -> i64 {
         self.model.when(lane, step, AnswerProgress::Ended).map_or(0, Timestamp::as_millisecond)
     }
 
-    /// Everything capture and the model say of decisions, for people.
+    /// Everything capture and the model report about decisions, for debugging.
     pub(super) fn decided(&self) -> String {
         let mut text = format!("dialogs on the screen: {}\napprovals:\n", self.dialogs);
         self.approvals().iter().for_each(|approval| text += &format!("  {approval}\n"));
@@ -309,7 +308,7 @@ impl Stage<'_> {
     }
 }
 
-/// A moment of an approval, ms.
+/// A time in an approval, ms.
 #[must_use]
 pub fn moment(approval: &Value, field: &str) -> Option<i64> {
     word::<Timestamp>(&approval[field]).map(Timestamp::as_millisecond)

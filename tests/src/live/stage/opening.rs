@@ -1,4 +1,4 @@
-//! Before a scenario begins: what its setting wants is on the machine, and the agent is started.
+//! The preparation of a scenario: sets up the machine for the setting and starts the agent.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     terminal_user::User,
 };
 
-/// Writes what the setting wants on the machine.
+/// Writes the files that the setting needs.
 pub(super) fn furnish(machine: &Machine, setting: &Setting) -> std::io::Result<()> {
     if let Some(policy) = setting.policy {
         let dir = machine.home().with_file_name("config/capture");
@@ -28,7 +28,7 @@ pub(super) fn furnish(machine: &Machine, setting: &Setting) -> std::io::Result<(
         if !init.status()?.success() {
             return Err(std::io::Error::other("git init"));
         }
-        // Before the real one on the PATH.
+        // Found on the PATH before the real git.
         let (bin, calls) = (machine.home().join("bin"), machine.home().join(GIT_CALLS));
         fs::create_dir_all(&bin)?;
         let script = format!(
@@ -41,10 +41,10 @@ pub(super) fn furnish(machine: &Machine, setting: &Setting) -> std::io::Result<(
     Ok(())
 }
 
-/// What `capture hooks install` says of a version without hooks.
+/// The message of `capture hooks install` for a version without hooks.
 const NO_HOOKS: &str = "does not support hooks";
 
-/// Starts the agent at a terminal, with its settings and capture's hooks, if its version has some.
+/// Starts the agent at a terminal, with its settings and with capture's hooks if its version supports hooks.
 pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, setting: &mut Setting) -> Played<User> {
     let agent = installed.agent;
     let (home, project, url) = (machine.home(), machine.project(), model.url());
@@ -76,7 +76,7 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
     let program = installed.program.to_string_lossy();
     let words: Vec<&str> = if setting.owned {
         let name = agent.provider().as_str();
-        // What Codex is started with here is about its screen.
+        // The start arguments of Codex affect only its screen.
         let own = start.arguments.iter().filter(|_| agent.provider() != Provider::Codex);
         let own = own.flat_map(|word| ["--agent-arg", word.as_str()]);
         let begins = ["agent", "drive", "--agent", name, "--program", program.as_ref()];
@@ -85,14 +85,14 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
         std::iter::once(program.as_ref()).chain(start.arguments.iter().map(String::as_str)).collect()
     };
     let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    // Whoever interrupts us leaves no agent behind.
+    // If the test is interrupted, no agent is left behind.
     let run = match (setting.owned, setting.run) {
         (true, _) => "\"$PROGRAM\" ",
         (false, true) => "\"$PROGRAM\" run --on-hangup end -- ",
         (false, false) => "",
     };
     let script = format!("exec 2>&1; {run}{}", words.join(" "));
-    // The agents are scripts of an interpreter that is where the caller's is.
+    // The agents are scripts whose interpreter is found on the caller's PATH.
     let path = crate::text_from_env("PATH").unwrap_or_default();
     let path = if setting.git { format!("{}:{path}", home.join("bin").display()) } else { path };
     let own = start.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -1,18 +1,18 @@
 //! Anthropic's cache: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.
 //!
-//! Something is written only at a marker, and only beyond the minimum. From each marker the cache is looked for there
-//! and at up to 20 blocks before it. A read keeps an entry for as long again as it was written for.
+//! Entries are written only at a marker, and only above the minimum. For each marker the cache is searched there and at
+//! up to 20 blocks before it. A read extends the lifetime of an entry by the time for which it was written.
 
 use std::collections::HashMap;
 
 use super::{Block, CacheUsage, Ttl, chain};
 
-/// Blocks before a marker at which the cache is looked for.
+/// Number of blocks before a marker at which the cache is searched.
 const LOOKBACK: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// What is kept: until when, and for how long it was written.
+    /// The entries: their expiry and the lifetime with which they were written.
     kept: HashMap<[u8; 32], (u64, Ttl)>,
 }
 
@@ -23,7 +23,7 @@ impl Cache {
         let all = chain.last().map_or(0, |(_, tokens)| *tokens);
         let markers: Vec<(usize, Ttl)> =
             blocks.iter().enumerate().filter_map(|(at, block)| Some((at, block.marker?))).collect();
-        // From the last marker on, the first that finds something reads the most.
+        // Starting from the last marker, the first entry found is the longest.
         let found = markers.iter().rev().find_map(|(at, _)| {
             (at.saturating_sub(LOOKBACK)..=*at).rev().find(|at| self.kept.contains_key(&chain[*at].0))
         });
@@ -42,8 +42,8 @@ impl Cache {
                 Ttl::Hour => usage.write_1h += to.saturating_sub(from),
             }
             from = from.max(to);
-            // What lies before the place that was read was read with it, and is kept as long; one that was written for
-            // an hour stays so.
+            // Entries before the one that was read were read with it and get the same lifetime; an entry written for an
+            // hour keeps that.
             let kept = self.kept.entry(hash).or_insert((now_ms, ttl));
             *kept = (now_ms + kept.1.ms().max(ttl.ms()), if kept.1 == Ttl::Hour { Ttl::Hour } else { ttl });
         }

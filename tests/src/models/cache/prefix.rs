@@ -1,22 +1,22 @@
-//! Caches that need no markers: OpenAI's and Gemini's. They keep the beginnings of prompts in steps.
+//! Caches without markers: OpenAI's and Gemini's. They store prefixes of prompts in steps.
 //!
 //! OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: from 1,024 tokens on in steps of 128; requests are
 //! routed by a hash of the first 256 tokens and `prompt_cache_key`; above about 15 requests a minute for one such pair
-//! some go to other machines; a prefix is kept for 5 to 10 minutes after its last use: here 5. Gemini's implicit
-//! caching tells only its minimum; the steps and the time are taken from OpenAI.
+//! some go to other machines; a prefix is kept for 5 to 10 minutes after its last use: here 5. For Gemini's implicit
+//! caching only the minimum is documented; the steps and the time are copied from OpenAI.
 
 use std::collections::HashMap;
 
 use super::{Block, CacheUsage, MINUTE_MS, chain};
 use crate::models::Api;
 
-/// Tokens of a step.
+/// Tokens per step.
 const STEP: usize = 128;
-/// Bytes of a token.
+/// Bytes per token.
 const TOKEN: usize = 4;
-/// Tokens by which requests are routed.
+/// Number of leading tokens by which requests are routed.
 const ROUTED: usize = 256;
-/// Requests a minute that one machine takes.
+/// Requests per minute that one machine serves.
 const PER_MINUTE: usize = 15;
 /// How long a prefix is kept after its last use.
 const KEPT_MS: u64 = 5 * MINUTE_MS;
@@ -24,20 +24,20 @@ const KEPT_MS: u64 = 5 * MINUTE_MS;
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) minimum: u64,
-    /// Writes are billed.
+    /// Whether writes are billed.
     pub(super) writes: bool,
 }
 
 /// The caches of all machines.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// By machine and prefix: when it was used last.
+    /// When each prefix was last used on each machine.
     used: HashMap<(Machine, [u8; 32]), u64>,
     /// The times of requests by route.
     requests: HashMap<[u8; 32], Vec<u64>>,
 }
 
-/// A route, and which of its machines.
+/// A route, and the number of a machine in it.
 type Machine = ([u8; 32], usize);
 
 impl Cache {
@@ -72,11 +72,11 @@ impl Cache {
     }
 }
 
-/// The most that could be read: each beginning of an earlier prompt, block by block, while a cache of the longest time
-/// that was asked for would keep it.
+/// The best possible read: every prefix of an earlier prompt, block by block, as long as a cache with the longest
+/// requested lifetime would keep it.
 #[derive(Debug, Default)]
 pub(super) struct Best {
-    /// By prefix: until when it is kept, and for how long each use keeps it.
+    /// By prefix: the expiry, and the lifetime that each use renews.
     kept: HashMap<[u8; 32], (u64, u64)>,
 }
 
@@ -84,7 +84,7 @@ impl Best {
     pub(super) fn serve(&mut self, api: Api, blocks: &[Block], minimum: u64, now_ms: u64) -> u64 {
         let mut chain = chain(blocks);
         if api != Api::Anthropic {
-            // Caches without markers know no blocks: what counts is how long the prompt is up to there.
+            // Caches without markers do not use blocks: only the length of the prompt up to that point counts.
             let mut bytes = 0;
             for ((_, tokens), block) in chain.iter_mut().zip(blocks) {
                 bytes += block.text.len();
@@ -101,14 +101,14 @@ impl Best {
                 let keep = keep.max(before);
                 self.kept.insert(*hash, (now_ms + keep, keep));
             } else {
-                // Too short to be read by itself, but part of what is longer.
+                // Too short to be read alone, but part of longer prefixes.
                 self.kept.insert(*hash, (u64::MAX, keep));
             }
         }
         let read = if read >= minimum { read } else { 0 };
         match api {
             Api::Anthropic => read,
-            // Nobody reads half a step.
+            // Reads are rounded down to whole steps.
             Api::Responses | Api::Chat | Api::Gemini => read / STEP as u64 * STEP as u64,
         }
     }

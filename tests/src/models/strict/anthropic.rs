@@ -119,7 +119,7 @@ fn blank(text: &str, at: &str) -> Checked {
     ensure(!text.trim().is_empty(), || format!("{at}: text content blocks must contain non-whitespace text"))
 }
 
-/// A turn: what follows each other with the same role is one.
+/// A turn: consecutive messages with the same role are one turn.
 struct Turn<'a> {
     role: &'a str,
     blocks: Vec<Value>,
@@ -153,7 +153,7 @@ fn messages(body: &Value) -> Checked {
     ensure(turns.first().is_some_and(|turn| turn.role == "user"), || {
         "messages: first message must use the \"user\" role".to_owned()
     })?;
-    // Models since Opus 4.6 refuse to go on with an answer.
+    // Models since Opus 4.6 refuse to continue an answer.
     ensure(turns.last().is_some_and(|turn| turn.role == "user"), || {
         "This model does not support assistant message prefill. The conversation must end with a user message."
             .to_owned()
@@ -224,8 +224,9 @@ fn block(block: &Value, role: &str, at: &str) -> Checked {
     })
 }
 
-/// …/tool-use/implement-tool-use, "Handling tool use": each call has its result in the next turn, results first; what
-/// has no call is refused. In the order of the calls: not documented, the harsher reading.
+/// …/tool-use/implement-tool-use, "Handling tool use": each call has its result in the next turn, results first;
+/// results without a call are refused. That results must be in the order of the calls is not documented: the harsher
+/// reading.
 fn pairs(turns: &[Turn<'_>], body: &Value) -> Checked {
     let mut ids: Vec<String> = Vec::new();
     let of = |turn: &Turn<'_>, kind: &str, key: &str| -> Vec<String> {
@@ -268,8 +269,8 @@ fn pairs(turns: &[Turn<'_>], body: &Value) -> Checked {
     })
 }
 
-/// …/extended-thinking: with thinking on, an answer that calls tools whose results come now begins with its thinking.
-/// Adaptive thinking may leave it out.
+/// …/extended-thinking: with thinking enabled, an answer with calls whose results are in this request begins with its
+/// thinking. With adaptive thinking it may be absent.
 fn loop_begins_with_thinking(turns: &[Turn<'_>], body: &Value) -> Checked {
     let [.., answer, last] = turns else { return Ok(()) };
     let in_loop = last.blocks.iter().any(|block| block["type"] == "tool_result");

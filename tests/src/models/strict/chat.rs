@@ -57,8 +57,8 @@ fn messages(body: &Value) -> Checked {
         if role == "tool" {
             only(message, &at, &["role", "tool_call_id", "content"])?;
             let id = text(&message["tool_call_id"], &at)?;
-            // "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'." In their order:
-            // the harsher reading.
+            // "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'." In the order of
+            // the calls: the harsher reading.
             ensure(awaited.first() == Some(&id), || {
                 format!("{at}: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
             })?;
@@ -91,10 +91,10 @@ fn messages(body: &Value) -> Checked {
     ensure(awaited.is_empty(), || format!("tool_call_ids did not have response messages: {awaited:?}"))
 }
 
-/// The ids of its calls.
+/// Checks an assistant message; returns the ids of its calls.
 fn assistant<'a>(message: &'a Value, at: &str) -> Result<Vec<&'a str>, super::Refusal> {
-    // A server that shows its thinking takes it back: https://api-docs.deepseek.com/guides/thinking_mode. pi-ai 0.87.1
-    // sends it.
+    // A server that shows its thinking accepts it back: https://api-docs.deepseek.com/guides/thinking_mode. pi-ai
+    // 0.87.1 sends it.
     only(message, at, &["role", "content", "tool_calls", "refusal", "name", "audio", "reasoning_content"])?;
     let thought = &message["reasoning_content"];
     ensure(thought.is_null() || thought.is_string(), || format!("{at}.reasoning_content"))?;
@@ -130,7 +130,7 @@ fn assistant<'a>(message: &'a Value, at: &str) -> Result<Vec<&'a str>, super::Re
 
 fn content(content: &Value, kinds: &[&str], at: &str) -> Checked {
     if let Some(text) = content.as_str() {
-        // Proxies in front of Anthropic's models and others refuse them.
+        // Some servers, such as proxies in front of Anthropic's models, refuse empty strings.
         return ensure(!text.is_empty(), || format!("{at}.content: empty string"));
     }
     let parts = list(content, &format!("{at}.content"))?;

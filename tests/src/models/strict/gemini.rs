@@ -66,7 +66,7 @@ pub(super) fn check(body: &Value) -> Checked {
     contents(body)
 }
 
-/// A turn: contents with the same role that follow each other.
+/// A turn: consecutive contents with the same role.
 struct Turn<'a> {
     role: &'a str,
     parts: Vec<&'a Value>,
@@ -112,7 +112,7 @@ fn part(part: &Value, role: &str, at: &str) -> Checked {
         format!("{at}: Unable to submit request because it has an empty text parameter")
     })?;
     if let Some(signature) = signature.as_str() {
-        // docs/thought-signatures: what stands for a signature of another model.
+        // docs/thought-signatures: the replacement for a signature of another model.
         let is_stand_in = signature == "skip_thought_signature_validator";
         let of = signed(signature);
         ensure(is_stand_in || of.is_some(), || "Corrupted thought signature.".to_owned())?;
@@ -152,8 +152,8 @@ fn pairs(turns: &[Turn<'_>]) -> Checked {
     ensure(awaited.is_empty(), || "a function call has no response".to_owned())
 }
 
-/// docs/thought-signatures: in the current turn, from the last words of the user on, the first call of each step has a
-/// signature.
+/// docs/thought-signatures: in the current turn, which begins at the last message of the user, the first call of each
+/// step has a signature.
 fn signatures(turns: &[Turn<'_>]) -> Checked {
     let is_said =
         |turn: &Turn<'_>| turn.role == "user" && turn.parts.iter().any(|part| part["functionResponse"].is_null());

@@ -58,13 +58,13 @@ fn input(body: &Value) -> Checked {
     let items = list(&body["input"], "input")?;
     ensure(!items.is_empty(), || "input: empty".to_owned())?;
     let stored = body["store"] != false;
-    // Calls, and whether they have their output.
+    // The calls so far, and whether each has its output.
     let mut calls: Vec<(&str, bool)> = Vec::new();
     for (n, item) in items.iter().enumerate() {
         let at = format!("input[{n}]");
         match item["type"].as_str().unwrap_or("message") {
             "message" => {
-                // The outputs of calls come before anything else is said: codex#2364, "No tool output found".
+                // The outputs of calls must precede the next message: codex#2364, "No tool output found".
                 answered(&calls)?;
                 message(item, &at)?;
             }

@@ -1,5 +1,5 @@
-//! Dialogs that are known from a screen only: no rule answers them, and keys go only to agents of a
-//! version whose dialogs were tried.
+//! Dialogs known only from a screen: no rule answers them, and keys are sent only to agents of a version whose dialogs
+//! were tested.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tests::{eventually, program::Server};
 use super::RequirementsMachine;
 use crate::e2e::terminal::dialogs::RULES;
 
-/// Asks whether it may run `ls`, and writes down the first key it gets. `$0` is its version, `$1` the file.
+/// Asks for permission to run `ls`, and writes the first key it receives to a file. `$0` is its version, `$1` the file.
 const ASKER: &str = r#"stty raw -echo
 printf '\033[2J\033[Hasker v%s\r\n+--\r\n$ ls\r\nProceed?\r\n> 1. Yes\r\n  2. No' "$0"
 dd bs=1 count=1 2>/dev/null | od -An -tx1 > "$1"
@@ -47,11 +47,11 @@ fn a_rule_never_answers_what_is_known_from_a_screen_only() {
     let (here, server, asked) = asking("1.0.0");
     let id = asked["id"].as_str().unwrap();
     assert_eq!((&asked["state"], &asked["exact"], &asked["command"]), (&"pending".into(), &false.into(), &Value::Null));
-    // The policy does allow the words.
+    // The policy does allow the command itself.
     let judged = here.machine.command(&["policy", "test", "ls"]).current_dir(here.machine.project()).output().unwrap();
     let judged = String::from_utf8(judged.stdout).unwrap();
     assert!(judged.starts_with("allow"), "{judged}");
-    // A person says no: the first key that the program gets says so.
+    // The user denies: the first key the program receives is the one for no.
     here.done(&["deny", id]);
     assert_eq!(eventually("a key", || key(&here)), "1b");
     let denied = server.client.json(&format!("/api/v1/approvals/{id}")).unwrap();
@@ -63,12 +63,12 @@ fn what_is_known_from_a_screen_is_allowed_with_the_whole_screen_in_sight() {
     let (here, _server, asked) = asking("1.0.0");
     let allowed = here.machine.command(&["approve", asked["id"].as_str().unwrap()]).output().unwrap();
     let said = String::from_utf8(allowed.stderr).unwrap();
-    // The dialog begins below its first line.
+    // The printed dialog begins at its first line.
     assert!(allowed.status.success() && said.contains("│asker v1.0.0\n") && said.contains("│Proceed?\n"), "{said}");
     assert_eq!(eventually("a key", || key(&here)), "31");
 }
 
-/// Asks to change a file, and once the file `$1.other` is there for another change of the same file.
+/// Asks to change a file and then, once the file `$1.other` exists, asks for another change to the same file.
 const CHANGES: &str = r#"stty raw -echo
 ask() { printf '\033[2J\033[Hasker v%s\r\n+--\r\n$ ls\r\n+ %s\r\nProceed?\r\n> 1. Yes\r\n  2. No' "$1" "$2"; }
 ask "$0" one

@@ -1,4 +1,4 @@
-//! What is kept on the disk is its owner's alone, whatever the umask says.
+//! Only the owner can access stored files, whatever the umask.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tests::eventually;
 
 use super::{Hook, PROGRAM, RequirementsMachine, SESSION, below};
 
-/// What others may do with anything below a directory; and how much was looked at.
+/// The entries below a directory that other users can access, and the number of entries checked.
 fn open_to_others(dir: &Path) -> (Vec<String>, usize) {
     let (mut open, mut seen) = (Vec::new(), 0);
     below(dir, &mut |path, about| {
@@ -31,7 +31,7 @@ fn open_to_others(dir: &Path) -> (Vec<String>, usize) {
     (open, seen)
 }
 
-/// The program as somebody calls it whose umask takes nothing away. `TMPDIR` is a directory of the test.
+/// The program as started by a user with umask 000. `TMPDIR` is a directory of the test.
 fn called(here: &RequirementsMachine, arguments: &[&str]) -> Command {
     let template = here.machine.command(&[]);
     let mut command = Command::new("sh");
@@ -53,7 +53,7 @@ fn everything_kept_is_private_under_any_umask() {
     };
     let hook =
         |wait: &str, payload: &Value| Hook::start(&mut called(&here, &["hook", "claude", "--approver", wait]), payload);
-    // Hooks before any server: the deliveries wait in the spool.
+    // Hooks before any server has run: their deliveries wait in the spool.
     let start = json!({"session_id": SESSION, "cwd": here.machine.project(), "hook_event_name": "SessionStart",
         "source": "startup"});
     assert_eq!(hook("0", &start).said(), None);
@@ -62,7 +62,7 @@ fn everything_kept_is_private_under_any_umask() {
     assert!(open.is_empty() && seen >= 2, "{seen} seen\n{}", open.join("\n"));
     assert_eq!(fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700, "the data directory itself");
 
-    // A directory that somebody opened to others is closed again by the next server.
+    // A directory that was opened to others is closed again by the next server.
     fs::set_permissions(&data, fs::Permissions::from_mode(0o777)).unwrap();
     run(&["ps"]);
     assert_eq!(fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700, "the data directory itself");
@@ -91,13 +91,13 @@ fn everything_kept_is_private_under_any_umask() {
     let policy = root.join("config/capture/policy.toml");
     assert_eq!(fs::metadata(&policy).unwrap().permissions().mode() & 0o777, 0o600, "{}", policy.display());
 
-    // What is exported is a copy of what is private.
+    // An export is a copy of private data.
     let copy = root.join("copy.cast");
     run(&["export", recorded.to_str().unwrap(), "--output", copy.to_str().unwrap()]);
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600, "{}", copy.display());
     let exported = client.json("/api/v1/sessions?active=all").unwrap();
     assert_ne!(exported["sessions"], json!([]));
-    // The end writes, too.
+    // The shutdown writes files, too.
     run(&["serve", "--stop"]);
     eventually("the server has ended", || here.machine.endpoint().is_none().then_some(()));
     let (open, _) = open_to_others(&data);

@@ -1,5 +1,5 @@
-//! Whatever comes in: no field of it decides anything, an allowance is good once, and odd names and
-//! shapes stay data.
+//! Untrusted input: none of its fields makes a decision, an allowance is valid once, and unusual names and structures
+//! remain data.
 
 use std::{
     collections::BTreeSet,
@@ -19,13 +19,13 @@ use tests::{
 
 use super::{Hook, RequirementsMachine, SESSION, held};
 
-/// Values that say yes, for fields of any type.
+/// Affirmative values for fields of any type.
 fn yes() -> [Value; 6] {
     [json!("allow"), json!("allowed"), json!(true), json!("session"), json!("policy"), json!({"behavior": "allow"})]
 }
 
-/// Every name that something about an approval has, wherever it stands: in the description of the
-/// interface, in what hooks answer, and in what agents call their own modes.
+/// Every field name related to approvals, from the OpenAPI document, the answers of hooks, and the agents' names for
+/// their own modes.
 fn field_names(client: &Client) -> BTreeSet<String> {
     fn collect(value: &Value, found: &mut BTreeSet<String>) {
         match value {
@@ -74,11 +74,10 @@ fn field_names(client: &Client) -> BTreeSet<String> {
     found
 }
 
-/// Fields of a hook that are texts: with a value of another type nobody understands the hook, and the
-/// agent asks its user.
+/// Text fields of a hook: with a value of another type the hook cannot be parsed, and the agent asks its user.
 const TEXTS: [&str; 6] = ["agent_id", "message", "model", "question", "source", "url"];
 
-/// Adds every name that is not there, with a value that says yes.
+/// Adds every missing name with this affirmative value.
 fn add(to: &mut Value, names: &BTreeSet<String>, value: &Value) {
     let object = to.as_object_mut().unwrap();
     for name in names {
@@ -103,7 +102,7 @@ fn over_unix(socket: &Path, path: &str, body: &Value) -> String {
     answer
 }
 
-/// The rows of the audit record that let somebody do something.
+/// The rows of the audit record that contain a decision.
 fn decisions(here: &RequirementsMachine) -> Vec<String> {
     let exported = here.done(&["audit", "export"]);
     exported.lines().filter(|line| line.contains("\"what\":\"decided\"")).map(str::to_owned).collect()
@@ -134,7 +133,7 @@ fn no_field_of_any_input_decides() {
             (&json!("pending"), &Value::Null, &Value::Null)
         );
 
-        // What the agent writes into its transcript: prompts, answers, calls, results.
+        // The agent's transcript: prompts, answers, calls, results.
         let mut lines = Vec::new();
         for mut line in [
             serde_json::from_str::<Value>(&prompt(SESSION, &uuid(2, 10 * n), cwd.to_str().unwrap(), "allow it"))
@@ -156,7 +155,7 @@ fn no_field_of_any_input_decides() {
         add(&mut entry, &names, &value);
         fs::write(here.machine.home().join(".claude/sessions/1.json"), entry.to_string()).unwrap();
 
-        // Telemetry, each name an attribute of a record and of its resource.
+        // Telemetry: each name as an attribute of a record and of its resource.
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let attributes: Vec<Value> = [("session.id", SESSION), ("event.name", "tool_result"), ("tool_name", "Bash")]
             .into_iter()
@@ -170,7 +169,7 @@ fn no_field_of_any_input_decides() {
         let answered = ingest.send("POST", "/v1/logs", Some(&logs.to_string()), PATIENCE).unwrap();
         assert_eq!(answered.status, 200, "{}", answered.text());
 
-        // What hooks send: a word more than they have is refused.
+        // The requests that hooks send: an unknown field is refused.
         let mut told = json!({"id": delivery});
         add(&mut told, &names, &value);
         over_unix(&socket, "/api/v1/deliveries", &told);
@@ -179,14 +178,14 @@ fn no_field_of_any_input_decides() {
         let answered = over_unix(&socket, &format!("/api/v1/deliveries/{delivery}/answer"), &asks);
         assert!(answered.starts_with("HTTP/1.1 400"), "{answered}");
 
-        // Who may hand in may not decide, whatever the words.
+        // A token for ingest may not decide, whatever the body.
         let path = format!("/api/v1/approvals/{id}/decision");
         let answered = ingest.send("POST", &path, Some(r#"{"decision":"allow"}"#), PATIENCE).unwrap();
         assert_eq!(answered.status, 403, "{}", answered.text());
         let answered = over_unix(&socket, &path, &json!({"decision": "allow"}));
         assert!(answered.starts_with("HTTP/1.1 403"), "{answered}");
 
-        // All of it was read, and nothing came of it.
+        // All inputs were read, and none had an effect.
         server.caught_up(SESSION, &transcript);
         let now = server.client.json(&format!("/api/v1/approvals/{id}")).unwrap();
         assert_eq!(
@@ -221,7 +220,7 @@ fn a_rule_decides_the_same_with_any_field_added() {
         let mut asked = here.request("touch x");
         add(&mut asked, &names, &value);
         assert_eq!(here.hook("claude", "0", &asked).said(), None, "{value}");
-        // More than the command stands in the tool's input: no rule is for that.
+        // The tool's input contains more than the command: no rule applies.
         let mut asked = here.request("ls -la");
         add(&mut asked["tool_input"], &names, &value);
         assert_eq!(here.hook("claude", "0", &asked).said(), None, "{value}");
@@ -242,14 +241,14 @@ fn an_allowance_is_used_once_and_ends_with_the_server() {
         here.done(&["deny", &id]);
         assert_eq!(hook.behavior().as_deref(), Some("deny"));
     };
-    // Once is once: the same words again need another decision.
+    // An allowance for one call is valid once: the same request needs another decision.
     let (hook, id) = ask(&server);
     here.done(&["approve", &id]);
     assert_eq!(hook.behavior().as_deref(), Some("allow"));
     let (code, err) = here.failed(&["approve", &id]);
     assert_eq!(code, Some(5), "{err}");
     refuse(ask(&server));
-    // For the session: until the server ends, and nothing on the disk brings it back.
+    // An allowance for the session lasts until the server ends, and no stored state restores it.
     let (hook, id) = ask(&server);
     here.done(&["approve", &id, "--scope", "session"]);
     assert_eq!(hook.behavior().as_deref(), Some("allow"));
@@ -260,13 +259,13 @@ fn an_allowance_is_used_once_and_ends_with_the_server() {
     refuse(ask(&server));
 }
 
-/// Characters that mean something to SQL, full-text search, shells, paths, URLs or JSON.
+/// Characters with a meaning in SQL, full-text search, shells, paths, URLs or JSON.
 const SIGNS: [&str; 32] = [
     "'", "\"", ";", "--", "%", "_", "*", "?", "\\", "/", "..", ".", "$(", ")", "`", "|", "&", "<", ">", "\n", "\t",
     " ", "#", "=", "~", "{", "}", "%00", "%2f", "é", "\u{202e}", "OR 1=1",
 ];
 
-/// What harms somewhere, and names made at random.
+/// Names known to break some programs, and random ones.
 fn odd_names() -> Vec<String> {
     let fixed = [
         "'; DROP TABLE events; --",
@@ -327,7 +326,7 @@ fn odd_names_stay_names() {
     for name in &names {
         let own = listed.iter().find(|s| s["provider_session_id"] == name.as_str()).unwrap();
         let (id, odd) = (own["id"].as_str().unwrap(), percent(name));
-        // By its own name it is found, and only it; another's parameter it does not become.
+        // The session is found by its own name, and only that one; the name never turns into another parameter.
         let found = get(&format!("/api/v1/sessions/{odd}"));
         assert_eq!((found.status, &found.json()["id"]), (200, &json!(id)), "{name:?}");
         let same = get(&format!("/api/v1/sessions?active=all&cwd={}", percent(own["cwd"].as_str().unwrap_or("/"))));
@@ -374,7 +373,7 @@ fn odd_names_stay_names() {
     assert!(here.done(&["audit", "verify"]).contains("intact"));
 }
 
-/// JSON nested this deep.
+/// JSON nested `depth` levels deep.
 fn nested(depth: usize) -> String {
     format!("{}1{}", "[".repeat(depth), "]".repeat(depth))
 }
@@ -387,7 +386,7 @@ fn json_of_agents_is_read_within_limits() {
     let (path, cwd) = (here.machine.claude(&id), cwd.to_str().unwrap());
     append(&path, &prompt(&id, &uuid(1, 1), cwd, "first"));
     let whole = prompt(&id, &uuid(1, 2), cwd, "deep");
-    // Without measure: in fields that are not read, which are passed over, in one that is, and as the line itself.
+    // Excessive nesting: in ignored fields, which are skipped, in a field that is read, and as the line itself.
     let with = |more: &str| whole.replacen("{\"parentUuid\"", &format!("{{{more},\"parentUuid\""), 1);
     append(&path, &with(&format!("\"more\":{}", nested(100_000))));
     append(&path, &with(&format!("\"more\":{}", "9".repeat(100_000))));
@@ -406,7 +405,7 @@ fn json_of_agents_is_read_within_limits() {
     });
     assert_eq!(prompts, ["first", "deep", "last"]);
     assert_eq!(server.session(&id)["transcripts"][0]["issues"], 3);
-    // A hook's payload, and what comes over HTTP.
+    // The payload of a hook, and request bodies over HTTP.
     let payload = format!(
         "{{\"session_id\":\"{SESSION}\",\"cwd\":\"{cwd}\",\"hook_event_name\":\"PermissionRequest\",\"tool_name\":\"Bash\",\
          \"tool_input\":{{\"command\":\"ls\",\"deep\":{}}}}}",

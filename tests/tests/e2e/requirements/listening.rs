@@ -1,4 +1,4 @@
-//! Who can reach the server: its sockets, and what a connection must bring.
+//! Who can reach the server: its sockets, and the credentials a connection needs.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ fn address(text: &str) -> SocketAddr {
     SocketAddr::new(ip, u16::from_str_radix(port, 16).unwrap())
 }
 
-/// What a process receives from the network, as `ss -lntup` shows it: protocol and local address.
+/// The listening sockets of a process as shown by `ss -lntup`: protocol and local address.
 fn sockets(pid: u32) -> Vec<(&'static str, SocketAddr)> {
     let own: Vec<String> = fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
@@ -54,7 +54,7 @@ fn sockets(pid: u32) -> Vec<(&'static str, SocketAddr)> {
 #[test]
 fn only_loopback_is_listened_on_by_default() {
     let here = RequirementsMachine::new();
-    // Started as a user's first command starts it: nothing said, nothing configured.
+    // Started by a user's first command, without options and without a configuration.
     here.done(&["ps"]);
     let endpoint = here.machine.endpoint().unwrap();
     let pid = endpoint["pid"].as_u64().unwrap().try_into().unwrap();
@@ -75,7 +75,7 @@ fn other_addresses_need_the_flag() {
     }
 }
 
-/// The program listens on loopback, under the names that were given.
+/// The server listens on loopback and accepts the given host names.
 #[test]
 fn an_exposed_server_answers_to_the_names_it_is_given_only() {
     let machine = Machine::new(PROGRAM);
@@ -103,14 +103,14 @@ fn an_exposed_server_answers_to_the_names_it_is_given_only() {
     for host in ["dev.example:1", "proxy.example", "evil.example", &format!("proxy.example:{port}")] {
         assert_eq!(status(host), "403", "{host}");
     }
-    // Commands of this machine reach it without a name.
+    // Commands on this machine reach the server without a host name.
     let output = machine.command(&["--tcp", "ps"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// The port and the names that the configuration gives, also for a server that a command starts.
+/// The configured port and host names are used, also by a server that a command starts.
 #[test]
 fn the_port_and_the_names_of_the_configuration_count() {
     let machine = Machine::new(PROGRAM);
@@ -122,7 +122,7 @@ fn the_port_and_the_names_of_the_configuration_count() {
     machine.configure("[server]\nallowed_hosts = [\"http://dev.example\"]\n");
     let said = failure();
     assert!(said.contains("server.allowed_hosts") && said.contains("`http://dev.example`"), "{said}");
-    // One that nobody who takes any free port is given.
+    // A port outside the ephemeral range, so that no other test is assigned it.
     let from = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
     let port = (from..32_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
     machine.configure(&format!("[server]\nport = {port}\nallowed_hosts = [\"dev.example\"]\n"));
@@ -140,8 +140,8 @@ fn the_port_and_the_names_of_the_configuration_count() {
     drop(taken);
 }
 
-/// Sends the head of a request that announces a body, and gives the first line of the answer. The body
-/// never comes: who waits for it waits until the test fails.
+/// Sends the head of a request that announces a body, and returns the first line of the answer. The body is never sent:
+/// a server that waits for it would make the test time out.
 fn answer_to_head(address: &str, head: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -154,7 +154,7 @@ fn answer_to_head(address: &str, head: &str) -> String {
 #[test]
 fn wrong_hosts_and_origins_are_refused_before_route_and_body() {
     let machine = Machine::new(PROGRAM);
-    // A server whose patience for a body is longer than that of the test could not pass.
+    // Within the patience of the test, so a server that waits longer for a body cannot pass.
     let server = machine.serve();
     let address = &server.client.address;
     let port = address.rsplit(':').next().unwrap();

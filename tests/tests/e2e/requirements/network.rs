@@ -1,17 +1,16 @@
-//! With default settings nothing is sent beyond the machine.
+//! With default settings the program sends nothing beyond the machine.
 //!
-//! The program is used in a network namespace that has a loopback interface and no route. The kernel
-//! counts there what was to be sent and had nowhere to go, and each datagram that was sent at all, such
-//! as a query of a name.
+//! It runs in a network namespace that has a loopback interface and no route. There the kernel counts packets without a
+//! route and every datagram that was sent, such as a DNS query.
 
 use std::{collections::BTreeMap, fs, process::Command};
 
 use super::{PROGRAM, RequirementsMachine, SESSION};
 
-/// What the kernel counts when somebody tries to reach another machine.
+/// Kernel counters that increase when a process tries to reach another machine.
 const COUNTERS: [&str; 4] = ["IpOutNoRoutes", "UdpOutDatagrams", "Ip6OutNoRoutes", "Udp6OutDatagrams"];
 
-/// Uses the program, as a person with an agent does, and then does what must be noticed.
+/// Uses the program as a user with an agent would, then makes connections that the counters must show.
 const SCRIPT: &str = r#"
 set -e
 ip link set lo up
@@ -50,7 +49,7 @@ fn counters(text: &str) -> BTreeMap<String, u64> {
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
-            // Names and values in two lines that begin alike.
+            // Names and values are in two lines with the same prefix.
             [group, rest @ ..] if group.ends_with(':') => match names.take() {
                 Some((of, keys)) if of == *group => {
                     for (key, value) in keys.iter().zip(rest) {
@@ -66,7 +65,7 @@ fn counters(text: &str) -> BTreeMap<String, u64> {
     found
 }
 
-/// A shell in a network namespace of its own; root is not needed where users may make namespaces.
+/// A shell in a new network namespace; root is not needed where users may create namespaces.
 fn namespace(arguments: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "--", "bash", "-c"]).args(arguments);

@@ -1,5 +1,4 @@
-//! What is not understood in a configuration is an error, and nothing an agent writes becomes an
-//! argument of a program.
+//! Unknown settings in a configuration are errors, and no text of an agent becomes an argument of a program.
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use tests::{
 
 use super::{RequirementsMachine, held};
 
-/// A file for each table of the configuration, with a key that does not exist.
+/// For each table of the configuration, a file with a key that does not exist.
 const UNKNOWN: &[(&str, &str)] = &[
     ("autostrat = true\n", "autostrat"),
     ("[surprise]\n", "surprise"),
@@ -45,7 +44,7 @@ fn an_unknown_key_stops_every_command_and_is_named() {
         }
     }
     assert!(here.machine.endpoint().is_none(), "a server was started");
-    // The same file without the unknown key is fine.
+    // The same file without the unknown key is valid.
     here.machine.configure("autostart = false\n[notify]\nchannels = []\n");
     let (_, err) = here.failed(&["ps"]);
     assert!(err.contains("no server is running"), "{err}");
@@ -91,7 +90,7 @@ fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
 fn nothing_an_agent_writes_becomes_an_argument() {
     let here = RequirementsMachine::new();
     let ran = here.root().join("ran.txt");
-    // Writes down its arguments, one a line.
+    // Writes its arguments to a file, one per line.
     let script = "printf '%s\\n' \"$#\" \"$@\" >> \"$0\"";
     here.machine.configure(&format!(
         "autostart = false\n[notify]\nchannels = [{{ type = \"command\", name = \"program\", \
@@ -112,7 +111,7 @@ fn nothing_an_agent_writes_becomes_an_argument() {
         fs::read_to_string(&ran).ok().filter(|text| text.lines().count() >= 2)
     });
     assert_eq!(told, "1\nfixed\n");
-    // Behind `--` it is a name, and such a session is found.
+    // After `--` it is a name, and a session of that name is found.
     let shown = here.done(&["show", "--json", "--", session]);
     assert!(shown.contains(session), "{shown}");
     let (code, err) = here.failed(&["show", "--", "--nothing-of-the-kind"]);

@@ -1,4 +1,4 @@
-//! The tables of `docs/security.md` and `docs/faults.md` are complete, and name tests that exist.
+//! The tables of `docs/security.md` and `docs/faults.md` are complete, and the tests they name exist.
 
 use std::{
     collections::BTreeMap,
@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The repository.
+/// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// How many requirements there are.
+/// Number of requirements.
 const REQUIREMENTS: usize = 45;
-/// How many faults there are of each sort, in their order.
+/// Number of faults in each category, in the order of the tables.
 const FAULTS: [(&str, usize); 10] =
     [("T", 23), ("P", 15), ("H", 5), ("O", 5), ("S", 11), ("I", 4), ("W", 6), ("A", 8), ("R", 6), ("N", 3)];
-/// What follows a test that runs only when it is asked for.
+/// Follows the name of a test that runs only on request.
 const ON_REQUEST: &str = " (on request)";
 
 /// A row of the table.
@@ -49,7 +49,7 @@ fn all_tests() -> BTreeMap<String, bool> {
     found
 }
 
-/// The tests of the page in a folder of it, `web/FOLDER/FILE: TITLE`.
+/// The tests of the web page in one of its folders, as `web/FOLDER/FILE: TITLE`.
 fn page_tests(folder: &str, found: &mut BTreeMap<String, bool>) {
     for entry in fs::read_dir(format!("{ROOT}/capture/server/web/{folder}")).unwrap().map(Result::unwrap) {
         let file = entry.file_name().into_string().unwrap();
@@ -63,7 +63,7 @@ fn page_tests(folder: &str, found: &mut BTreeMap<String, bool>) {
     }
 }
 
-/// The crates in a folder: itself, or those in the folders below it.
+/// The crates at or below a folder.
 fn crates(dir: &Path) -> Vec<PathBuf> {
     let below = || fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
     if dir != Path::new(ROOT) && dir.join("Cargo.toml").exists() {
@@ -93,7 +93,7 @@ fn walk(dir: &Path, module: &str, found: &mut BTreeMap<String, bool>) {
     }
 }
 
-/// The tests of a file: functions behind an attribute `test`. Those of a `mod tests` in it are below `tests`.
+/// The tests in a file: functions with an attribute `test`. Those in a `mod tests` get the path segment `tests`.
 fn read(text: &str, module: &str, found: &mut BTreeMap<String, bool>) {
     let (mut is_test, mut on_request, mut inner) = (false, false, "");
     for line in text.lines().map(str::trim_start) {
@@ -112,7 +112,7 @@ fn read(text: &str, module: &str, found: &mut BTreeMap<String, bool>) {
     }
 }
 
-/// Checks the names between backticks; gives how many there are.
+/// Checks the names between backticks; returns how many there are.
 fn check_names(row: &str, cell: &str, tests: &BTreeMap<String, bool>, wrong: &mut Vec<String>) -> usize {
     let parts: Vec<&str> = cell.split('`').collect();
     for (n, name) in parts.iter().enumerate().filter(|(n, _)| n % 2 == 1) {

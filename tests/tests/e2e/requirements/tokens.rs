@@ -1,4 +1,4 @@
-//! Where tokens are, and where they are not.
+//! Where tokens may appear and where not.
 
 use std::{
     collections::BTreeSet,
@@ -47,12 +47,12 @@ fn tokens_have_256_bits_and_are_new_for_each_installation() {
     assert_eq!(all.len(), 2 * NAMES.len(), "two tokens are the same");
 }
 
-/// Writes down its environment and its command line.
+/// Writes its environment and its command line to a file.
 const CHILD: &str = "tr '\\0' '\\n' < /proc/self/environ > \"$0\"; tr '\\0' '\\n' < /proc/$$/cmdline >> \"$0\"";
 
 struct Used {
     here: RequirementsMachine,
-    /// What commands printed, on either output.
+    /// The output of commands, both streams.
     printed: Vec<(String, Vec<u8>)>,
 }
 
@@ -63,7 +63,7 @@ impl Used {
     }
 }
 
-/// A machine on which about everything was done once that handles a token, all of it logged.
+/// A machine on which nearly every operation that handles a token ran once, with full logging.
 fn used() -> Used {
     let here = RequirementsMachine::new();
     let (root, data) = (here.root(), here.machine.data());
@@ -73,7 +73,7 @@ fn used() -> Used {
         json!(CHILD),
         json!(child)
     ));
-    // The server in the background inherits the filter: all that can be logged is logged.
+    // The background server inherits the log filter, so it logs everything.
     let output = here.machine.command(&["ps"]).env("CAPTURE_LOG", "trace").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut used = Used { here, printed: Vec::new() };
@@ -85,7 +85,7 @@ fn used() -> Used {
             let answer = with.get(path).unwrap();
             used.printed.push((path.to_owned(), [answer.headers.join("\n").into_bytes(), answer.body].concat()));
         }
-        // Put where it does not belong, it must not end up in the log or in the answer.
+        // A token in the wrong place must appear neither in the log nor in the answer.
         let mut stream = TcpStream::connect(&client.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let request = format!(
@@ -170,7 +170,7 @@ fn tokens_are_nowhere_but_in_their_files() {
         look(&format!("what `{what}` printed"), bytes);
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
-    // The one exception, and the proof that the search finds one.
+    // The only exception; it also proves that the search finds tokens.
     let settings = used.here.done(&["telemetry", "env", "claude"]);
     let inside: Vec<&str> =
         tokens.iter().filter(|(_, token)| settings.contains(token)).map(|(name, _)| *name).collect();

@@ -1,4 +1,4 @@
-//! Leaving a run and coming back, more than one who looks on, and who may not.
+//! Detaching from a run and attaching again, several viewers, and clients that are refused.
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
@@ -11,10 +11,10 @@ use tests::{
 
 use super::TerminalMachine;
 
-/// What a person is busy with: it tells what was typed.
+/// A program a user works with: it prints each line typed.
 const TELLS: &str = "echo ready; while read line; do echo \"got:$line\"; done; exit 3";
 
-/// What the only run's host says of it.
+/// The description of the only run by its host.
 fn description(here: &TerminalMachine) -> Value {
     eventually("a description of the run", || {
         let mut found: Vec<PathBuf> = fs::read_dir(here.machine.data().join("runs"))
@@ -31,7 +31,7 @@ fn run_id(here: &TerminalMachine) -> String {
     description(here)["run"].as_str().unwrap().to_owned()
 }
 
-/// Somebody else comes to the run; nothing of an agent is among the ancestors.
+/// Attaches to the run from another terminal, without an agent among the ancestors.
 fn attach(here: &TerminalMachine, arguments: &str) -> User {
     here.user(&format!("$PROGRAM attach {arguments}"))
 }
@@ -47,7 +47,7 @@ fn with_key(here: &TerminalMachine, key: &str) -> User {
 #[test]
 fn a_run_is_left_and_found_again() {
     let here = TerminalMachine::new();
-    // The key as it is, and as keyboards of the kitty kind and of xterm's tell it.
+    // The key as a plain byte, and as encoded by the keyboard protocols of kitty and xterm.
     for key in ["\x1d", "\x1b[93;5u", "\x1b[27;5;93~"] {
         let mut user = with_key(&here, "ctrl-]");
         let id = run_id(&here);
@@ -60,7 +60,7 @@ fn a_run_is_left_and_found_again() {
         again.is_raw_soon();
         again.types("hello\n");
         again.expect("got:hello\r\n");
-        // The key of attach without asking.
+        // The default detach key of `attach`.
         again.types("\x1d");
         again.end();
         assert_eq!(again.settings(), again.settings_before());
@@ -86,7 +86,7 @@ fn a_key_that_is_not_set_is_typed() {
     assert_eq!(user.end().1, 2);
 }
 
-/// Types a line until somebody else sees it told: who has only come may not be there at once.
+/// Types a line until the viewer sees its echo: a viewer that has just attached may miss the first ones.
 #[track_caller]
 fn until_shown(typist: &mut User, line: &str, viewer: &mut User) {
     let told = format!("got:{line}");
@@ -130,7 +130,7 @@ fn many_look_on_and_one_types() {
     for user in viewers.iter_mut().chain([&mut first, &mut taker]) {
         assert!(!user.expect("got:two").contains("not me"));
     }
-    // A viewer that goes takes nothing with it.
+    // A viewer that detaches does not affect the others.
     drop(viewers.pop());
     taker.types("three\n");
     taker.expect("got:three");
@@ -143,7 +143,7 @@ fn many_look_on_and_one_types() {
     }
 }
 
-/// A viewer that reads nothing slows nobody.
+/// A viewer that does not read slows neither the program nor the other viewers.
 #[test]
 fn a_viewer_that_does_not_read_is_passed_over() {
     let here = TerminalMachine::new();
@@ -156,14 +156,14 @@ fn a_viewer_that_does_not_read_is_passed_over() {
     first.is_raw_soon();
     first.types("\n");
     first.expect("over\r\n");
-    // It sees the screen as it is now.
+    // It sees the current screen.
     viewer.expect("over");
     first.types("\n");
     assert_eq!(first.end().1, 3);
     viewer.end();
 }
 
-/// What an agent starts must not type into a run, not even its own.
+/// A process started by an agent must not type into a run, not even into the agent's own.
 #[test]
 fn what_an_agent_started_is_refused() {
     let here = TerminalMachine::new();
@@ -183,7 +183,7 @@ fn what_an_agent_started_is_refused() {
     assert_eq!(first.end().1, 3);
 }
 
-/// Who comes sees what is there, not only what comes.
+/// A new viewer sees the existing screen, not only new output.
 #[test]
 fn the_screen_is_drawn_for_who_comes() {
     let here = TerminalMachine::new();
@@ -203,7 +203,7 @@ fn the_screen_is_drawn_for_who_comes() {
 fn what_is_not_there_is_not_attached_to() {
     let here = TerminalMachine::new();
     assert_eq!(attach(&here, "01KAH1DZ7T").end().1, 4);
-    // What a host that was killed left behind is not a run.
+    // The files of a killed host are not listed as a run.
     let mut user = here.run(TELLS);
     user.expect("ready\r\n");
     let id = run_id(&here);

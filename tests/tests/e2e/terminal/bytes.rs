@@ -1,4 +1,4 @@
-//! The bytes of the program reach the terminal unchanged and whole, however many, however fast.
+//! The program's bytes reach the terminal unchanged and complete, at any amount and speed.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use tests::{
 
 use super::TerminalMachine;
 
-/// More memory than this above what it has at rest a host may not take, KiB.
+/// Maximum memory a host may use above its memory at rest, KiB.
 const ROOM_KIB: u64 = 32 << 10;
-/// Longer than a terminal is waited for that takes nothing, if the end did not wait for it.
+/// Longer than the host would wait for a blocked terminal if it did not wait for it at the end.
 const LATE: Duration = Duration::from_secs(4);
 
-/// P1: what was written last before the end. `RUNS=1000` for longer.
+/// P1: the last output before the end. `RUNS=1000` for a longer test.
 #[test]
 fn the_last_bytes_before_the_end_are_shown() {
     let here = TerminalMachine::new();
@@ -29,7 +29,7 @@ fn the_last_bytes_before_the_end_are_shown() {
     }
 }
 
-/// P1: much of it.
+/// P1: a large output.
 #[test]
 fn a_million_bytes_before_the_end_are_shown() {
     let here = TerminalMachine::new();
@@ -72,7 +72,7 @@ fn a_terminal_that_takes_nothing_holds_the_program_up() {
     let at_rest = status_number(host, "VmRSS").unwrap();
     user.types("\n");
     user.expect("\n");
-    // Nobody reads. The host is still once it reads no more either.
+    // The output is not read. The host is idle once it stops reading as well.
     let writer = here.only("tr", |command| command.starts_with("tr "));
     let (mut last, mut same) = (0, 0);
     eventually("the program is held up", || {
@@ -91,7 +91,7 @@ fn a_terminal_that_takes_nothing_holds_the_program_up() {
     assert!(shown.ends_with(b"xover\r\n"));
 }
 
-/// P11: what waits for a terminal that takes nothing for a while is neither lost nor moved.
+/// P11: output that waits for a blocked terminal is neither lost nor reordered.
 #[test]
 fn a_terminal_that_goes_on_after_a_while_is_shown_every_byte_in_order() {
     let here = TerminalMachine::new();
@@ -118,10 +118,10 @@ fn a_terminal_that_goes_on_after_a_while_is_shown_every_byte_in_order() {
     assert_eq!((shown.len(), differs, status), (expected.len(), None, 5));
 }
 
-/// P1: to a terminal that takes nothing until long after the end.
+/// P1: the terminal is blocked until long after the end.
 #[test]
 fn the_last_bytes_are_shown_to_a_terminal_that_takes_them_late() {
-    // More than a terminal takes before anybody reads (68 KiB at most), and no more than waits for it.
+    // More than a terminal buffers without a reader (68 KiB at most), and no more than the host queues.
     const BYTES: usize = 71_000;
     let here = TerminalMachine::new();
     let mut user = here.run(&format!("echo ready; read line; head -c {BYTES} /dev/zero | tr '\\0' x; exit 6"));
@@ -161,7 +161,7 @@ fn bytes_that_are_no_text_pass_unchanged() {
         ("a DCS without end", [b"\x1bP".as_slice(), &endless_osc[4..]].concat()),
         ("silly parameters", b"\x1b[99999999999;;;;1;2;3m\x1b[0;0r\x1b[65535;65535H\x1b[?1049h\x1b[?1049l".repeat(30)),
     ];
-    // Also what a terminal would answer to is not answered here, by anybody.
+    // Queries that a terminal would answer are not answered by capture either.
     let questions = b"\x1b[c\x1b[6n\x1b[?u\x1b]11;?\x07\x1b[>q".repeat(3);
     for (name, bytes) in samples.iter().chain([&("questions", questions)]) {
         fs::write(here.machine.project().join("sample"), bytes).unwrap();
@@ -169,7 +169,7 @@ fn bytes_that_are_no_text_pass_unchanged() {
         assert_eq!(status, 0, "{name}");
         assert!(!shown.is_empty());
     }
-    // A byte at a time.
+    // One byte at a time.
     fs::write(here.machine.project().join("sample"), &samples[2].1).unwrap();
     here.both("$RUN dd if=sample bs=1 status=none");
 }
@@ -212,7 +212,7 @@ fn who_holds_the_terminal_open_does_not_hold_the_end_up() {
         let (shown, status) = user.end();
         assert_eq!((String::from_utf8_lossy(&shown).as_ref(), status), ("done\r\n", 3), "{holder}");
         assert_eq!(user.settings(), user.settings_before());
-        // What does not defend itself goes with the terminal.
+        // A process that does not ignore the hangup ends with the terminal.
         if holder == "sleep 9999" {
             here.is_deserted_soon(&user);
         } else {

@@ -1,4 +1,4 @@
-//! A dialog that is answered by keys, through the real program. The test is the server.
+//! Dialogs answered by keys, through the real program. The test plays the server.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -13,7 +13,7 @@ use tests::PATIENCE;
 
 use super::TerminalMachine;
 
-/// How the screen of such a program is read. It may be answered by keys in version 1.0.0.
+/// Screen rules for such a program. It may be answered by keys in version 1.0.0.
 pub(in crate::e2e) const RULES: &str = r#"
 provider = "unknown"
 tested = ["=1.0.0"]
@@ -43,7 +43,7 @@ debounce_ms = 30
 all = [{ in = "screen", has = '(?m)^input:' }]
 "#;
 
-/// Asks twice in the same words, and says which key it got.
+/// Asks the same question twice, and prints which key it received.
 const ASKER: &str = r#"stty raw -echo
 for turn in 1 2; do
 printf '\033[2J\033[Hasker v1.0.0\r\n+--\r\n$ touch a\r\nProceed?\r\n> 1. Yes\r\n  2. No'
@@ -53,7 +53,7 @@ sleep 0.4
 done
 stty sane"#;
 
-/// The server's end of the conversation with a host.
+/// The server's side of the connection to a host.
 struct Conversation {
     lines: Lines<BufReader<UnixStream>>,
     write: UnixStream,
@@ -70,7 +70,7 @@ impl Conversation {
             let write = stream.try_clone().unwrap();
             let mut lines = BufReader::new(stream).lines();
             let head: Vec<String> = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
-            // It first asks whether the server is there.
+            // The host first checks whether the server is running.
             if head.first().is_some_and(|line| line.starts_with("GET /api/v1/host ")) {
                 break (write, lines);
             }
@@ -91,7 +91,7 @@ impl Conversation {
         up
     }
 
-    /// The mark of the next dialog that is told.
+    /// The mark of the next reported dialog.
     fn mark(&mut self) -> String {
         loop {
             if let HostMessage::Frame(frame) = self.next()
@@ -103,7 +103,7 @@ impl Conversation {
         }
     }
 
-    /// Has a dialog answered. What was told meanwhile is passed over.
+    /// Asks the host to answer a dialog. Messages received in between are skipped.
     fn answer(&mut self, mark: &str, answer: DialogAnswer) -> Result<Answered, String> {
         self.asked += 1;
         let id = self.asked;

@@ -1,5 +1,5 @@
-//! Ends: of the program, of its group, of the launcher and of the host. The status is the shell's,
-//! and the terminal is as it was.
+//! The end of the program, of its process group, of the launcher and of the host. The exit status is what a shell would
+//! report, and the terminal settings are restored.
 
 use rustix::process::Signal;
 use tests::{
@@ -29,7 +29,7 @@ fn a_signal_that_ended_the_program_is_128_and_its_number() {
     let here = TerminalMachine::new();
     let signals = [1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 31];
     let list = signals.map(|n: i32| n.to_string()).join(" ");
-    // The shell tells of the signal when it sees it itself, so only the numbers are compared.
+    // A shell also prints a message about the signal when it observes it itself, so only the numbers are compared.
     let script = format!(
         "ulimit -c 0; for n in {list}; do $PROGRAM run -- sh -c \"kill -$n \\$\\$; sleep 9999\"; echo $n=$?; done"
     );
@@ -63,7 +63,7 @@ fn a_command_that_cannot_be_started_is_126_or_127() {
     }
 }
 
-/// A run that has started: the terminal is raw and the program there.
+/// A started run: the terminal is raw and the program is running.
 fn started(here: &TerminalMachine, script: &str) -> User {
     let mut user = here.run(&format!("{script}; echo ready; while :; do sleep 9999 & wait; done"));
     user.expect("ready\r\n");
@@ -71,7 +71,7 @@ fn started(here: &TerminalMachine, script: &str) -> User {
     user
 }
 
-/// P3: the program is asked to end, then made to.
+/// P3: the program is asked to end, then killed.
 #[test]
 fn a_program_that_ignores_its_end_is_ended() {
     let here = TerminalMachine::new();
@@ -112,7 +112,7 @@ fn a_host_that_is_asked_to_end_ends_the_program() {
     }
 }
 
-/// P7: the launcher's terminal is its own again, whatever became of it, and the program goes on.
+/// P7: the terminal of the launcher is restored however the launcher ended, and the program continues.
 #[test]
 fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
     for (how, expected) in [(Signal::KILL, 137), (Signal::HUP, 129)] {
@@ -123,7 +123,7 @@ fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
         eventually("the settings are restored", || (user.settings() == user.settings_before()).then_some(()));
         let host = here.host();
         assert!(user.processes().iter().any(|process| process.command.starts_with("sh ")), "the program lives on");
-        // A host without a terminal can be ended too.
+        // A host without a terminal can be ended as well.
         signal(host, Signal::TERM);
         here.is_deserted_soon(&user);
         assert_eq!(user.settings(), user.settings_before());
@@ -144,7 +144,7 @@ fn a_host_that_is_gone_leaves_the_terminal_as_it_was() {
     here.is_deserted_soon(&user);
 }
 
-/// P7: the one that has nobody else to restore it.
+/// P7: a terminal that no process is left to restore.
 #[test]
 fn fix_tty_makes_a_terminal_usable() {
     let here = TerminalMachine::new();
@@ -161,7 +161,7 @@ fn fix_tty_makes_a_terminal_usable() {
     }
 }
 
-/// The terminal goes: the program stays, or goes with it where that is wanted.
+/// The terminal is closed: the program continues, or ends with it if requested.
 #[test]
 fn a_terminal_that_is_closed() {
     let here = TerminalMachine::new();

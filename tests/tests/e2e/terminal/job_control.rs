@@ -1,4 +1,4 @@
-//! Signals of the keyboard and of others, stopping and going on, one run in another.
+//! Signals from the keyboard and from other processes, stopping and continuing, and nested runs.
 
 use rustix::process::Signal;
 use tests::{
@@ -11,7 +11,7 @@ use super::TerminalMachine;
 
 const PROMPT: &str = "prompt> ";
 
-/// An interactive shell, alone or itself under capture, that has shown its prompt.
+/// An interactive shell at its prompt, alone or under capture.
 fn shell(here: &TerminalMachine, before: &str) -> User {
     let script = format!("PS1='{PROMPT}' {before} bash --norc --noprofile --noediting -i");
     let mut user = here.user(&script);
@@ -19,13 +19,13 @@ fn shell(here: &TerminalMachine, before: &str) -> User {
     user
 }
 
-/// P8, and the nested part of it: the same within a run.
+/// P8, also nested: the same within a run.
 #[test]
 fn a_run_is_stopped_and_goes_on() {
     for before in ["", "$PROGRAM run --"] {
         let here = TerminalMachine::new();
         let mut user = shell(&here, before);
-        // Words are cut in two where they are typed, so that the echo is not taken for the output.
+        // Words are split by quotes where they are typed, so that the echo is not mistaken for output.
         user.types("$PROGRAM run -- sh -c 'echo re''ady; read line; echo got:$line; stty size; exit 5'\n");
         user.expect("ready\r\n");
         let program = here.only("the program", |command| command.starts_with("sh -c echo re"));
@@ -56,7 +56,7 @@ fn a_run_is_stopped_and_goes_on() {
     }
 }
 
-/// P8: who only looked on leaves, and the program that its user stopped stays stopped.
+/// P8: a viewer detaches, and a program stopped by its user stays stopped.
 #[test]
 fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
     let here = TerminalMachine::new();
@@ -70,10 +70,10 @@ fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
     let mut viewer = here.user("$PROGRAM attach --read-only one");
     viewer.is_raw_soon();
     viewer.types("\x1d");
-    // It is told that it is detached after the host has taken it away.
+    // The viewer is told that it is detached only after the host has removed it.
     assert_eq!(viewer.end().1, 0);
     assert_eq!(viewer.settings(), viewer.settings_before());
-    // Whoever comes next is let in behind what the host did for the one that left.
+    // The next viewer is admitted only after the host has finished with the previous one.
     let mut next = here.user("$PROGRAM attach --read-only one");
     next.is_raw_soon();
     assert_eq!(state(program), Some('T'));
@@ -85,14 +85,14 @@ fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
     next.end();
 }
 
-/// P8: in the background it leaves the terminal alone.
+/// P8: in the background the run leaves the terminal alone.
 #[test]
 fn a_run_goes_on_in_the_background() {
     let here = TerminalMachine::new();
     let mut user = shell(&here, "");
     user.types("$PROGRAM run -- sh -c 'echo re''ady; exec sleep 9999'\n");
     user.expect("ready\r\n");
-    // Not a shell that has just begun a child: a stop between the two is nobody's.
+    // Waits for `sleep` itself: a stop while the shell is starting it could be lost.
     let program = here.only("the program", |command| command.starts_with("sleep 9999"));
     user.types("\x1a");
     user.expect("Stopped");
@@ -110,7 +110,7 @@ fn a_run_goes_on_in_the_background() {
     here.is_deserted_soon(&user);
 }
 
-/// P8: something that stops itself.
+/// P8: a program that stops itself.
 #[test]
 fn a_program_that_stops_itself_stops_its_run() {
     let here = TerminalMachine::new();
@@ -150,7 +150,7 @@ fn a_signal_is_delivered_once() {
     user.expect("ready\r\n");
     user.is_raw_soon();
     let launcher = here.launcher();
-    // Each has come before the next is sent, so that none can be taken for another.
+    // Each signal is awaited before the next is sent, so that they cannot be confused.
     user.types("\x03");
     user.expect("got-INT\r\n");
     user.types("\x1c");
@@ -171,7 +171,7 @@ fn a_signal_is_delivered_once() {
     }
 }
 
-/// What is typed before the program reads is not lost.
+/// Input typed before the program reads is not lost.
 #[test]
 fn what_is_typed_ahead_arrives() {
     let here = TerminalMachine::new();
@@ -185,7 +185,7 @@ fn what_is_typed_ahead_arrives() {
     assert_eq!(user.end().1, 0);
 }
 
-/// Much that is typed while the program does not read holds nothing up but itself.
+/// Much input for a program that does not read delays only that input.
 #[test]
 fn a_program_that_does_not_read_can_be_interrupted() {
     let here = TerminalMachine::new();

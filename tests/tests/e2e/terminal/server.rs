@@ -1,4 +1,4 @@
-//! The server goes and comes back while a run goes on.
+//! The server stops and restarts during a run.
 
 use super::TerminalMachine;
 
@@ -23,7 +23,7 @@ fn a_server_that_goes_and_comes_back_is_not_noticed() {
     assert!(!String::from_utf8_lossy(&shown).contains("capture"));
     assert_eq!(user.settings(), user.settings_before());
     drop(server);
-    // Without one from the beginning to the end.
+    // Without a server from beginning to end.
     let mut user = here.run("echo alone; exit 2");
     let (shown, status) = user.end();
     assert_eq!((String::from_utf8_lossy(&shown).as_ref(), status), ("alone\r\n", 2));

@@ -1,4 +1,4 @@
-//! What the program finds: its streams, its environment, its place among the processes.
+//! What the program observes: its streams, its environment, its position among the processes.
 
 use std::{io::Write, process::Stdio};
 
@@ -31,13 +31,13 @@ fn streams_that_are_no_terminal_are_the_programs_own() {
     }
 }
 
-/// P9: a stream that is closed is one that takes and gives nothing; our runtime opens it so.
+/// P9: a closed stream behaves like one without input or output; our runtime opens it that way.
 #[test]
 fn streams_that_are_closed_hold_nothing_up() {
     let here = TerminalMachine::new();
     for (closed, expected) in [(">&-", ""), ("2>&-", "x\r\n"), ("<&-", "x\r\n"), ("<&- >&- 2>&-", "")] {
         let mut user = here.user(&format!("$PROGRAM run -- sh -c 'cat; echo x; exit 3' {closed}"));
-        // With its output elsewhere a terminal is not made raw: a pager may be reading from it.
+        // With output elsewhere the terminal is not made raw: a pager may be reading from it.
         if closed == "2>&-" {
             user.is_raw_soon();
         }
@@ -65,14 +65,14 @@ fn without_a_terminal_nothing_is_between() {
     assert_eq!(output.status.code(), Some(143));
     let output = here.output(&mut here.machine.command(&["run", "--", "./nowhere"]));
     assert_eq!(output.status.code(), Some(127));
-    // Whoever reads has enough.
+    // The reader closes the pipe early.
     let mut command = here.machine.command(&["run", "--", "yes"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(141));
 }
 
-/// A terminal although there is none.
+/// A terminal can be requested without having one.
 #[test]
 fn a_terminal_can_be_had_without_one() {
     let here = TerminalMachine::new();
@@ -80,7 +80,7 @@ fn a_terminal_can_be_had_without_one() {
     let output = here.output(&mut here.machine.command(&["run", "--tty", "--size", "90x33", "--", "sh", "-c", script]));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!((shown.as_str(), output.status.code()), ("0\r\n1\r\n2\r\n33 90\r\n", Some(3)));
-    // Nothing is typed at the end of what is not a terminal, no newline and no end of file.
+    // At the end of an input that is no terminal nothing is typed, neither a newline nor an end of file.
     let script = "read line && echo typed; echo over";
     let mut child =
         here.machine.command(&["run", "--tty", "--", "sh", "-c", script]).stdin(Stdio::null()).spawn().unwrap();
@@ -116,10 +116,10 @@ fn the_environment_is_what_it_was() {
 fn the_program_finds_itself_as_it_would_alone() {
     let here = TerminalMachine::new();
     for script in [
-        // No descriptor of ours: 3 is that of `ls` itself.
+        // No descriptor of capture is inherited: 3 is the one that `ls` opens.
         "$RUN ls /proc/self/fd",
         "$RUN grep -E 'Sig(Blk|Cgt)|Threads|NoNewPrivs|Umask' /proc/self/status",
-        // But for the last seven digits these are the C library's own.
+        // All but the last seven digits depend on the C library.
         "$RUN grep SigIgn /proc/self/status | grep -oE '.{7}$'",
         "trap '' INT QUIT USR1; $RUN grep SigIgn /proc/self/status | grep -oE '.{7}$'",
         "umask 027; $RUN sh -c 'umask; ulimit -n; nice; pwd'",
@@ -127,7 +127,7 @@ fn the_program_finds_itself_as_it_would_alone() {
         "$RUN stty -a",
         "stty -echo ixany erase ^K; $RUN stty -g; stty echo -ixany erase ^H",
         "stty rows 33 cols 77; $RUN stty size; stty rows 24 cols 80",
-        // In the foreground of a terminal that is its own.
+        // In the foreground of its own terminal.
         "$RUN sh -c 'read -r a b c d group e f front rest </proc/self/stat; test $group = $front && echo front'",
         "$RUN sh -c 'tty | grep -c /dev/pts/; echo x >/dev/tty'",
         "mkdir gone; cd gone; rmdir ../gone; $RUN sh -c 'echo still'",
@@ -152,7 +152,7 @@ fn without_capture_nothing_of_ours_is_left() {
     assert_eq!(user.end().1, 127);
 }
 
-/// A configuration that cannot be read is told before anything starts.
+/// An invalid configuration is reported before anything starts.
 #[test]
 fn a_bad_configuration_starts_nothing() {
     let here = TerminalMachine::new();
