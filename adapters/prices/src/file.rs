@@ -123,7 +123,7 @@ struct ModelForm {
     _vendor: Option<String>,
     #[serde(default)]
     aliases: Vec<Spanned<String>>,
-    /// The factor by which fast processing costs more.
+    /// The factor by which fast processing multiplies the prices.
     fast: Option<Spanned<f64>>,
     #[serde(default)]
     price: Vec<StepForm>,
