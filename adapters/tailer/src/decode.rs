@@ -31,7 +31,7 @@ impl From<serde_json::Error> for Malformed {
     }
 }
 
-/// Understands the records of one file of one provider.
+/// Decodes the records of one file of one provider.
 pub trait Decoder: Send {
     /// Decodes one record. On an error, it must not have emitted anything or changed its state, because the caller
     /// tries again with repaired bytes.

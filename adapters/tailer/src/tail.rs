@@ -316,8 +316,7 @@ impl Tail {
         self.cursor.caught_up |= at_end;
     }
 
-    /// Numbers the events of a generation that is read from its start, and copies the decoder's session and issues into
-    /// the cursor.
+    /// Numbers the events of a generation that is read from its start, and copies the decoder's state into the cursor.
     fn emit(&mut self, out: Decoded) -> Vec<NewEvent> {
         let Decoded { mut events, issues, .. } = out;
         if let Some(seen) = &mut self.occurrences {

@@ -140,8 +140,8 @@ impl CollectorHandle {
         self.shared.inbox.hint(Hint::Everything);
     }
 
-    /// Reads nothing in or below these files and directories of transcripts; replaces the previous list. A file is read
-    /// in full once it is no longer on the list.
+    /// Reads nothing in or below these files and directories of transcripts; replaces the previous list. Content
+    /// written in the meantime is read when a path is removed from the list.
     pub fn ignore(&self, paths: Vec<PathBuf>) {
         self.shared.inbox.ignore(paths);
     }

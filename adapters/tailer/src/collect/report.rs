@@ -72,8 +72,8 @@ impl Errors {
         }
     }
 
-    /// Forgets the errors directly in a directory, except those of files in the table and those that `keep` accepts
-    /// (such as links to directories).
+    /// Forgets the errors directly in a directory that belong to no file of the table (such as a link to a directory)
+    /// and that `keep` rejects.
     pub(super) fn retain_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
         let in_it = |path: &str| {
             path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'))
