@@ -25,7 +25,7 @@ pub struct ParseIdError {
     pub given: String,
 }
 
-/// Bytes as they are written outside: hexadecimal, small letters.
+/// Bytes in their external form: lower-case hexadecimal.
 #[derive(Debug, Clone, Copy)]
 pub struct Hex<'a>(pub &'a [u8]);
 
@@ -69,25 +69,25 @@ macro_rules! id {
         pub struct $name(u128);
 
         impl $name {
-            /// Makes the id from its 128 bits.
+            /// Creates the id from its 128 bits.
             #[must_use]
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
             }
 
-            /// Gives the 128 bits.
+            /// The 128 bits.
             #[must_use]
             pub const fn bits(self) -> u128 {
                 self.0
             }
 
-            /// Makes the id from 16 big-endian bytes.
+            /// Creates the id from 16 big-endian bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(u128::from_be_bytes(bytes))
             }
 
-            /// Gives 16 big-endian bytes; they sort as the text does.
+            /// The 16 big-endian bytes, which sort like the text.
             #[must_use]
             pub const fn to_bytes(self) -> [u8; 16] {
                 self.0.to_be_bytes()
@@ -137,13 +137,13 @@ macro_rules! id {
     };
 }
 
-/// An [`id!`] that is minted.
+/// Defines an [`id!`] that is created from a time and random bits.
 macro_rules! minted {
     ($(#[$doc:meta])* $name:ident) => {
         id! { $(#[$doc])* $name }
 
         impl $name {
-            /// Mints an id: 48 bits of the time, 80 random bits.
+            /// Creates an id: 48 bits of the time, 80 random bits.
             #[must_use]
             pub fn mint(at: Timestamp, random: [u8; 10]) -> Self {
                 Self(by_age(at, random.iter().fold(0, |bits, byte| (bits << 8) | u128::from(*byte))))
@@ -152,13 +152,13 @@ macro_rules! minted {
     };
 }
 
-/// 48 bits of the time before 80 others.
+/// 48 bits of the time, followed by 80 other bits.
 fn by_age(at: Timestamp, bits: u128) -> u128 {
     let ms = (at.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
     (ms << 80) | (bits & ((1 << 80) - 1))
 }
 
-/// An id that is a text: cheap to clone, and equal to its text in JSON and in the schema.
+/// Defines an id that is a text: cheap to clone, and equal to its text in JSON and in the schema.
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -167,7 +167,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Gives the text.
+            /// The text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -271,7 +271,7 @@ minted! {
 }
 
 impl SessionId {
-    /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.
+    /// Creates the id of a session: 48 bits of the time it was first seen, 80 bits derived from the provider's id.
     #[must_use]
     pub fn mint(first_seen: Timestamp, provider: Provider, provider_session_id: &str) -> Self {
         Self(by_age(first_seen, Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits()))
@@ -293,12 +293,12 @@ text_id! {
     MessageId
 }
 
-/// What makes a record one and the same wherever it is read again: (provider, record id, block).
+/// Identifies a record, so that it is recognized when it is read again: (provider, record id, block).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(u128);
 
 impl Identity {
-    /// Hashes the parts of an identity; `space` keeps different kinds of record ids apart.
+    /// Hashes the parts of an identity; `space` separates different kinds of record ids.
     #[must_use]
     pub fn of(provider: Provider, space: &str, parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -314,26 +314,26 @@ impl Identity {
         Self(u128::from_be_bytes(bits))
     }
 
-    /// The identity of one block of a record that carries an id of its own.
+    /// The identity of one block of a record with an id.
     #[must_use]
     pub fn record(provider: Provider, record: &str, block: u32) -> Self {
         Self::of(provider, "record", &[record.as_bytes(), &block.to_le_bytes()])
     }
 
-    /// The identity of the `occurrence`-th copy of this one: for records without an id, of which
-    /// a session may rightly hold several equal ones. Occurrence 0 is the identity itself.
+    /// The identity of the `occurrence`-th copy of this one, for records without an id, of which a session may contain
+    /// several equal ones. Occurrence 0 is the identity itself.
     #[must_use]
     pub fn occurrence(self, occurrence: u32) -> Self {
         Self(self.0 ^ (u128::from(occurrence).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)))
     }
 
-    /// Gives the 128 bits.
+    /// The 128 bits.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
     }
 
-    /// Makes an identity from its bits.
+    /// Creates an identity from its bits.
     #[must_use]
     pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
@@ -406,7 +406,7 @@ mod tests {
             prop_assert_eq!(serde_json::to_string(&id).unwrap(), json.as_str());
             prop_assert_eq!(serde_json::from_str::<MessageId>(&json).unwrap(), id.clone());
             prop_assert_eq!(id.cmp(&MessageId::from(other.as_str())), text.cmp(&other));
-            // A map finds it by its text.
+            // A set finds it by its text.
             prop_assert_eq!(HashSet::from([id]).contains(text.as_str()), true);
         }
     }

@@ -99,7 +99,7 @@ macro_rules! payload {
     };
 }
 
-/// The largest data are behind a pointer, so that the others do not take their room.
+/// The largest payloads are boxed, so that the others need less space.
 macro_rules! boxed {
     ($($data:ident),*) => {
         $(impl From<$data> for Payload { fn from(data: $data) -> Self { Box::new(data).into() } })*
@@ -179,7 +179,7 @@ macro_rules! data {
     };
 }
 
-// Behind the macros they use.
+// After the macros that they use.
 mod approval;
 mod approval_kind;
 pub mod claim;

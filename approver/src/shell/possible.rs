@@ -823,14 +823,14 @@ pub(super) fn nests_too_deep(text: &str) -> bool {
     openings(text) > MAX_OPENINGS || open_at_once(text) > MAX_OPEN
 }
 
-/// Maximum number of groups, substitutions and loops that a text may open.
+/// Upper bound of the number of groups, substitutions and loops that a text opens.
 fn openings(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     let keywords = words.filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case" | "select"));
     text.matches(['(', '{', '`', '!']).count() + keywords.count()
 }
 
-/// Maximum number of simultaneously open parentheses and braces.
+/// The largest number of simultaneously open parentheses and braces.
 fn open_at_once(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for c in text.chars() {
