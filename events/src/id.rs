@@ -244,8 +244,7 @@ macro_rules! text_id {
 }
 
 id! {
-    /// Names a session: one conversation of one agent. Starts with the time it was first seen, so
-    /// ids sort by age.
+    /// Identifies a session: one conversation of one agent. Starts with the time it was first seen, so ids sort by age.
     SessionId
 }
 id! {
@@ -253,20 +252,20 @@ id! {
     EventId
 }
 id! {
-    /// Names a turn. Equal to the id of the event that opened it.
+    /// Identifies a turn. Equal to the id of the event that opened it.
     TurnId
 }
 minted! {
-    /// Names a run: a process capture started. Minted when it starts; sorts by age.
+    /// Identifies a run: a process that capture started. Created when it starts; sorts by age.
     RunId
 }
 minted! {
-    /// Names a delivery: one call of a hook, or one message of an agent's protocol. Minted by whoever
-    /// hands it in; sorts by age.
+    /// Identifies a delivery: one call of a hook, or one message of an agent's protocol. Created by the process that
+    /// submits it; sorts by age.
     DeliveryId
 }
 minted! {
-    /// Names a prompt in a session's queue. Minted when it is queued; sorts by age.
+    /// Identifies a prompt in a session's queue. Created when it is queued; sorts by age.
     PromptId
 }
 
@@ -279,17 +278,17 @@ impl SessionId {
 }
 
 text_id! {
-    /// Names a request for permission. Derived from the delivery that asks, or from the event that first
+    /// Identifies a permission request. Derived from the delivery that makes the request, or from the event that first
     /// showed its dialog.
     ApprovalId
 }
 text_id! {
-    /// Names a finding. Derived from its session, its key and when it began.
+    /// Identifies a finding. Derived from its session, its key and the time it began.
     FindingId
 }
 text_id! {
-    /// Names a message of the notifier: the same for every attempt to send it. Derived from its channel
-    /// and from what it tells of.
+    /// Identifies a message of the notifier: the same for every attempt to send it. Derived from its channel and its
+    /// notices.
     MessageId
 }
 
