@@ -319,7 +319,8 @@ fn put(target: &str, directory: bool, working_dir: &WorkingDir, facts: &dyn Fact
     }
     for path in working_dir.readable(target, facts)? {
         let inside = path.strip_prefix(&working_dir.workspace).unwrap_or(&path);
-        // Programs read the content of a hidden directory, and its names alone would not show which programs.
+        // Programs read the files in hidden directories, and which programs do depends on file names that are not known
+        // here.
         let is_hidden = inside.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
         if inside.as_os_str().is_empty()
             || is_hidden

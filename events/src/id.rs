@@ -17,7 +17,7 @@ use crate::{provider::Provider, time::Timestamp};
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not an id (26 characters of 0-9 A-Z)")]
 pub struct ParseIdError {

@@ -83,10 +83,10 @@ macro_rules! payload {
                 match self { $(Self::$kind(_) => Kind::$kind,)* }
             }
 
-            /// Reads the data of an event of this kind from JSON.
+            /// Parses the data of an event of this kind from JSON.
             ///
             /// # Errors
-            /// When the JSON is not the data of that kind.
+            /// If the JSON is not the data of that kind.
             pub fn from_json(kind: Kind, data: &str) -> Result<Self, serde_json::Error> {
                 match kind { $(Kind::$kind => serde_json::from_str::<$data>(data).map(Self::$kind),)* }
             }

@@ -1,7 +1,7 @@
 //! Detects loops: the same steps with the same results, attempts of one kind that all fail in the same way, edits that
 //! revert each other.
 //!
-//! Examines a window of the last steps. A new prompt of a person starts a new window. [`crate::polling`] handles
+//! Examines a window of the last steps. A new prompt by the user starts a new window. [`crate::polling`] handles
 //! waiting.
 
 use std::collections::{BTreeSet, VecDeque};

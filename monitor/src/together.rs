@@ -38,7 +38,7 @@ pub(crate) struct EditedFile {
 pub(crate) struct EventContext<'a> {
     /// The time.
     pub(crate) at: Timestamp,
-    /// Whether the event was over when it was seen; it then raises nothing.
+    /// Whether the event was already over when it was observed; it then raises nothing.
     pub(crate) past: bool,
     /// The limits.
     pub(crate) rules: &'a DetectorLimits,

@@ -83,7 +83,7 @@ fn moment(event: &Event) -> Timestamp {
     }
 }
 
-/// Whether an event reports something that was over when it was seen.
+/// Whether an event was already over when it was observed.
 pub(crate) fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }

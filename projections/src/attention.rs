@@ -1,4 +1,4 @@
-//! The sessions that need a person, in order of urgency, determined by their status and their open findings.
+//! The sessions that need the user, in order of urgency, determined by their status and their open findings.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -305,7 +305,7 @@ impl SessionState {
         self.claims.iter().any(|h| h.source == source)
     }
 
-    /// The open turn so far; its text is known when it ends.
+    /// The open turn so far; its text is set when it ends.
     #[must_use]
     pub fn open_turn(&self) -> Option<&Turn> {
         self.turn.as_ref()

@@ -110,7 +110,8 @@ pub struct HookPayload {
     pub shell_switches: &'static [&'static str],
     /// The type that identifies a command in the details of a notification; `None` if there are no details.
     pub shell_details: Option<&'static str>,
-    /// Whether the result of a tool has the same id as the request, so that simultaneous requests can be distinguished.
+    /// Whether the result of a tool identifies the call in the same way as the request, so that simultaneous requests
+    /// can be distinguished.
     pub keyed_requests: bool,
 }
 

@@ -74,7 +74,7 @@ pub enum HostRequest {
         /// Maximum number of lines.
         count: u32,
     },
-    /// Resizes the terminal. Without a size, the terminal follows the size of the terminal that has control.
+    /// Resizes the terminal. Without a size, it follows the attached terminal that has control.
     Resize {
         /// The requested size.
         size: Option<Size>,

@@ -152,8 +152,8 @@ impl Values for LineReader {
             return Err("The command line has a substitution that is more than a pipe of commands.".into());
         }
         let all: Vec<usize> = (first..self.commands.len()).collect();
-        // Unquoted, its words would be expanded as patterns of file names; the output of these commands contains no
-        // such words.
+        // Unquoted, the words of the output would be expanded as patterns of file names. The output of these commands
+        // contains no patterns; names listed by other commands are checked later.
         let tells = |command: &SimpleCommand| {
             let name = command.words.first().map_or("", |word| word.text.as_str());
             matches!(name, "wc" | "date" | "nproc" | "uname" | "whoami" | "hostname" | "id")

@@ -35,13 +35,13 @@ const APPROVALS: usize = 48;
 const CLOSED: usize = 16;
 
 impl StandingClaim {
-    /// Whether the claim says that the agent waits for an answer.
+    /// Whether the claim means that the agent waits for an answer.
     fn is_request(&self) -> bool {
         self.state != State::Idle && self.state.awaits_answer(self.reason)
     }
 }
 
-/// Whether the claim says that a hook waits for a decision on this approval.
+/// Whether the claim means that a hook waits for a decision on this approval.
 fn is_waited_for(claim: &StandingClaim, approval: &ApprovalId) -> bool {
     claim.source == Source::Runtime && claim.key.as_deref() == Some(approval.as_str())
 }
