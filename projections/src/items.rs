@@ -229,8 +229,8 @@ pub struct PageOfItems {
 }
 
 impl ConversationItems {
-    /// Collects the items that begin after this sequence. Events that belong to earlier items are ignored if those
-    /// items were not folded.
+    /// Collects the items that begin after this sequence. Events that belong to earlier items are left out, provided
+    /// that those items were folded too.
     #[must_use]
     pub fn behind(sequence: u64) -> Self {
         Self { skip_until: sequence, ..Self::default() }

@@ -22,10 +22,11 @@ use crate::{
 /// If two rules match the same text, the later one determines the kind.
 const FILES: [&str; 2] = [include_str!("../rules/own.toml"), include_str!("../rules/betterleaks.toml")];
 
-/// How far before a keyword a secret of its rule may begin, and how far after it may end, bytes. Only tokens of rules
-/// with `LONG` are longer.
+/// How far before a keyword a secret of its rule may begin, bytes.
 const BEFORE: usize = 128;
+/// How far after a keyword a secret of its rule may end, bytes.
 const AFTER: usize = 1024;
+/// Like [`AFTER`], for rules whose tokens have no maximum length.
 const LONG: usize = 8192;
 
 /// The end of a token in upstream's expressions.

@@ -15,8 +15,9 @@ pub(crate) const WORDS: &[&str] = &[
     "%3a",
 ];
 
-/// How much before and after an escape is read, bytes.
+/// How much before an escape is read, bytes.
 const BEFORE: usize = 400;
+/// How much after an escape is read, bytes.
 const BEHIND: usize = 640;
 /// Longest terminal escape sequence, bytes.
 const LONGEST_SEQUENCE: usize = 256;

@@ -24,6 +24,7 @@ use crate::asciicast::{
 
 /// Longest time written events stay in memory before they are flushed, ms.
 const FLUSH_MS: i64 = 1000;
+/// Size of the written events in memory at which they are flushed, bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
 /// The only environment variables that are recorded.

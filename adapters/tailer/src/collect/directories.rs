@@ -18,7 +18,7 @@ pub(crate) struct Directory {
     pub(super) listed_ns: Option<i64>,
     pub(super) again_at: Option<Duration>,
     pub(super) watched: bool,
-    /// Whether only this system can change its content: changes by other systems cause no hints.
+    /// Whether, as far as is known, only this system can change its content: changes by other systems cause no hints.
     pub(super) local: bool,
 }
 

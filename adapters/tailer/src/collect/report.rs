@@ -7,8 +7,9 @@ use crate::{collect::control::UnreadPath, tail::disk::Stat};
 
 /// Maximum number of errors kept with their message; the others are only counted.
 const SHOWN: usize = 64;
-/// The first delay after a temporary error, and the longest.
+/// First delay after a temporary error.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Longest delay after a temporary error.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// A path that cannot be read.
