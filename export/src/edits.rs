@@ -13,9 +13,11 @@ const DIFF_BYTES: usize = 256 << 10;
 /// Unchanged lines around a change.
 const AROUND: usize = 3;
 
-/// The names under which agents write the path, the text before and the text after an edit.
+/// The names of the field with the path of an edit.
 const PATH: &[&str] = &["file_path", "path", "absolute_path", "filePath", "target_file"];
+/// The names of the field with the text before an edit.
 const OLD: &[&str] = &["old_string", "oldString", "old_text", "oldText", "old_str", "old"];
+/// The names of the field with the text after an edit.
 const NEW: &[&str] = &["new_string", "newString", "new_text", "newText", "new_str", "new"];
 /// The names of the field with a file's whole new text.
 const CONTENT: &[&str] = &["content", "contents", "file_text"];
