@@ -1,5 +1,5 @@
-//! Recognizes actions that an agent should never take without a person, in any spelling: sending secrets away, wiping
-//! data, persistence.
+//! Recognizes actions that an agent should never take without the user's consent, in any spelling: sending secrets
+//! away, wiping data, persistence.
 //!
 //! Works on the commands that a line may run (`shell`), together with the input each gets from others. One sign is
 //! enough, so nothing here may ever allow.
@@ -20,7 +20,7 @@ use crate::{
     shell::{Possible, PossibleCommand, PossibleCommands},
 };
 
-/// How many words of a text that is not understood are tried as the program.
+/// How many words of an unparsed text are tried as the program.
 const MAX_STARTS: usize = 200;
 
 /// A line that is being examined.
@@ -29,7 +29,8 @@ pub(crate) struct DangerScan<'a> {
     facts: &'a dyn Facts,
     home: PathBuf,
     workspace: PathBuf,
-    /// Where relative paths may count from: where the line begins, and where it goes.
+    /// The directories to which relative paths may refer: the one in which the line begins, and those to which it
+    /// changes.
     dirs: Vec<PathBuf>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> DangerScan<'a> {
             return self.line.multiplies;
         }
         possible.commands().any(|command| {
-            // Of a text that is not understood, any word may be the program.
+            // In an unparsed text, any word may be the program.
             let starts = if command.loose { command.words.len().min(MAX_STARTS) } else { 1 };
             (0..starts).any(|start| match start {
                 0 => self.command(danger, command),
@@ -102,7 +103,7 @@ impl<'a> DangerScan<'a> {
         })
     }
 
-    /// Where a path may lead.
+    /// The paths to which a written path may lead.
     fn resolved(&self, written: &str) -> Vec<PathBuf> {
         let written = written.trim_end_matches('*');
         let path = match written.strip_prefix('~') {

@@ -66,7 +66,7 @@ pub(crate) fn judge(
     let written = SimpleCommand { outputs: Vec::new(), ..command.clone() };
     let words: Vec<&str> = command.texts();
     let builds = words.first().is_some_and(|name| tools::is_build(name)) || wraps_build(&words);
-    // A read-only command that writes what it prints.
+    // A read-only command that writes its output to a file.
     if !command.outputs.is_empty()
         && let Ok(known) = read_only::judge(&written, context, working_dir, facts)
     {
@@ -98,7 +98,7 @@ pub(crate) fn judge(
     Ok(DevelopCommand { work, paths, rewrite: None })
 }
 
-/// Whether a command may move files or links, so that a path after it means another file.
+/// Whether a command may move files or links, so that a later path may refer to another file.
 pub(crate) fn rearranges(command: &SimpleCommand) -> bool {
     const GIT: &[&str] = &[
         "switch",
@@ -156,7 +156,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
         let inner = SimpleCommand { words: command.words[skip..].to_vec(), ..command.clone() };
         return one(&inner, working_dir, facts);
     }
-    // Git has `HEAD~1`, and reads no pattern there.
+    // Git has `HEAD~1`, and does not interpret it as a pattern.
     let pattern = |word: &ShellWord| word.zsh && first.text != "git";
     if let Some(word) = command.words.iter().find(|word| pattern(word) || word.unknown || word.listed.is_some()) {
         return Err(format!("The value of `{}` is not known.", word.raw));
@@ -174,7 +174,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     if words.first().is_some_and(|word| word.text == "cargo") && words.get(1).is_some_and(toolchain) {
         words.remove(1);
     }
-    // `cargo --version` and the like is for the tables that only read.
+    // `cargo --version` and similar commands are judged by the read-only tables.
     let name = words.first().map(|word| word.text.clone()).unwrap_or_default();
     if let Some((tool, used)) = tools::build(&words) {
         // Compilers and checkers read further options from such a file.
@@ -204,7 +204,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
         "git" => commits(&words)?,
         "rm" if words[used..].iter().all(|word| word.text.starts_with('-')) => return Err("It names no file.".into()),
         "rm" => {
-            // What is not there yet may be a directory by then.
+            // A path that does not exist yet may be a directory when the command runs.
             let recursive = |word: &ShellWord| {
                 word.text == "--recursive"
                     || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(['r', 'R'])
@@ -221,7 +221,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     Ok(DevelopCommand { work: Work::Changes, paths, rewrite: None })
 }
 
-/// Whether a commit has its message, so that no editor opens.
+/// Checks that a commit has its message, so that no editor opens.
 fn commits(words: &[ShellWord]) -> Result<(), String> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let has = |options: &[&str]| {
@@ -244,7 +244,7 @@ fn commits(words: &[ShellWord]) -> Result<(), String> {
     }
 }
 
-/// Whether the program of a build is one outside of the workspace, or one that the project keeps for itself.
+/// Checks that the program of a build is outside the workspace, or one that the project installs for itself.
 fn program(words: &[ShellWord], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = words.first() else { return Err("The command is empty.".into()) };
     if !first.is_exact() || !first.bare {
@@ -256,7 +256,7 @@ fn program(words: &[ShellWord], name: &str, working_dir: &WorkingDir, facts: &dy
     Ok(())
 }
 
-/// Whether git works on the session's own repository.
+/// Checks that git works on the session's own repository.
 fn in_own_repository(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let is_top = |dir: &Path| facts.read(&dir.join(".git"), 0) != FileContent::Missing;
     for base in &working_dir.bases {
@@ -267,7 +267,7 @@ fn in_own_repository(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), 
     Ok(())
 }
 
-/// What `cp` and `mv` take, and where they put it.
+/// The source and target paths of `cp` and `mv`.
 fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     if let Some(word) = words.iter().find(|word| word.glob) {
         return Err(format!("The files that `{}` stands for are not known.", word.raw));
@@ -312,14 +312,15 @@ fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn 
     Ok(all)
 }
 
-/// Whether something new may be put at a path.
+/// Checks that a new file or directory may be created at a path.
 fn put(target: &str, directory: bool, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     if !directory {
         return working_dir.editable(target, facts);
     }
     for path in working_dir.readable(target, facts)? {
         let inside = path.strip_prefix(&working_dir.workspace).unwrap_or(&path);
-        // What a hidden directory holds is read by programs, and only its names would tell by which.
+        // Programs read the files in hidden directories, and which programs do depends on file names that are not known
+        // here.
         let is_hidden = inside.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
         if inside.as_os_str().is_empty()
             || is_hidden

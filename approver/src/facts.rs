@@ -9,19 +9,19 @@ use std::{
 
 /// Everything about the outside world that a decision depends on.
 pub trait Facts {
-    /// The file a bare command word means on the PATH recorded at start: where it was found, and with
-    /// links resolved. Nothing when there is none.
+    /// The file that a bare command word refers to on the PATH recorded at start: the path found there, and the path
+    /// with links resolved. Empty if there is none.
     fn program(&self, word: &str) -> Vec<PathBuf>;
 
-    /// The path with links resolved. What is not there keeps its name below what is. `None` when it
-    /// cannot be told, for instance with `..` behind something that is not there.
+    /// The path with links resolved. The part of the path that does not exist keeps its name. `None` if it cannot be
+    /// determined, for instance with `..` after a part that does not exist.
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 
-    /// The bytes of a file, when it has `cap` at most.
+    /// The bytes of a file, if it has at most `cap`.
     fn read(&self, path: &Path, cap: usize) -> FileContent;
 
-    /// The secrets that a program reaches that reads below a directory, by their absolute paths. Links below it are
-    /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
+    /// The absolute paths of the secrets that a program reaches when it reads below a directory. Links below it are not
+    /// followed. A file inside a git directory counts if it contains a credential ([`crate::GitFile`]).
     fn reached(&self, search: &SearchScope) -> SecretsBelow;
 
     /// Reports whether a file that would be printed looks like a secret.
@@ -33,7 +33,7 @@ pub trait Facts {
     /// Whether the path is a directory.
     fn is_directory(&self, path: &Path) -> bool;
 
-    /// The names in a directory, when there are `most` at most. Without it no pattern is allowed.
+    /// The names in a directory, if there are at most `most`. Without an implementation, no pattern is allowed.
     fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
         let _ = (dir, most);
         None
@@ -60,7 +60,7 @@ pub enum FileContent {
 /// Whether the content of a file looks like a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileInspection {
-    /// There is no file.
+    /// The file does not exist.
     NoFile,
     /// Its content does not look like a secret.
     Plain,
@@ -73,13 +73,13 @@ pub enum FileInspection {
 /// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileEntry {
-    /// There is nothing.
+    /// The path does not exist.
     Missing,
-    /// A file with this many names, and whether it can be executed.
+    /// A file, with its number of hard links and whether it is executable.
     File {
-        /// How many names it has.
+        /// Number of hard links.
         links: u64,
-        /// Whether anybody may execute it.
+        /// Whether any user may execute it.
         executable: bool,
     },
     /// A directory, a device, or unknown.
@@ -89,9 +89,9 @@ pub enum FileEntry {
 /// The secret files below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretsBelow {
-    /// Nothing secret.
+    /// No secret files.
     Nothing,
-    /// These.
+    /// These secret files.
     Secrets(Vec<PathBuf>),
     /// Not known: there are more files than the limit.
     TooMuch,
@@ -136,8 +136,8 @@ impl StubFacts {
 }
 
 impl StubFacts {
-    /// Whether a program reaches a file that is a secret. Of what ripgrep leaves out only hidden names are known
-    /// here, and that globs, types and exceptions in ignore files bring them back.
+    /// Whether a program reaches a file that is a secret. Of the files that ripgrep skips, this knows only hidden
+    /// names, and that globs, types and exceptions in ignore files include them again.
     fn reaches(&self, search: &SearchScope, file: &Path) -> bool {
         let Ok(below) = file.strip_prefix(&search.dir) else { return false };
         let in_git = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git"));

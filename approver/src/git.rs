@@ -1,9 +1,9 @@
 //! Judges git: only read-only subcommands are allowed, and only as a rewritten command.
 //!
 //! A repository controls much of what git runs: filters, drivers, hooks, pagers, programs that verify signatures. The
-//! rewritten command turns off everything that the command line can turn off ([`rewrite`]). Everything else, filters
-//! above all, is looked for in the repository's own configuration, in which every key must be on a list of harmless
-//! keys ([`config`]).
+//! rewritten command disables everything that can be disabled on the command line ([`rewrite`]). Everything else,
+//! filters above all, is searched for in the repository's own configuration, in which every key must be on a list of
+//! harmless keys ([`config`]).
 //!
 //! Two checks limit which file contents git can print: no tracked secret may be among the files that the command
 //! reaches ([`contents`]); and the rewritten command names only commits ([`crate::revision`]), and excludes files with
@@ -45,7 +45,7 @@ pub(crate) fn judge(
     let moved = before.map(|dir| working_dir.within(&dir.text, facts)).transpose()?;
     let working_dir = moved.as_ref().unwrap_or(working_dir);
     if working_dir.bases.len() > 1 || moved.is_some() {
-        // Where nothing is yet, another repository may be by then.
+        // In a directory that does not exist yet, there may be another repository when the command runs.
         if let Some(missing) = working_dir.bases.iter().find(|base| !facts.is_directory(base)) {
             return Err(format!("`{}` is not a directory.", missing.display()));
         }
@@ -63,7 +63,7 @@ pub(crate) fn judge(
                 continue;
             }
             let found = operands.get_or_insert(contents::Operands::new(&asked, working_dir, facts)?);
-            // A file in a commit is printed whole, whatever the options say of patches.
+            // A file in a commit is printed whole, regardless of options for patches.
             if prints(&asked) || name == "show" && found.names_files() {
                 found.left_out = contents::check(name, &asked, found, &dir, working_dir, facts)?;
             }
@@ -77,7 +77,7 @@ pub(crate) fn judge(
     Ok(ReadOnlyCommand { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
 }
 
-/// What stands before the subcommand: the directory of one `-C`; a `--no-pager` is passed over.
+/// The words before the subcommand: the directory of one `-C`; a `--no-pager` is skipped.
 fn before(words: &[ShellWord]) -> (Option<&ShellWord>, &[ShellWord]) {
     let mut rest = words;
     let mut dir = None;
@@ -93,7 +93,7 @@ fn before(words: &[ShellWord]) -> (Option<&ShellWord>, &[ShellWord]) {
     }
 }
 
-/// Options that print what files hold, and those that print less instead.
+/// Options that print the contents of files, and options that print less instead.
 const PATCH: &[&str] = &[
     "-p",
     "-u",
@@ -113,7 +113,7 @@ const PATCH: &[&str] = &[
     "--cc",
     "--diff-merges",
     "--check",
-    // They answer whether a text is in a file, in any commit.
+    // They reveal whether a text is in a file, in any commit.
     "-S",
     "-G",
     "--pickaxe-regex",

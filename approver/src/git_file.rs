@@ -7,11 +7,11 @@ use crate::credential::{has_credential, holds_credential};
 /// A file in a git directory, by its path in that directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitFile {
-    /// It names objects, references and files, or is compressed.
+    /// It contains names of objects, references and files, or is compressed.
     Names,
     /// A configuration.
     Configuration,
-    /// Something that may hold an address or a patch: a reflog, a message, half-done work.
+    /// A file that may contain an address or a patch: a reflog, a message, the state of an operation in progress.
     Text,
 }
 

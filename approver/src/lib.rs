@@ -1,9 +1,10 @@
-//! Decides whether a permission request of an agent is allowed, denied or left to a person.
+//! Decides whether a permission request of an agent is allowed, denied or left to the user.
 //!
 //! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] contains the rules: a preset, the user's
 //! rules, and rules of a repository, which can only be stricter. A command line is parsed to its syntax tree (`shell`),
 //! each of its commands is compared with tables of read-only commands (`tools`), and git is rewritten so that no
-//! configuration of a repository can run anything (`git`). Everything that is not understood is left to a person.
+//! configuration of a repository can run anything (`git`). A request that cannot be analysed completely is left to the
+//! user.
 //!
 //! The crate does no I/O and reads no clock or environment: it looks up facts about the machine through [`Facts`].
 //! `README.md` is the manual of the policy file and the tables.

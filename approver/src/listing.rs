@@ -23,7 +23,7 @@ pub(crate) fn scopes(
     let unknown = || "It is not known which files are named.".to_owned();
     let (first, filters) = by.split_first().ok_or_else(unknown)?;
     for index in by {
-        // A name counts from where it is used.
+        // A name is relative to the directory in which it is used.
         let place = context.places.get(*index).and_then(|place| place.as_ref().ok()).ok_or_else(unknown)?;
         let command = context.line.commands.get(*index).ok_or_else(unknown)?;
         let plain = command.words.iter().all(|word| word.is_exact());
@@ -38,7 +38,7 @@ pub(crate) fn scopes(
     named_by(&words(first), working_dir, split, facts).ok_or_else(unknown)
 }
 
-/// Whether a command prints nothing but lines that it was given.
+/// Whether a command prints only lines of its input.
 fn leaves_out(words: &[&str]) -> bool {
     let Some((name, rest)) = words.split_first() else { return false };
     let all = |known: &[&str]| rest.iter().all(|word| known.contains(word));
@@ -77,7 +77,7 @@ fn leaves_out(words: &[&str]) -> bool {
     }
 }
 
-/// Where the first command of a pipe looks for what it names.
+/// The directories in which the first command of a pipe finds the names it prints.
 fn named_by(words: &[&str], working_dir: &WorkingDir, split: bool, facts: &dyn Facts) -> Option<Vec<SearchScope>> {
     let (name, rest) = words.split_first()?;
     let everything = || SearchReader::Everything(GrepFilter::default());
@@ -149,7 +149,7 @@ fn named_by(words: &[&str], working_dir: &WorkingDir, split: bool, facts: &dyn F
             all.push(SearchScope { dir: path, cwd, reader: reader.clone(), named });
         }
     }
-    // What git names may be a file of the whole repository.
+    // A name printed by git may be a file anywhere in the repository.
     if *name == "git" {
         for scope in &mut all {
             scope.dir.clone_from(&working_dir.workspace);

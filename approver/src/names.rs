@@ -16,10 +16,10 @@ use self::patterns::Patterns;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NameGroup {
-    /// What the names have in common.
+    /// The common property of the names.
     #[expect(dead_code, reason = "for readers of the table")]
     kind: String,
-    /// Who writes or reads such files, and what stands in them.
+    /// The programs that write or read such files, and the content of the files.
     #[expect(dead_code, reason = "for readers of the table")]
     facts: String,
     names: Vec<String>,
@@ -43,7 +43,7 @@ struct RunsLaterTable {
     runs: Vec<NameGroup>,
 }
 
-/// The groups of one kind, ready to be matched: those without exceptions together, each of the others by itself.
+/// The groups of one kind, prepared for matching: groups without exceptions together, each other group separately.
 struct NameMatcher {
     plain: Patterns,
     excepted: Vec<(Patterns, Patterns)>,
@@ -91,14 +91,14 @@ static TABLES: LazyLock<NameTables> = LazyLock::new(|| {
     }
 });
 
-/// A path as it is matched: without regard to case, as file systems have it that have none.
+/// A path in the form in which it is matched: ignoring case, as on case-insensitive file systems.
 fn folded(path: &Path) -> String {
     let mut text = String::new();
     for c in path.to_string_lossy().chars().flat_map(char::to_lowercase) {
         match c {
             'ſ' => text.push('s'),
             'ı' => text.push('i'),
-            // The dot that is left of a small `İ`, and what does not show.
+            // The dot that remains from a lower-case `İ`, and invisible characters.
             '\u{307}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{ad}' => {}
             c => text.push(c),
         }
@@ -138,7 +138,7 @@ pub fn may_hold_secret(path: &Path) -> bool {
     TABLES.suspect.contains(&folded(path))
 }
 
-/// Whether a path is a secret, or a file that programs act on without being asked to.
+/// Whether a path is a secret, or a file that programs act on without being asked.
 #[must_use]
 pub fn is_protected(path: &Path) -> bool {
     TABLES.protected.contains(&folded(path)) || is_secret(path)

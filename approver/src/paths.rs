@@ -1,4 +1,4 @@
-//! Decides where a command runs, and which files may be read or changed without asking: those inside the workspace that
+//! Decides where a command runs, and which files may be read or changed without asking: files inside the workspace that
 //! are not secrets and do not control what runs later (see `names`).
 
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::{
     search::SearchScope,
 };
 
-/// Directories that builds, tests and installations make, and make again.
+/// Directories that builds, tests and installations create, and can create again.
 const BUILT: &[&str] = &[
     "target",
     "dist",
@@ -59,7 +59,7 @@ pub(crate) struct WorkingDir {
     pub(crate) workspace: PathBuf,
     /// The directories to which relative paths may refer: one directory, or those before and after a `cd`.
     pub(crate) bases: Vec<PathBuf>,
-    /// Whether it is known that the command runs there.
+    /// Whether it is certain that the command runs there.
     pub(crate) certain: bool,
     /// Whether the command certainly runs in the last of `bases`.
     pub(crate) certain_place: bool,
@@ -85,11 +85,11 @@ impl WorkingDir {
 
     /// The working directory after `cd`, if that is inside the workspace.
     pub(crate) fn moved(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
-        // Shells take `link/..` for where the link stands, the kernel for where it leads.
+        // In `link/..`, shells use the directory that contains the link, the kernel the link's target.
         if Path::new(dir).components().any(|part| part == Component::ParentDir) {
             return Err("A `cd` with `..` is not followed.".into());
         }
-        // `cd -`, `cd +1` go where one has been; a `~` leads home.
+        // `cd -` and `cd +1` go to earlier directories; a `~` leads to a home.
         if dir.is_empty() || dir.starts_with(['-', '+', '~']) {
             return Err(format!("`cd {dir}` is not followed."));
         }
@@ -148,10 +148,10 @@ impl WorkingDir {
         if written == "/dev/null" { Ok(Vec::new()) } else { self.bases.iter().map(inside).collect() }
     }
 
-    /// Checks that a file may be printed: nothing in it looks like a secret. Not for directories.
+    /// Checks that a file may be printed: it contains no text that looks like a secret. Not for directories.
     ///
     /// # Errors
-    /// A sentence with the reason why it may not.
+    /// A sentence with the reason why it may not be printed.
     pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
         match facts.inspect(path) {
             FileInspection::NoFile | FileInspection::Plain => Ok(()),
@@ -182,7 +182,7 @@ impl WorkingDir {
                 }
                 FileEntry::Other => return Err(format!("`{written}` is not a file.")),
             }
-            // Written through a link, another file changes than the one that is named.
+            // A write through a link would change another file than the named one.
             if !self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(written)), inside, facts)) {
                 return Err(format!("`{written}` leads through a symbolic link to `{}`.", path.display()));
             }
@@ -194,7 +194,7 @@ impl WorkingDir {
     /// file that programs read by default.
     ///
     /// # Errors
-    /// A sentence with the reason why it may not.
+    /// A sentence with the reason why it may not be created.
     pub(crate) fn makeable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         let paths = self.readable(written, facts)?;
         for path in &paths {
@@ -209,9 +209,9 @@ impl WorkingDir {
     /// Checks that a path may be removed: a file that may be edited, or a directory of build output.
     ///
     /// # Errors
-    /// A sentence with the reason why it may not.
+    /// A sentence with the reason why it may not be removed.
     pub(crate) fn removable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-        // A trailing slash would lead through a link.
+        // A trailing slash would follow a link.
         let plain = written.trim_end_matches('/');
         let paths = self.nameable(plain, facts)?;
         for path in &paths {
@@ -231,7 +231,7 @@ impl WorkingDir {
         top.and_then(|top| written.strip_prefix(top).ok()) == Some(inside)
     }
 
-    /// Checks that a program which reads below directories reaches no secret.
+    /// Checks that a program that reads below directories reaches no secret.
     ///
     /// # Errors
     /// A sentence that names the secret, or says that this cannot be determined.
@@ -253,7 +253,7 @@ impl WorkingDir {
     /// # Errors
     /// A sentence with the reason why it is not.
     pub(crate) fn counts(&self, written: &str) -> Result<(), String> {
-        // Some tools expand it by themselves.
+        // Some tools expand it themselves.
         if written.starts_with('~') {
             return Err(format!("`{written}` begins with a home directory (`~`)."));
         }

@@ -30,25 +30,25 @@ impl Policy {
     /// The policy that consists only of a preset.
     ///
     /// # Panics
-    /// Never: the presets are part of the program, and a test reads them.
+    /// Never: the presets are compiled in, and a test parses them.
     #[must_use]
     #[expect(clippy::panic, reason = "the presets are part of the program, and a test reads them")]
     pub fn preset(preset: Preset) -> Self {
         file::preset(preset).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Reads the user's policy.
+    /// Parses the user's policy.
     ///
     /// # Errors
-    /// If it is not TOML, has an unknown key, or has a rule without a meaning; with file, line and column.
+    /// If it is not TOML, has an unknown key, or has a rule without effect; with file, line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, PolicyError> {
         file::user(text, path)
     }
 
-    /// Adds the rules of a repository, which can only make it stricter.
+    /// Adds the rules of a repository, which can only make the policy stricter.
     ///
     /// # Errors
-    /// As for [`Policy::parse`]; a rule that allows and a preset are errors too.
+    /// The errors of [`Policy::parse`]; a rule that allows and a preset are errors too.
     pub fn with_repository(mut self, text: &str, path: &Path) -> Result<Self, PolicyError> {
         self.repositories.push(file::repository(text, path)?);
         Ok(self)

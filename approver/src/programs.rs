@@ -11,13 +11,13 @@ use std::{
 
 use serde::Deserialize;
 
-/// What the table says about one program, or one of its subcommands.
+/// The table entry of a program, or of one of its subcommands.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Program {
     names: Vec<String>,
     subcommands: bool,
-    /// All there are, where another word may be an alias of the user's.
+    /// All its subcommands, if another word may be an alias of the user's.
     own: Vec<String>,
     synonyms: BTreeMap<String, String>,
     values: Vec<String>,
@@ -90,7 +90,7 @@ pub(crate) struct Invocation {
     pub(crate) values: Vec<(String, String)>,
     /// The remaining operands, without the subcommand.
     pub(crate) operands: Vec<String>,
-    /// Words as they were, of a program that is not known, beside the letters they may be a bundle of.
+    /// Words of an unknown program, each with the letters it may be a bundle of.
     bundles: Vec<(String, Vec<String>)>,
 }
 
@@ -164,7 +164,7 @@ impl Invocation {
     fn long<'a>(&mut self, spec: &Program, body: &str, words: &mut impl Iterator<Item = &'a str>) {
         let (name, value) = body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value)));
         let word = format!("--{name}");
-        // An abbreviation may mean any that begins with it.
+        // An abbreviation may mean any option that begins with it.
         let all = spec.values.iter().chain(spec.same.iter().flatten());
         let exact = spec.values.iter().chain(spec.same.iter().flatten()).any(|known| *known == word);
         let meant: BTreeSet<&str> = all
@@ -207,12 +207,12 @@ impl Invocation {
         !own.is_empty() && self.subcommand.as_ref().is_some_and(|word| !own.contains(word))
     }
 
-    /// Whether this command does what `named` does, and perhaps more.
+    /// Whether this command has the effect of `named`, and possibly more.
     pub(crate) fn includes(&self, named: &Self) -> bool {
         let has = |option: &String| {
             self.options.contains(option)
                 || self.bundles.iter().any(|(word, letters)| word == option || letters.contains(option))
-                // Of a program that is not known, what is abbreviated.
+                // For an unknown program, an abbreviation counts.
                 || option.starts_with("--")
                     && self.options.iter().any(|given| given.len() > 2 && given.starts_with("--") && option.starts_with(given.as_str()))
         };
@@ -225,7 +225,7 @@ impl Invocation {
     }
 }
 
-/// Whether two operands are one: `target/` is `target`.
+/// Whether two operands are the same: `target/` is `target`.
 fn is_same_operand(given: &str, named: &str) -> bool {
     let bare = |text: &str| match text.trim_end_matches('/') {
         "" if !text.is_empty() => "/".to_owned(),

@@ -12,7 +12,7 @@ use crate::{
     values::{self, LISTED, LineContext},
 };
 
-/// How deep commands that run commands are followed.
+/// Maximum depth to which commands that run commands are followed.
 const MAX_DEPTH: usize = 4;
 
 /// Checks that the command only reads, and reads nothing that it must not.
@@ -30,7 +30,7 @@ pub(crate) fn judge(
     }
     for assigned in &command.assignments {
         let values = values::words(&assigned.value, context, working_dir, facts)?;
-        // Of a command of its own it is a variable of the shell's, whose name was looked at.
+        // If the command only assigns, it sets a variable of the shell, whose name was checked before.
         let harmless = |value: &ShellWord| value.is_exact() && shell::is_harmless(&assigned.name, &value.text);
         if !command.words.is_empty() && !values.iter().all(harmless) {
             return Err(format!("The variable `{}` may change what runs.", assigned.name));
@@ -49,7 +49,7 @@ pub(crate) fn judge(
         all.paths.extend(known.paths);
         all.rewrite = known.rewrite;
     }
-    // What git would print is put in its place, so that it need not run.
+    // git's output is inserted in its place, so that git need not run.
     let replaced = command.words.iter().flat_map(|word| &word.parts);
     if replaced.clone().any(|part| matches!(part, WordPart::Value { value: Value::Toplevel, .. }))
         && all.rewrite.is_none()
@@ -170,12 +170,12 @@ pub(crate) fn wrapped(name: &str, words: &[ShellWord]) -> Option<usize> {
         ("stdbuf" | "env", _) if at > 0 => at,
         _ => return None,
     };
-    // What follows must be a command.
+    // The next word must be a command.
     let next = texts.get(takes)?;
     (!next.is_empty() && !next.starts_with('-')).then_some(takes + 1)
 }
 
-/// The command that `xargs` runs, with the names that it is given.
+/// The command that `xargs` runs, with the names that it passes.
 fn by_xargs(
     command: &SimpleCommand,
     words: &[ShellWord],
@@ -234,7 +234,7 @@ fn by_xargs(
     }
     match replaced {
         Some(mark) => with_names(rest, &mark, &scopes),
-        // There may be several.
+        // It may pass several names.
         None => {
             let mut all = rest.to_vec();
             all.extend([name(&scopes), name(&scopes)]);
@@ -247,7 +247,7 @@ fn name(scopes: &Arc<shell::Listed>) -> ShellWord {
     ShellWord { text: LISTED.to_owned(), listed: Some(Arc::clone(scopes)), ..ShellWord::default() }
 }
 
-/// The words with a name of a file in the place of a mark.
+/// The words with a file name in place of a marker.
 fn with_names(words: &[ShellWord], mark: &str, scopes: &Arc<shell::Listed>) -> Result<Vec<ShellWord>, String> {
     let one = |(at, word): (usize, &ShellWord)| {
         if word.text == mark && at > 0 {

@@ -45,7 +45,7 @@ pub enum RequestKind {
     Command,
     /// Read files.
     Read,
-    /// Change files that are there.
+    /// Change existing files.
     Edit,
     /// Write whole files.
     Write,
@@ -53,7 +53,7 @@ pub enum RequestKind {
     Mcp,
     /// Fetch from the network.
     Fetch,
-    /// Go on with a plan.
+    /// Continue with a plan.
     Plan,
     /// Answer a question.
     Question,
@@ -89,7 +89,7 @@ pub enum Shell {
     Zsh,
     /// A POSIX shell.
     Sh,
-    /// Not known: what any of them would do differently counts.
+    /// Not known: a difference between any of the shells counts.
     Unknown,
 }
 
@@ -111,11 +111,11 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may happen without a question.
+    /// The action may happen without asking.
     Allow,
-    /// A person decides.
+    /// The user decides.
     Ask,
-    /// It must not happen.
+    /// The action must not happen.
     Deny,
 }
 

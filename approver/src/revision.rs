@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<Revision<'_>> {
     Some(Revision { peeled, path })
 }
 
-/// The colon behind which a path stands: the first outside braces.
+/// The colon before a path: the first one outside braces.
 fn colon(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, c) in text.char_indices() {
@@ -60,7 +60,7 @@ fn split_range(text: &str) -> Option<(&str, &'static str, &str)> {
     Some((&text[..at], dots, &text[at + dots.len()..]))
 }
 
-/// One end of a range, which may be left out.
+/// One end of a range, which may be empty.
 fn end(text: &str) -> Option<String> {
     if text.is_empty() { Some(String::new()) } else { one(text) }
 }
@@ -83,7 +83,7 @@ fn with_parents(text: &str) -> Option<String> {
 /// One commit: a name or a hash, then steps (`~2`, `^`, `^2`, `@{1}`, `@{upstream}`, `@{2 days ago}`).
 fn one(text: &str) -> Option<String> {
     let name_end = text.find(['~', '^', '{']).unwrap_or(text.len());
-    // `main@{1}`: the `@` belongs to the step; a name may hold one elsewhere.
+    // `main@{1}`: the `@` belongs to the step; a name may contain one elsewhere.
     let name_end = if text[name_end..].starts_with('{') { text[..name_end].strip_suffix('@')?.len() } else { name_end };
     let name = &text[..name_end];
     let plain =
@@ -119,7 +119,7 @@ fn one(text: &str) -> Option<String> {
 /// A sentence with the reason why it is not allowed.
 pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
-    // Any of them may be the one behind which the file stands.
+    // Any of the colons may precede the file.
     for (at, _) in written.match_indices(':') {
         let found = revision(&written[at + 1..], working_dir, facts)?;
         found.iter().try_for_each(|path| working_dir.printable(path, facts))?;
@@ -136,14 +136,14 @@ pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Fact
     let odd = || format!("`{written}` is not a plain revision or path.");
     let path = match parse(written) {
         Some(revision) => revision.path.unwrap_or(written),
-        // Otherwise it is a path, which may be one with a pattern.
+        // Otherwise it is a path, possibly with a pattern.
         None if written.starts_with(['-', ':', '^']) || written.contains(['?', '[', ']', '\\', '{', '}', ':', '@']) => {
             return Err(odd());
         }
         None => written,
     };
     for text in [written, path] {
-        // A pattern may mean a secret.
+        // A pattern may match a secret.
         let vague = text.contains('*') && text.split('/').any(|part| part.starts_with('.') && part.contains('*'));
         let filled = text.replace('*', "x");
         if vague || is_secret(Path::new(&filled)) || is_secret(Path::new(text)) {

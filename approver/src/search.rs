@@ -33,9 +33,9 @@ pub struct NamedFiles {
 /// The files that a program skips by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchReader {
-    /// Nothing but what its options say, as `grep -r` has them.
+    /// Skips only what its options say, as `grep -r` does.
     Everything(GrepFilter),
-    /// What is hidden or ignored, as ripgrep has it.
+    /// Skips hidden and ignored files, as ripgrep does.
     Ripgrep(RipgrepOptions),
 }
 

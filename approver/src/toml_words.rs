@@ -1,13 +1,13 @@
-//! Errors in TOML files written by people, in plain words: the place, and what was expected.
+//! Errors in TOML files written by people, in plain words: the position, and what was expected.
 
 use events::fault::{Notation, in_words};
 
-/// The place and the reason of an error of the TOML reader.
+/// The position and the reason of an error of the TOML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TomlFault {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// The column, counted from 1, in characters.
     pub column: usize,
     /// The error message.
     pub message: String,
@@ -33,7 +33,7 @@ impl TomlFault {
     }
 }
 
-/// The reader stopped behind `key = `, where nothing follows in the line.
+/// Explains an error after `key = ` with nothing following on the line.
 fn without_value(text: &str, at: usize) -> Option<String> {
     let (before, after) = (text.get(..at)?, text.get(at..)?);
     let line = before.rsplit('\n').next()?;

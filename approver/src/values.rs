@@ -10,10 +10,10 @@ use crate::{
     tools,
 };
 
-/// How many forms of a command are judged.
+/// Maximum number of forms of a command that are judged.
 const MAX_FORMS: usize = 256;
 
-/// The text of a word that stands for names printed by other commands. No command line can contain it.
+/// The text of a word that represents names printed by other commands. No command line can contain it.
 pub(crate) const LISTED: &str = "\u{1}";
 
 /// A line, and the directory in which each of its commands runs.
@@ -65,7 +65,7 @@ pub(crate) fn words(
     if word.parts.is_empty() {
         return Ok(vec![word.clone()]);
     }
-    // `"$f"` alone may stand for names that are listed.
+    // `"$f"` alone may represent listed names.
     let parts: Vec<&WordPart> =
         word.parts.iter().filter(|part| !matches!(part, WordPart::Text(text) if text.is_empty())).collect();
     if let [WordPart::Value { value, quoted }] = parts.as_slice() {
@@ -116,7 +116,7 @@ fn value_words(
         }])
     };
     let texts = match value {
-        // A status is a number; all else is only taken in quotes.
+        // An exit status is a number; other unknown values are accepted only in quotes.
         Value::Unknown => return Ok(vec![made(word, String::new(), false)]),
         Value::Line(by) => {
             return if quoted {
@@ -167,12 +167,12 @@ fn path(path: Option<std::path::PathBuf>) -> Result<String, String> {
     path.and_then(|path| path.into_os_string().into_string().ok()).ok_or_else(|| "A directory is not known.".into())
 }
 
-/// The top of the session's repository, when the command runs in it.
+/// The top of the session's repository, if the command runs in it.
 fn toplevel(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<String, String> {
     let is_top = |dir: &std::path::Path| facts.read(&dir.join(".git"), 0) != crate::facts::FileContent::Missing;
     let inside = |dir: &&std::path::Path| dir.starts_with(&working_dir.workspace);
     for base in &working_dir.bases {
-        // Without a repository git prints nothing, and the top of the workspace is as good a place.
+        // Without a repository git prints nothing, so the top of the workspace can be assumed.
         let top = base.ancestors().take_while(inside).find(|dir| is_top(dir));
         if !working_dir.certain || top.is_some_and(|top| top != working_dir.workspace) {
             return Err("The top of the repository is not that of the workspace.".into());

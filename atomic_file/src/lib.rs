@@ -1,12 +1,12 @@
-//! Replaces files atomically: writes a draft in the same directory, then renames it. Reads settings files, whatever their
-//! name leads to ([`read_settings`]).
+//! Replaces files atomically: writes a draft in the same directory, then renames it. Also reads settings files,
+//! whatever their name leads to ([`read_settings`]).
 //!
-//! A [`Draft`] is made with mode 0600 and a name nobody can guess, and goes away unless it is put in its place. Its
-//! place is a name in a directory: a symbolic link of that name is replaced, never followed. Whoever wants the file a
-//! link leads to resolves the link first.
+//! A [`Draft`] is created with mode 0600 and an unpredictable name, and is removed on drop unless it was renamed. The
+//! target is a name in a directory: a symbolic link with that name is replaced, never followed. To write the file that
+//! a link points to, resolve the link first.
 //!
-//! There is one rule for fsync, and [`Durability`] names its two cases. The directory is synced by nobody: after a
-//! power cut the name means the old file or the new one, and both are whole.
+//! There is one rule for fsync, with two cases in [`Durability`]. The directory is never synced: after a power cut the
+//! name refers to the old file or the new one, and both are complete.
 
 mod regular;
 
@@ -20,21 +20,21 @@ use tempfile::{Builder, NamedTempFile};
 
 pub use regular::{Links, SETTINGS_MOST, open_regular, read_regular, read_settings};
 
-/// What a power cut may take.
+/// What a power cut may destroy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing: the content is on the disk before it has its name. For what people or other programs wrote or
-    /// rely on: settings, policies, tokens, where a server is.
+    /// Nothing: the content is on disk before the file gets its name. For files that people or other programs wrote or
+    /// rely on: settings, policies, tokens, the address of the server.
     Synced,
-    /// The content, when the system stops before it wrote it. For what is written often and can be told again, or
-    /// is checked when it is read: deliveries, descriptions of runs, the end of the audit record.
+    /// The content, if the system stops before it is written to disk. For files that are written often and can be
+    /// recreated, or are checked when they are read: deliveries, descriptions of runs, the end of the audit record.
     Unsynced,
 }
 
-/// Puts a file with this content, mode 0600, at `path`.
+/// Writes a file with this content, mode 0600, at `path`.
 ///
 /// # Errors
-/// When it cannot be written; what was there stays.
+/// If it cannot be written; an existing file is unchanged.
 pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
     let mut draft = Draft::beside(path, ".part")?;
     draft.file_mut().write_all(content)?;
@@ -44,15 +44,15 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
     draft.replace(path)
 }
 
-/// A file that is being written beside its place. Dropped, it is removed.
+/// A file that is being written beside its target. It is removed on drop.
 #[derive(Debug)]
 pub struct Draft(NamedTempFile);
 
 impl Draft {
-    /// A new, empty file in the directory of `path`, mode 0600, named after it with this `suffix`.
+    /// Creates an empty file in the directory of `path`, mode 0600, named after `path` with this `suffix`.
     ///
     /// # Errors
-    /// When `path` has no name, or the file cannot be made.
+    /// If `path` has no file name, or the file cannot be created.
     pub fn beside(path: &Path, suffix: &str) -> io::Result<Self> {
         let name = path.file_name().ok_or_else(|| io::Error::other("not a name of a file"))?;
         let mut prefix = std::ffi::OsString::from(".");
@@ -62,45 +62,45 @@ impl Draft {
         Builder::new().prefix(&prefix).suffix(suffix).tempfile_in(dir).map(Self)
     }
 
-    /// The file that was made.
+    /// The created file.
     #[must_use]
     pub fn file(&self) -> &File {
         self.0.as_file()
     }
 
-    /// The same, to be written.
+    /// The created file, for writing.
     pub fn file_mut(&mut self) -> &mut File {
         self.0.as_file_mut()
     }
 
-    /// Where it is now. A program may have put another file there, an editor for instance.
+    /// The current path of the draft. Another program, such as an editor, may have replaced the file there.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Makes it durable: see [`Durability::Synced`].
+    /// Writes the file to disk: see [`Durability::Synced`].
     ///
     /// # Errors
-    /// When the system cannot.
+    /// If the system call fails.
     pub fn sync(&self) -> io::Result<()> {
-        // By its name: it need not be the file that was made any more.
+        // Opened by name, because the file may have been replaced since it was created.
         File::open(self.path())?.sync_all()
     }
 
-    /// Gives it the name `path`, in the place of whatever has it.
+    /// Renames the draft to `path`, replacing any existing file.
     ///
     /// # Errors
-    /// When it cannot be renamed; then it is removed.
+    /// If it cannot be renamed; the draft is then removed.
     pub fn replace(self, path: &Path) -> io::Result<()> {
         self.0.persist(path).map(drop).map_err(|refused| refused.error)
     }
 
-    /// Gives it the name `path` unless something has it.
+    /// Renames the draft to `path`, unless that exists.
     ///
     /// # Errors
-    /// `AlreadyExists` when something has it, also when it was made meanwhile; or when the file cannot be linked. Then
-    /// it is removed.
+    /// `AlreadyExists` if `path` exists, even if it was created in the meantime; another error if the file cannot be
+    /// linked. The draft is then removed.
     pub fn place_new(self, path: &Path) -> io::Result<()> {
         self.0.persist_noclobber(path).map(drop).map_err(|refused| refused.error)
     }

@@ -1,7 +1,7 @@
 //! Reads files that people write: settings, rules, keys.
 //!
-//! The name of such a file may lead to anything. A pipe is never waited for, a device never read, and no more is read
-//! than a limit allows.
+//! The name of such a file may lead to anything. The functions never wait for a pipe, never read a device, and read no
+//! more than a limit.
 
 use std::{
     fs::{File, OpenOptions},
@@ -15,19 +15,19 @@ use rustix::fs::OFlags;
 /// Largest settings file, bytes.
 pub const SETTINGS_MOST: u64 = 1 << 20;
 
-/// What happens at a symbolic link.
+/// How a symbolic link is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// It is followed, as people have links to their settings.
+    /// Followed, because people use links for their settings.
     Followed,
-    /// It is refused, where somebody else may have made it. Links in the directories before it are followed.
+    /// Refused, because another user may have created it. Links in the parent directories are followed.
     Refused,
 }
 
-/// Opens a regular file for reading, without waiting for anything.
+/// Opens a regular file for reading, without blocking.
 ///
 /// # Errors
-/// When it cannot be opened, or is not a regular file.
+/// If it cannot be opened, or is not a regular file.
 pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
     let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     if links == Links::Refused {
@@ -54,10 +54,10 @@ fn not_regular(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, not a regular file"))
 }
 
-/// The content of a regular file of at most `most` bytes; `None` when there is none.
+/// The content of a regular file of at most `most` bytes; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open_regular`], and when it is larger.
+/// The errors of [`open_regular`], and an error if the file is larger.
 pub fn read_regular(path: &Path, links: Links, most: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular(path, links) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -72,10 +72,10 @@ pub fn read_regular(path: &Path, links: Links, most: u64) -> io::Result<Option<V
     Ok(Some(content))
 }
 
-/// The text of a settings file; `None` when there is none.
+/// The text of a settings file; `None` if it does not exist.
 ///
 /// # Errors
-/// When it is not a regular file, cannot be read, is larger than [`SETTINGS_MOST`] or is not UTF-8.
+/// If it is not a regular file, cannot be read, is larger than [`SETTINGS_MOST`] or is not UTF-8.
 pub fn read_settings(path: &Path) -> io::Result<Option<String>> {
     let Some(content) = read_regular(path, Links::Followed, SETTINGS_MOST)? else { return Ok(None) };
     let text = String::from_utf8(content).map_err(|error| {

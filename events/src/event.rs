@@ -43,10 +43,10 @@ pub enum Origin {
 /// Whether a record may occur more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repeat {
-    /// The record has its own id: a second one is a copy.
+    /// The record has an id: a second one is a copy.
     #[default]
     Unique,
-    /// The record has no id. Its identity is that of its content, and this is the next occurrence of it.
+    /// The record has no id. Its identity is derived from its content, and this is the next occurrence.
     Next,
 }
 
@@ -62,25 +62,25 @@ pub struct NewEvent {
     pub identity: Identity,
     /// Whether that identity may occur again.
     pub repeat: Repeat,
-    /// Where it came from.
+    /// The source.
     pub source: Source,
     /// The time by the provider's clock, if the record has a time.
     pub created_at: Option<Timestamp>,
     /// Capture's clock.
     pub observed_at: Timestamp,
-    /// The event it answers: the call of a result.
+    /// The event that it answers: for a result, its call.
     pub parent: Option<Identity>,
     /// The provider's id of its sub-agent, if that is not a separate session.
     pub agent_id: Option<Arc<str>>,
-    /// How sure the source is.
+    /// The confidence of the source.
     pub confidence: Confidence,
-    /// How severe it is.
+    /// The severity.
     pub severity: Option<Severity>,
-    /// The text a person would read.
+    /// The text for the user.
     pub text: Option<String>,
-    /// What happened.
+    /// The payload.
     pub payload: Payload,
-    /// Where its bytes are.
+    /// The position of its bytes.
     pub origin: Origin,
 }
 
@@ -203,7 +203,7 @@ impl Serialize for Event {
     }
 }
 
-/// Why a JSON text is not an event.
+/// The reason why a JSON text is not an event.
 #[derive(Debug, thiserror::Error)]
 #[error("not an event in wire form: {0}")]
 pub struct WireError(#[source] serde_json::Error);

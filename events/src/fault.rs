@@ -1,12 +1,12 @@
-//! Errors in values that a person or a program wrote, in plain words. serde's messages name types of this program,
-//! which no reader knows.
+//! Errors in values written by people or programs, in plain words. serde's messages contain the names of this program's
+//! types, which users do not know.
 
 /// The notation of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
-    /// As JSON, by a program.
+    /// JSON, written by a program.
     Json,
-    /// As TOML, by a person: a configuration or a file of rules.
+    /// TOML, written by a person: a configuration or a file of rules.
     Toml,
 }
 
@@ -46,21 +46,21 @@ pub fn in_words(message: &str, notation: Notation) -> String {
             "a sequence" => notation.list(),
             "a map" => notation.table(),
             "a string" | "path string" | "string or table" => "a string",
-            // Types of ours.
+            // Types of this program.
             other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => notation.table(),
             other => other,
         };
         let got = match got {
             "map" => notation.table(),
             "sequence" => notation.list(),
-            // `string "abc"`, and a word with the value in backquotes: only the value is wanted.
+            // `string "abc"`, or a word with the value in backquotes: only the value is kept.
             got => {
                 got.split_once(' ').filter(|(_, value)| value.starts_with(['"', '`'])).map_or(got, |(_, value)| value)
             }
         };
         return format!("expected {expected}, got {got}");
     }
-    // A list in the place of a table, whose fields serde would take by their order.
+    // A list in place of a table; serde would assign its elements to the fields in order.
     if message.starts_with("invalid length ") && message.contains("expected struct ") {
         return format!("expected {}, got {}", notation.table(), notation.list());
     }

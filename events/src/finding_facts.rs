@@ -1,5 +1,6 @@
-//! What each kind of finding is: one place for the help of the command line, the page, the documentation, and the need
-//! that it stands for. A new kind of finding is described here; its detector is in the crate `monitor`.
+//! The facts about each kind of finding: one source for the help of the command line, the page, the documentation, and
+//! the need of a session with such a finding. A new kind of finding is described here; its detector is in the crate
+//! `monitor`.
 
 use crate::{finding::FindingKind, need::Need};
 
@@ -8,26 +9,26 @@ use crate::{finding::FindingKind, need::Need};
 pub struct FindingFacts {
     /// Its name as a heading: `Rate limit`.
     pub title: &'static str,
-    /// What it says about a session, as a clause: `a quota is used up`.
+    /// Its meaning for a session, as a clause: `a quota is used up`.
     pub meaning: &'static str,
-    /// What a session with such a finding needs of a person.
+    /// The need of a session with such a finding.
     pub need: Option<Need>,
-    /// Whether it reports that something is done, which leaves nothing open.
+    /// Whether it reports that something is done, so that nothing remains open.
     pub is_done: bool,
     /// Whether it reports how the session ended.
     pub is_of_end: bool,
-    /// Its severity, and on what that depends.
+    /// Its severity, and what the severity depends on.
     pub severity: &'static str,
     /// When it is raised, with the default limits.
     pub raised: &'static str,
     /// When it is resolved.
     pub resolved: &'static str,
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub advice: &'static str,
 }
 
 impl FindingKind {
-    /// What this kind of finding is.
+    /// The facts about this kind of finding.
     #[must_use]
     pub const fn facts(self) -> FindingFacts {
         match self {

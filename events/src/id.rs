@@ -17,7 +17,7 @@ use crate::{provider::Provider, time::Timestamp};
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not an id (26 characters of 0-9 A-Z)")]
 pub struct ParseIdError {
@@ -25,7 +25,7 @@ pub struct ParseIdError {
     pub given: String,
 }
 
-/// Bytes as they are written outside: hexadecimal, small letters.
+/// Bytes in their external form: lower-case hexadecimal.
 #[derive(Debug, Clone, Copy)]
 pub struct Hex<'a>(pub &'a [u8]);
 
@@ -69,25 +69,25 @@ macro_rules! id {
         pub struct $name(u128);
 
         impl $name {
-            /// Makes the id from its 128 bits.
+            /// Creates the id from its 128 bits.
             #[must_use]
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
             }
 
-            /// Gives the 128 bits.
+            /// The 128 bits.
             #[must_use]
             pub const fn bits(self) -> u128 {
                 self.0
             }
 
-            /// Makes the id from 16 big-endian bytes.
+            /// Creates the id from 16 big-endian bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(u128::from_be_bytes(bytes))
             }
 
-            /// Gives 16 big-endian bytes; they sort as the text does.
+            /// The 16 big-endian bytes, which sort like the text.
             #[must_use]
             pub const fn to_bytes(self) -> [u8; 16] {
                 self.0.to_be_bytes()
@@ -137,13 +137,13 @@ macro_rules! id {
     };
 }
 
-/// An [`id!`] that is minted.
+/// Defines an [`id!`] that is created from a time and random bits.
 macro_rules! minted {
     ($(#[$doc:meta])* $name:ident) => {
         id! { $(#[$doc])* $name }
 
         impl $name {
-            /// Mints an id: 48 bits of the time, 80 random bits.
+            /// Creates an id: 48 bits of the time, 80 random bits.
             #[must_use]
             pub fn mint(at: Timestamp, random: [u8; 10]) -> Self {
                 Self(by_age(at, random.iter().fold(0, |bits, byte| (bits << 8) | u128::from(*byte))))
@@ -152,13 +152,13 @@ macro_rules! minted {
     };
 }
 
-/// 48 bits of the time before 80 others.
+/// 48 bits of the time, followed by 80 other bits.
 fn by_age(at: Timestamp, bits: u128) -> u128 {
     let ms = (at.as_millisecond().max(0) as u128) & 0xffff_ffff_ffff;
     (ms << 80) | (bits & ((1 << 80) - 1))
 }
 
-/// An id that is a text: cheap to clone, and equal to its text in JSON and in the schema.
+/// Defines an id that is a text: cheap to clone, and equal to its text in JSON and in the schema.
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -167,7 +167,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Gives the text.
+            /// The text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -244,8 +244,7 @@ macro_rules! text_id {
 }
 
 id! {
-    /// Names a session: one conversation of one agent. Starts with the time it was first seen, so
-    /// ids sort by age.
+    /// Identifies a session: one conversation of one agent. Starts with the time it was first seen, so ids sort by age.
     SessionId
 }
 id! {
@@ -253,25 +252,25 @@ id! {
     EventId
 }
 id! {
-    /// Names a turn. Equal to the id of the event that opened it.
+    /// Identifies a turn. Equal to the id of the event that opened it.
     TurnId
 }
 minted! {
-    /// Names a run: a process capture started. Minted when it starts; sorts by age.
+    /// Identifies a run: a process that capture started. Created when it starts; sorts by age.
     RunId
 }
 minted! {
-    /// Names a delivery: one call of a hook, or one message of an agent's protocol. Minted by whoever
-    /// hands it in; sorts by age.
+    /// Identifies a delivery: one call of a hook, or one message of an agent's protocol. Created by the process that
+    /// submits it; sorts by age.
     DeliveryId
 }
 minted! {
-    /// Names a prompt in a session's queue. Minted when it is queued; sorts by age.
+    /// Identifies a prompt in a session's queue. Created when it is queued; sorts by age.
     PromptId
 }
 
 impl SessionId {
-    /// Mints the id of a session: 48 bits of the time it was first seen, 80 bits of what it is.
+    /// Creates the id of a session: 48 bits of the time it was first seen, 80 bits derived from the provider's id.
     #[must_use]
     pub fn mint(first_seen: Timestamp, provider: Provider, provider_session_id: &str) -> Self {
         Self(by_age(first_seen, Identity::of(provider, "session", &[provider_session_id.as_bytes()]).bits()))
@@ -279,26 +278,26 @@ impl SessionId {
 }
 
 text_id! {
-    /// Names a request for permission. Derived from the delivery that asks, or from the event that first
+    /// Identifies a permission request. Derived from the delivery that makes the request, or from the event that first
     /// showed its dialog.
     ApprovalId
 }
 text_id! {
-    /// Names a finding. Derived from its session, its key and when it began.
+    /// Identifies a finding. Derived from its session, its key and the time it began.
     FindingId
 }
 text_id! {
-    /// Names a message of the notifier: the same for every attempt to send it. Derived from its channel
-    /// and from what it tells of.
+    /// Identifies a message of the notifier: the same for every attempt to send it. Derived from its channel and its
+    /// notices.
     MessageId
 }
 
-/// What makes a record one and the same wherever it is read again: (provider, record id, block).
+/// Identifies a record, so that it is recognized when it is read again: (provider, record id, block).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(u128);
 
 impl Identity {
-    /// Hashes the parts of an identity; `space` keeps different kinds of record ids apart.
+    /// Hashes the parts of an identity; `space` separates different kinds of record ids.
     #[must_use]
     pub fn of(provider: Provider, space: &str, parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -314,26 +313,26 @@ impl Identity {
         Self(u128::from_be_bytes(bits))
     }
 
-    /// The identity of one block of a record that carries an id of its own.
+    /// The identity of one block of a record with an id.
     #[must_use]
     pub fn record(provider: Provider, record: &str, block: u32) -> Self {
         Self::of(provider, "record", &[record.as_bytes(), &block.to_le_bytes()])
     }
 
-    /// The identity of the `occurrence`-th copy of this one: for records without an id, of which
-    /// a session may rightly hold several equal ones. Occurrence 0 is the identity itself.
+    /// The identity of the `occurrence`-th copy of this one, for records without an id, of which a session may contain
+    /// several equal ones. Occurrence 0 is the identity itself.
     #[must_use]
     pub fn occurrence(self, occurrence: u32) -> Self {
         Self(self.0 ^ (u128::from(occurrence).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)))
     }
 
-    /// Gives the 128 bits.
+    /// The 128 bits.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
     }
 
-    /// Makes an identity from its bits.
+    /// Creates an identity from its bits.
     #[must_use]
     pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
@@ -406,7 +405,7 @@ mod tests {
             prop_assert_eq!(serde_json::to_string(&id).unwrap(), json.as_str());
             prop_assert_eq!(serde_json::from_str::<MessageId>(&json).unwrap(), id.clone());
             prop_assert_eq!(id.cmp(&MessageId::from(other.as_str())), text.cmp(&other));
-            // A map finds it by its text.
+            // A set finds it by its text.
             prop_assert_eq!(HashSet::from([id]).contains(text.as_str()), true);
         }
     }

@@ -1,5 +1,5 @@
-//! What a session needs from a person. [`Reason::need`] decides this for its status, and
-//! [`FindingKind::facts`](crate::FindingKind::facts) for its findings.
+//! The need of a session for action by the user. [`Reason::need`] derives it from its status, and
+//! [`FindingKind::facts`](crate::FindingKind::facts) from its findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -83,10 +83,10 @@ macro_rules! payload {
                 match self { $(Self::$kind(_) => Kind::$kind,)* }
             }
 
-            /// Reads the data of an event of this kind from JSON.
+            /// Parses the data of an event of this kind from JSON.
             ///
             /// # Errors
-            /// When the JSON is not the data of that kind.
+            /// If the JSON is not the data of that kind.
             pub fn from_json(kind: Kind, data: &str) -> Result<Self, serde_json::Error> {
                 match kind { $(Kind::$kind => serde_json::from_str::<$data>(data).map(Self::$kind),)* }
             }
@@ -99,7 +99,7 @@ macro_rules! payload {
     };
 }
 
-/// The largest data are behind a pointer, so that the others do not take their room.
+/// The largest payloads are boxed, so that the others need less space.
 macro_rules! boxed {
     ($($data:ident),*) => {
         $(impl From<$data> for Payload { fn from(data: $data) -> Self { Box::new(data).into() } })*
@@ -179,7 +179,7 @@ macro_rules! data {
     };
 }
 
-// Behind the macros they use.
+// After the macros that they use.
 mod approval;
 mod approval_kind;
 pub mod claim;

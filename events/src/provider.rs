@@ -21,7 +21,7 @@ macro_rules! names {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The number the store keeps; it never changes its meaning.
+            /// The number used in the store; its meaning never changes.
             #[must_use]
             pub const fn code(self) -> u8 {
                 match self { $(Self::$variant => $code,)* }

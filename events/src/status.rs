@@ -82,7 +82,7 @@ names! {
 }
 
 impl State {
-    /// Whether a session in this state, for this reason, cannot go on before a person answers.
+    /// Whether a session in this state, for this reason, cannot continue until the user answers.
     #[must_use]
     pub const fn awaits_answer(self, reason: Option<Reason>) -> bool {
         match self {
@@ -93,10 +93,10 @@ impl State {
     }
 }
 
-/// What follows from a reason. A new reason has to be placed in each of these, and nowhere else.
+/// The consequences of a reason. A new reason must be added to each of these functions, and nowhere else.
 impl Reason {
-    /// The need of a session that is `waiting` for this reason. One that waits for its first prompt, or for a command in
-    /// the background, has no need.
+    /// The need of a session that is `waiting` for this reason. A session that waits for its first prompt, or for a
+    /// background command, has no need.
     #[must_use]
     pub const fn need(self) -> Option<Need> {
         match self {
@@ -125,8 +125,8 @@ impl Reason {
         }
     }
 
-    /// Whether a session that is `waiting` for this reason may be given a queued prompt. One that its user stopped, or
-    /// that has a question or a failure, waits for a person.
+    /// Whether a queued prompt may be sent to a session that is `waiting` for this reason. A session that the user
+    /// stopped, or that has a question or a failure, waits for the user.
     #[must_use]
     pub const fn accepts_prompt(self) -> bool {
         match self {
@@ -157,7 +157,7 @@ impl Reason {
         }
     }
 
-    /// The finding about a session that is `waiting` for this reason, where the reason alone is enough for one.
+    /// The finding about a session that is `waiting` for this reason, if the reason alone is sufficient.
     #[must_use]
     pub const fn finding(self) -> Option<FindingKind> {
         match self {

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The first moment there is; older than every recorded one.
+    /// The earliest time; earlier than every recorded one.
     pub const MIN: Self = Self(0);
 
-    /// Makes a moment from milliseconds since 1970.
+    /// Creates a time from milliseconds since 1970.
     #[must_use]
     pub const fn from_millisecond(ms: i64) -> Self {
         Self(ms)
@@ -25,26 +25,26 @@ impl Timestamp {
         self.0
     }
 
-    /// The moment `ms` milliseconds later (earlier when negative), held within range.
+    /// The time `ms` milliseconds later (earlier if negative), clamped to the range.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds from `earlier` to this moment; negative when it is the later one.
+    /// Milliseconds from `earlier` to this time; negative if `earlier` is later.
     #[must_use]
     pub const fn since_ms(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Reads an RFC 3339 time. Fractions beyond milliseconds are cut off.
+    /// Parses an RFC 3339 time. Digits beyond milliseconds are dropped.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         fast_parse(text.as_bytes()).or_else(|| text.parse::<jiff::Timestamp>().ok().map(|t| Self(t.as_millisecond())))
     }
 }
 
-/// Reads `YYYY-MM-DDTHH:MM:SS.mmmZ`, the one form the agents write, without a detour.
+/// Parses `YYYY-MM-DDTHH:MM:SS.mmmZ`, the form that agents write, without a general parser.
 fn fast_parse(b: &[u8]) -> Option<Timestamp> {
     if b.len() != 24 || b[4] != b'-' || b[7] != b'-' || b[10] != b'T' || b[19] != b'.' || b[23] != b'Z' {
         return None;

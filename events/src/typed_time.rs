@@ -1,4 +1,4 @@
-//! Times as people type them, on the command line and in queries. Reads no clock.
+//! Parses times as people type them, on the command line and in queries. Reads no clock.
 
 use std::ops::Range;
 
@@ -11,25 +11,25 @@ use jiff::{
 
 use crate::time::Timestamp;
 
-/// The forms that are understood, for help and errors.
+/// The accepted forms, for help and errors.
 pub const TYPED_TIMES: &str =
     "a day (2026-11-20, today, yesterday), RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d";
 
-/// What a typed time names.
+/// A parsed time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypedTime {
-    /// A moment.
+    /// A point in time.
     Moment(Timestamp),
-    /// A moment, by how long ago it is.
+    /// A point in time, given by its age.
     Age(Timestamp),
-    /// A day, a month or a year, with its end excluded.
+    /// A day, a month or a year, excluding its end.
     Period(Range<Timestamp>),
 }
 
 impl TypedTime {
-    /// Reads an RFC 3339 time, also without an offset; `HH:MM` or `HH:MM:SS` of today; `today`, `yesterday`, a day, a month
-    /// (`2026-11`) or a year; or an age as jiff reads spans (`30s`, `1h 30m`, `2 days`), also with a `-` before it. What
-    /// has no offset is in `zone`. Days of an age have 24 hours. `None` when it is none of them.
+    /// Parses an RFC 3339 time, also without an offset; `HH:MM` or `HH:MM:SS` of today; `today`, `yesterday`, a day, a
+    /// month (`2026-11`) or a year; or an age in jiff's syntax of spans (`30s`, `1h 30m`, `2 days`), optionally
+    /// preceded by `-`. Times without an offset are in `zone`. Days of an age have 24 hours. `None` for any other text.
     #[must_use]
     pub fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Self> {
         let text = text.trim();
@@ -51,7 +51,7 @@ impl TypedTime {
         Some(Self::Moment(Timestamp::from_millisecond(at)))
     }
 
-    /// The moment, or the beginning of the period.
+    /// The time, or the beginning of the period.
     #[must_use]
     pub const fn start(&self) -> Timestamp {
         match self {
@@ -60,7 +60,7 @@ impl TypedTime {
         }
     }
 
-    /// The moment, or the end of the period, which is excluded.
+    /// The time, or the end of the period, which is excluded.
     #[must_use]
     pub const fn end(&self) -> Timestamp {
         match self {
@@ -70,7 +70,7 @@ impl TypedTime {
     }
 }
 
-/// The first day of what a text names, and the first one after it.
+/// The first day of the period that a text names, and the first day after it.
 fn days(text: &str, today: Date) -> Option<(Date, Date)> {
     let digits = text.split('-').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
     let (first, after) = match text {
@@ -95,7 +95,7 @@ fn days(text: &str, today: Date) -> Option<(Date, Date)> {
 }
 
 fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
-    // What has a colon is a time of day, perhaps an impossible one.
+    // A text with a colon is a time of day, possibly an invalid one.
     let text = text.strip_prefix('-').or_else(|| (!text.contains(':')).then_some(text))?;
     let span = SpanParser::new().parse_span(text).ok().filter(|span| !span.is_negative())?;
     let ago = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;

@@ -1,4 +1,4 @@
-//! Which characters of a text are visible: agents write texts, and may hide something in them.
+//! Determines which characters of a text are visible, because agents may hide something in a text.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -22,8 +22,8 @@ pub fn shows(c: char) -> bool {
     !unseen && !is_blank(c)
 }
 
-/// Letters and marks that show as nothing: fillers of Hangul and Khmer, variation selectors, the
-/// empty pattern of Braille.
+/// Letters and marks that are displayed as nothing: fillers of Hangul and Khmer, variation selectors, the blank Braille
+/// pattern.
 const fn is_blank(c: char) -> bool {
     matches!(
         c,

@@ -7,7 +7,7 @@
 //!
 //! [`Recorder`] writes a terminal's output to files while it arrives, [`CastReader`] reads one file, [`JoinedReader`]
 //! reads the parts of one recording, and [`Encoder`] writes either version. The user's input is never recorded; a
-//! conversion passes on `i` events of foreign recordings.
+//! conversion copies the `i` events of other programs' recordings.
 
 mod encode;
 mod event;

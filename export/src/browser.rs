@@ -26,7 +26,7 @@ pub(crate) fn document(dir: &Path, page: &str, address: &str) -> String {
 /// The width of a page's document in a window of this width, CSS pixels.
 pub(crate) fn width_within(dir: &Path, page: &str, width: u32) -> u32 {
     std::fs::write(dir.join("inner.html"), page).unwrap();
-    // A window of its own is not as narrow as a telephone's.
+    // A top-level window cannot be as narrow as a telephone's.
     let frame = format!(
         "<!doctype html><iframe src=inner.html style=\"border:0;width:{width}px;height:800px\"></iframe><script>\
          onload = () => {{ document.title = 'width ' + frames[0].document.documentElement.scrollWidth; }}</script>"
@@ -44,7 +44,7 @@ pub(crate) fn canary() -> (String, JoinHandle<u32>) {
         let mut asked = 0;
         for connection in listener.incoming() {
             let mut first = [0];
-            // The test itself says nothing.
+            // The test's own connection sends nothing.
             if connection.unwrap().read(&mut first).unwrap_or(1) == 0 {
                 break;
             }

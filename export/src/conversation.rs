@@ -13,8 +13,8 @@ use crate::{edits::FileEdits, report::quoted};
 /// How a conversation is formatted.
 #[derive(Clone, Copy)]
 pub struct ConversationFormat<'a> {
-    /// Maximum number of lines of an input or output; of a longer one the first and the last are shown. `None` shows
-    /// all.
+    /// Maximum number of lines of an input or output; if it is longer, only the first and the last lines are shown.
+    /// `None` shows all.
     pub lines: Option<usize>,
     /// Whether the model's thinking is shown.
     pub thinking: bool,
@@ -154,7 +154,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             }
         }
         ItemBody::ToolCall { name, tool, title, input, result, subagents, .. } => {
-            // Whose call it is says the sub-agent itself, where it is known.
+            // If the sub-agent is known, it already names itself.
             let by = if subagents.is_empty() { by } else { String::new() };
             let name = if name.is_empty() { "(a call that was not seen)" } else { name };
             let _ = write!(out, "**{name}**{by}");
@@ -162,7 +162,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
                 let _ = write!(out, " {}", code(&verbatim_line(title, TITLE_CHARS)));
             }
             let _ = writeln!(out, " · {}", result.as_ref().map_or_else(|| "no result".to_owned(), ended));
-            // The title of a command is the command.
+            // The title of a command is the command itself.
             let edits = (*tool == ToolKind::Edit).then(|| FileEdits::of(&input.text)).flatten();
             if let Some(edits) = edits {
                 out.push('\n');
@@ -222,7 +222,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
 pub(crate) fn turn_end(number: u32, outcome: TurnOutcome, duration_ms: u64) -> String {
     let after = |how| format!("Turn {number} {how} after {}", duration(duration_ms));
     match outcome {
-        // A turn that just ended needs no word.
+        // A turn that simply ended needs no further text.
         TurnOutcome::Completed => format!("Turn {number} took {}", duration(duration_ms)),
         TurnOutcome::Interrupted => after("was interrupted"),
         TurnOutcome::Denied => after("ended by a denial"),
@@ -270,7 +270,7 @@ fn quote(text: &str, out: &mut String) {
     }
 }
 
-/// Says that a text is not all of it.
+/// Notes that a text is not complete.
 fn rest(text: &ItemText, out: &mut String) {
     if let Some(whole) = &text.text_ref {
         let _ = writeln!(out, "\n(the middle of {} bytes is left out)", whole.length);
@@ -282,20 +282,20 @@ fn push_line(line: &str, out: &mut String) {
     out.push('\n');
 }
 
-/// As many backticks as no run in the text has, and at least these.
+/// One backtick more than the longest run in the text, and at least `least`.
 fn fence(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(least))
 }
 
-/// Code within a line, whatever backticks it has.
+/// Inline code, with any backticks in it.
 fn code(text: &str) -> String {
     let fence = fence(text, 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// A block of code, whatever backticks it has.
+/// A block of code, with any backticks in it.
 fn block(text: &ItemText, language: &str, format: ConversationFormat<'_>, out: &mut String) {
     let content = without_colours(&text.text);
     let lines: Vec<&str> = content.trim_end_matches('\n').lines().collect();

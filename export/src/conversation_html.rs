@@ -34,7 +34,7 @@ const TITLE_CHARS: usize = 300;
 /// How a page is formatted.
 #[derive(Clone, Copy)]
 pub struct HtmlOptions<'a> {
-    /// Makes a text fit to leave the machine.
+    /// Removes everything from a text that must not leave the machine.
     pub redact: &'a dyn Fn(&str) -> String,
     /// Formats a time.
     pub time: &'a dyn Fn(Timestamp) -> String,
@@ -85,7 +85,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             if thinking.is_none() && text.is_empty() {
                 return String::new();
             }
-            // What the model only thought is a line, as a call is.
+            // A message that contains only thinking is shown as a line, like a call.
             let (class, heading) = if text.is_empty() { ("call", "") } else { ("message", "Answer") };
             html.open(item, class, heading);
             if let Some(thinking) = thinking {
@@ -188,13 +188,13 @@ impl<'a> Html<'a> {
         Self { out: String::new(), options }
     }
 
-    /// HTML of our own.
+    /// Appends HTML that this module creates.
     fn raw(&mut self, html: &str) {
         self.out.push_str(html);
     }
 
-    /// A text of anybody's: redacted, and without a character that means something in HTML. What does not print is
-    /// shown by its number.
+    /// Appends an untrusted text: redacted, and with characters that have a meaning in HTML escaped. Unprintable
+    /// characters are shown by their numbers.
     fn text(&mut self, text: &str) {
         let text = (self.options.redact)(text);
         self.redacted(&text);
@@ -215,7 +215,7 @@ impl<'a> Html<'a> {
         }
     }
 
-    /// The beginning of an item, with its address, its heading and its time.
+    /// The beginning of an item, with its anchor, its heading and its time.
     fn open(&mut self, item: &ConversationItem, class: &str, heading: &str) {
         let of = self.options.subagent.map_or_else(String::new, |id| format!("s{id}-"));
         let _ =
@@ -232,7 +232,7 @@ impl<'a> Html<'a> {
         self.raw("</h2>\n");
     }
 
-    /// A block of text; nothing if there is none.
+    /// A block of text; nothing if the text is empty.
     fn block(&mut self, class: &str, text: &str) {
         if !text.is_empty() {
             let _ = write!(self.out, "<pre class=\"{class}\">");
@@ -241,9 +241,9 @@ impl<'a> Html<'a> {
         }
     }
 
-    /// The edits of a tool's input as differences; false if there are none.
+    /// Appends the edits in a tool's input as diffs; returns false if there are none.
     fn edits(&mut self, input: &str) -> bool {
-        // Secrets are looked for in whole texts, not in lines.
+        // Secrets are searched for in whole texts, not in lines.
         let options = self.options;
         let redact = |text: &str| (options.redact)(text);
         let edits = match FileEdits::of(input) {

@@ -49,18 +49,18 @@ pub struct TurnRecord {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Step {
-    /// Something was asked of the agent.
+    /// A prompt to the agent.
     Prompt {
-        /// Who asked.
+        /// The origin of the prompt.
         origin: PromptOrigin,
-        /// What was asked.
+        /// The text of the prompt.
         text: String,
     },
-    /// The agent said something.
+    /// A message of the agent.
     Message {
-        /// What it said.
+        /// The text of the message.
         text: String,
-        /// The model's thinking, where it is readable.
+        /// The model's thinking, if it is readable.
         #[serde(skip_serializing_if = "Option::is_none")]
         thinking: Option<String>,
     },
@@ -72,7 +72,7 @@ pub enum Step {
         kind: ToolKind,
         /// The input, as the agent wrote it.
         input: String,
-        /// What came back; absent if it was not seen.
+        /// The output; absent if it was not observed.
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<String>,
         /// How it ended.
@@ -100,7 +100,7 @@ pub enum Step {
     Question {
         /// The question.
         text: String,
-        /// The answer, if it was seen.
+        /// The answer, if it was observed.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
     },
@@ -122,8 +122,8 @@ pub struct DatasetTurns<'a> {
 }
 
 impl<'a> DatasetTurns<'a> {
-    /// The turns of a session. `sanitize` is applied to each text, and calls for whose input `withhold` returns true
-    /// are withheld.
+    /// Creates the records of a session. `sanitize` is applied to each text, and calls for whose input `withhold`
+    /// returns true are withheld.
     #[must_use]
     pub fn new(session: &'a Session, sanitize: &'a dyn Fn(&str) -> String, withhold: &'a dyn Fn(&str) -> bool) -> Self {
         Self { session, sanitize, withhold, open: None }
@@ -179,7 +179,7 @@ impl<'a> DatasetTurns<'a> {
             ItemBody::TurnEnd { outcome, duration_ms, .. } => {
                 (open.outcome, open.duration_ms) = (Some(outcome.to_string()), Some(*duration_ms));
             }
-            // The summary repeats what other records have; a sub-agent has records of its own.
+            // The summary repeats the content of other records; a sub-agent has separate records.
             ItemBody::Compaction { .. } | ItemBody::Subagent(_) => {}
         }
         ended.filter(|record| !record.steps.is_empty())
@@ -192,7 +192,7 @@ impl<'a> DatasetTurns<'a> {
     }
 }
 
-/// A text of bounded length.
+/// A text of limited length.
 fn cut(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(TEXT_CHARS) {
         text.truncate(end);

@@ -8,26 +8,28 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::unseen::escaped;
 
-/// Most bytes of texts that are compared.
+/// Maximum size of the texts that are compared, bytes.
 const DIFF_BYTES: usize = 256 << 10;
 /// Unchanged lines around a change.
 const AROUND: usize = 3;
 
-/// The names under which agents write the path, the text before and the text after an edit.
+/// The names of the field with the path of an edit.
 const PATH: &[&str] = &["file_path", "path", "absolute_path", "filePath", "target_file"];
+/// The names of the field with the text before an edit.
 const OLD: &[&str] = &["old_string", "oldString", "old_text", "oldText", "old_str", "old"];
+/// The names of the field with the text after an edit.
 const NEW: &[&str] = &["new_string", "newString", "new_text", "newText", "new_str", "new"];
-/// The names of a file's whole new text.
+/// The names of the field with a file's whole new text.
 const CONTENT: &[&str] = &["content", "contents", "file_text"];
-/// What a patch begins and ends with.
+/// The first and last line of a patch.
 const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
-/// The program that applies one.
+/// The program that applies a patch.
 const PATCH_TOOL: &str = "apply_patch";
 
 /// The changes of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileEdits {
-    /// Texts of a file are replaced by others; of a file that is written, the text before is empty.
+    /// Texts of a file are replaced by others; if the whole file is written, the text before is empty.
     Replaced {
         /// The file, as the agent names it.
         path: Option<String>,
@@ -105,7 +107,7 @@ fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| fields.get(*name)?.as_str()).map(str::to_owned)
 }
 
-/// The patch that a text is as a whole.
+/// The patch, if the whole text is one.
 fn patch(text: &str) -> Option<String> {
     let (begin, end) = PATCH;
     let (within, behind) = text.trim_start().strip_prefix(begin)?.rsplit_once(&format!("\n{end}"))?;
@@ -113,7 +115,7 @@ fn patch(text: &str) -> Option<String> {
     (behind.trim().is_empty() && !within.is_empty()).then(|| within.to_owned())
 }
 
-/// The patch in the fields of an input: the only text among them that is one. In a list it follows the patch tool.
+/// The patch in the fields of an input, if exactly one of them is a patch. In a list it follows the patch tool.
 fn patch_of_fields(fields: &Map<String, Value>) -> Option<String> {
     let mut patches = fields.values().filter_map(|value| match value {
         Value::String(text) => patch(text),
@@ -127,7 +129,7 @@ fn patch_of_fields(fields: &Map<String, Value>) -> Option<String> {
     patches.next().is_none().then_some(only)
 }
 
-/// The patch that a script hands to a tool as a string; cut JSON is not a script.
+/// The patch that a script passes to a tool as a string; cut JSON is not a script.
 fn patch_of_script(script: &str) -> Option<String> {
     if script.trim_start().starts_with(['{', '[', '"']) {
         return None;

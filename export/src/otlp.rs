@@ -38,11 +38,11 @@ pub use opentelemetry_proto::tonic::trace::v1::Span;
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
 /// Longest text of an attribute, characters.
 const TEXT_CHARS: usize = 32 << 10;
-/// Most messages of a turn that become an attribute.
+/// Maximum number of messages of a turn that become an attribute.
 const MESSAGES: usize = 100;
-/// Most traces of the agent that a turn is linked to.
+/// Maximum number of traces of the agent to which a turn is linked.
 const LINKS: usize = 16;
-/// How long before a turn, as its beginning is recorded, the agent may have said which trace it is, ms.
+/// How long before the recorded start of a turn the agent may have reported its trace, ms.
 const TRACE_BEFORE_MS: i64 = 2_000;
 
 /// Makes a text safe to leave the machine.
@@ -68,7 +68,7 @@ pub struct SessionTrace<'a> {
     options: OtlpOptions<'a>,
     /// The calls that became spans.
     calls: HashSet<String>,
-    /// What was asked and said in a turn.
+    /// The prompts and answers of each turn.
     messages: HashMap<TurnId, Messages>,
     /// The agent's own traces, in order.
     traces: Vec<AgentTrace>,
@@ -115,7 +115,7 @@ struct Messages {
 }
 
 impl<'a> SessionTrace<'a> {
-    /// The trace of a session.
+    /// Creates the trace of a session.
     #[must_use]
     pub fn new(session: &'a Session, options: OtlpOptions<'a>) -> Self {
         Self { session, options, calls: HashSet::new(), messages: HashMap::new(), traces: Vec::new() }
@@ -243,7 +243,7 @@ impl<'a> SessionTrace<'a> {
             ItemBody::Question { .. }
             | ItemBody::Compaction { .. }
             | ItemBody::TurnEnd { .. }
-            // It is a trace of its own.
+            // A sub-agent has a separate trace.
             | ItemBody::Subagent(_) => None,
         }
     }
@@ -259,7 +259,7 @@ impl<'a> SessionTrace<'a> {
         let usage = turn.usage;
         span.attributes.extend([
             text("gen_ai.operation.name", "invoke_agent"),
-            // The convention counts what came from a cache, and what went into one, as input.
+            // In the convention, tokens read from and written to a cache count as input.
             integer(
                 "gen_ai.usage.input_tokens",
                 usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
@@ -310,11 +310,11 @@ impl<'a> SessionTrace<'a> {
                 let (trace_id, span_id) = (trace.trace_id.to_vec(), span_id.to_vec());
                 span.links.push(Link { trace_id, span_id, ..Link::default() });
             } else {
-                // A link needs a span.
+                // A link requires a span id.
                 span.attributes.push(text("capture.agent.trace_id", &hex(&trace.trace_id)));
             }
         }
-        // An attribute stands once.
+        // Each attribute may occur only once.
         let mut seen = HashSet::new();
         span.attributes.retain(|attribute| seen.insert(attribute.key.clone()));
     }
@@ -332,7 +332,7 @@ impl<'a> SessionTrace<'a> {
         attributes
     }
 
-    /// The agent's own id of the conversation, else ours.
+    /// The agent's own id of the conversation, or capture's id if there is none.
     fn conversation_id(&self) -> String {
         self.session.provider_session_id.clone().unwrap_or_else(|| self.session.id.to_string())
     }
@@ -459,7 +459,7 @@ fn fail(span: &mut Span, error: &str) {
     span.status = Some(Status { message: String::new(), code: StatusCode::Error.into() });
 }
 
-/// A text of bounded length.
+/// A text of limited length.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(TEXT_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -30,7 +30,7 @@ impl SessionWork {
         self.session.began_in.as_deref().or(self.session.cwd.as_deref()).unwrap_or("(no directory)")
     }
 
-    /// Its open turn, unless it is among the others.
+    /// Its open turn, unless it is in `turns`.
     fn open_turn(&self) -> Option<&OpenTurn> {
         self.session.turn.as_ref().filter(|open| self.turns.iter().all(|turn| turn.id != open.id))
     }
@@ -45,7 +45,7 @@ impl SessionWork {
     #[must_use]
     pub fn busy_ms(&self, since: Timestamp, now: Timestamp) -> u64 {
         let ended = self.turns.iter().map(|turn| (turn.started_at, turn.completed_at));
-        // What a session did after its last event is not known if it ended, or may have.
+        // The activity of a session after its last event is unknown if it ended, or may have ended.
         let last = match self.session.status.state {
             State::Running | State::Waiting | State::WaitingApproval | State::Idle => None,
             State::Exited | State::Unknown => Some(self.session.last_event_at),
@@ -56,19 +56,19 @@ impl SessionWork {
     }
 }
 
-/// Where a report is read.
+/// The format in which a report is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Markup {
     /// As Markdown: characters of a text that would be markup are escaped.
     Markdown,
-    /// On a terminal, as it is: texts have every character as it was written.
+    /// On a terminal: all characters of a text are unchanged.
     Terminal,
 }
 
 /// How a report is formatted.
 #[derive(Clone, Copy)]
 pub struct ReportFormat<'a> {
-    /// Where it is read.
+    /// The format in which it is displayed.
     pub markup: Markup,
     /// Shortens a path.
     pub path: &'a dyn Fn(&str) -> String,
@@ -83,7 +83,7 @@ const PROMPT_CHARS: usize = 110;
 /// Longest last answer in a standup report, characters.
 const ANSWER_CHARS: usize = 240;
 
-/// The work of every session since a time, grouped by project; sessions that need a person are first.
+/// The work of every session since a time, grouped by project; sessions that need the user are first.
 #[must_use]
 pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, format: ReportFormat<'_>) -> String {
     let mut projects: BTreeMap<&str, Vec<&SessionWork>> = BTreeMap::new();
@@ -158,7 +158,7 @@ fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, format: Repo
     if let Some(current) = session.summary.current.as_ref().filter(|current| !done(current)) {
         let _ = writeln!(out, "  - now: {}", plain(current, ANSWER_CHARS));
     }
-    // That it is done is said above.
+    // Completion is already reported above.
     let open = work.findings.iter().filter(|f| !f.kind.facts().is_done);
     for finding in open {
         let _ = writeln!(out, "  - {}: {}", finding.severity, plain(&finding.what, ANSWER_CHARS));
@@ -193,7 +193,7 @@ const FILES: usize = 40;
 const COMMANDS: usize = 12;
 
 impl Handoff {
-    /// A note about a session, made of its turns, oldest first, and its work.
+    /// Creates a note about a session from its turns, oldest first, and its work.
     #[must_use]
     pub fn new(session: Session, turns: Vec<Turn>, work: WorkLog, findings: Vec<Finding>) -> Self {
         let WorkLog { files, commands, last_text, .. } = work;
@@ -233,7 +233,7 @@ impl Handoff {
     fn open_matters(&self, out: &mut String, format: ReportFormat<'_>) {
         let session = &self.session;
         let plain = |text: &str, chars| format.plain(text, chars);
-        // A command that was run again counts by its last run.
+        // If a command was run more than once, its last run counts.
         let mut failing: Vec<(&CommandRun, u32)> = Vec::new();
         let mut seen = BTreeSet::new();
         for ran in self.commands.iter().rev().take(COMMANDS) {
@@ -349,14 +349,14 @@ impl ReportFormat<'_> {
     }
 }
 
-/// A line that stays a line of text in Markdown: no heading, no list, no image, no link, no markup of a page.
+/// A line that remains plain text in Markdown: no heading, list, image, link or HTML.
 fn escaped(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut before = ' ';
     for c in line.chars() {
         let has_meaning = match c {
             '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' => true,
-            // At the beginning of a word, or of the line.
+            // Only at the beginning of a word, or of the line.
             '#' | '_' | '~' => before == ' ',
             '-' | '+' => out.is_empty(),
             _ => false,
@@ -370,7 +370,7 @@ fn escaped(line: &str) -> String {
     out
 }
 
-/// What may stand between backticks.
+/// The text in a form that can be put between backticks.
 fn code_text(text: &str) -> String {
     text.replace('`', "'")
 }

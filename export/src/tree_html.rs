@@ -8,8 +8,8 @@
 //! character that could end that block is escaped (`escaped`). The script inserts it into the page only as the text of
 //! nodes. The caller decides which texts may leave: every text passes its closure first ([`PageOptions::redact`]).
 //!
-//! Owns the page and its data. The script is `tree_html/page/`. Parents are found here and not in the script, because
-//! files may be damaged. Must not read a clock or write a file.
+//! Owns the page and its data. The script is `tree_html/page/`. Parents are determined here and not in the script,
+//! because files may be damaged. Must not read a clock or write a file.
 
 mod data;
 mod options;
@@ -53,12 +53,12 @@ pub fn write(tree: &Tree, options: &PageOptions<'_>, out: &mut dyn Write) -> io:
     out.write_all(rest.as_bytes())
 }
 
-/// What the browser may do with the page.
+/// The content security policy of the page.
 fn policy() -> String {
     policy_of(SCRIPT, STYLE)
 }
 
-/// A policy for a page with this script and this style: only they run, and nothing is loaded.
+/// A policy for a page with this script and this style: only these run, and nothing is loaded.
 pub(crate) fn policy_of(script: &str, style: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Hash::hash(text.as_bytes()));
     format!(

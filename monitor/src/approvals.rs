@@ -22,7 +22,7 @@ const PENDING: usize = 64;
 /// Length of a finding's subject, characters.
 const SUBJECT: usize = 160;
 
-/// The key of the finding about several.
+/// The key of the finding about several approvals.
 const BACKLOG: &str = "approval_backlog";
 /// The key of the finding about a question.
 pub(crate) const QUESTION: &str = "question";
@@ -36,7 +36,7 @@ struct WatchedApproval {
     event: Option<EventId>,
     sequence: u64,
     opened_at: Timestamp,
-    /// Told, or tried to be.
+    /// Whether a finding was raised, or would have been.
     rung: bool,
     long: bool,
 }
@@ -51,11 +51,11 @@ impl WatchedApproval {
 #[derive(Debug, Default)]
 pub(crate) struct ApprovalWatch {
     pending: BTreeMap<ApprovalId, WatchedApproval>,
-    /// When the last one was over.
+    /// When the last approval was closed.
     over_at: Option<Timestamp>,
 }
 
-/// How long a hook may hold a request before it is raised regardless of the status, ms.
+/// How long a hook may delay a request before the request is raised regardless of the status, ms.
 const WITH_A_HOOK_MS: i64 = 10_000;
 
 fn key(approval: &ApprovalId) -> String {
@@ -85,7 +85,7 @@ impl ApprovalWatch {
             .or(asked.url.as_deref())
             .or_else(|| dialog.and_then(|d| d.subject.as_deref()))
             .map(|subject| one_line(subject, SUBJECT));
-        // What a screen shows of it may be cut, but is all there is.
+        // The text on a screen may be cut, but there is no other.
         let is_command = asked.about == Some(ApprovalKind::Command);
         let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| is_command);
         let excerpt = asked.excerpt.as_ref().filter(|_| is_command).map(|excerpt| excerpt.joined());
@@ -96,7 +96,7 @@ impl ApprovalWatch {
         });
         let tool = asked.tool.as_deref().map(|tool| one_line(tool, SUBJECT));
         if let Some(known) = self.pending.get_mut(&asked.approval_id) {
-            // The same one, told better.
+            // The same approval with more detail.
             known.kind = asked.about.or(known.kind);
             known.subject = subject.or_else(|| known.subject.take());
             known.risk = known.risk.or(risk);
@@ -209,7 +209,7 @@ impl ApprovalWatch {
         }
     }
 
-    /// The next deadline. `waits`: whether the session is known to wait for a person.
+    /// The next deadline. `waits`: whether the session is known to wait for the user.
     pub(crate) fn due(&self, waits: bool, rules: &DetectorLimits) -> Option<Timestamp> {
         let after_ms = raised_after_ms(waits, rules);
         let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));
@@ -231,7 +231,7 @@ impl ApprovalWatch {
         self.count(at, rules, findings);
     }
 
-    /// Whether too many wait, or one for too long.
+    /// Raises or resolves the backlog: too many pending approvals, or one pending for too long.
     fn count(&self, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
         let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
@@ -254,7 +254,8 @@ impl ApprovalWatch {
     }
 }
 
-/// A request of a session that does not wait yet is still with a hook of its agent, which may answer it.
+/// The time after which a request is raised. While the session does not wait yet, a hook of its agent has the request
+/// and may answer it.
 fn raised_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
@@ -272,7 +273,7 @@ fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
         None => "something",
     });
     let subject = match &pending.subject {
-        // What is trusted is the directory or its settings, which is not a tool.
+        // The subject is the directory or its settings, not a tool.
         Some(subject) if pending.kind == Some(ApprovalKind::Trust) => format!("trust ({subject})"),
         Some(subject) => format!("{tool}: {subject}"),
         None => tool.to_owned(),
@@ -305,7 +306,7 @@ fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
     let evidence = pending.event.into_iter().collect();
     NewFinding { approval_id: Some(id.clone()), subject: Some(subject), evidence, ..raise }
 }
-/// How long something lasted, for people.
+/// A duration as text.
 fn lasted(ms: i64) -> String {
     match ms / 1_000 {
         s @ ..60 => format!("{s} s"),

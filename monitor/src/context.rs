@@ -7,7 +7,7 @@ use crate::{
     rules::DetectorLimits,
 };
 
-/// The context of models, tokens, by the beginning of their names.
+/// The context size of models in tokens, by the beginning of their names.
 const KNOWN: &[(&str, u64)] = &[
     ("claude", 200_000),
     ("gpt-4o", 128_000),
@@ -19,7 +19,7 @@ const KNOWN: &[(&str, u64)] = &[
     ("o4", 200_000),
     ("gemini", 1_048_576),
 ];
-/// The large context of a model that has two.
+/// The larger context of models that have two.
 const LARGE: u64 = 1_000_000;
 
 /// The key of these findings.
@@ -29,9 +29,9 @@ pub(crate) const KEY: &str = "context_full";
 #[derive(Debug, Default)]
 pub(crate) struct ContextUse {
     model: Option<String>,
-    /// More than the known context was used: it is the large one.
+    /// Whether more than the known context was used, so the larger one applies.
     large: bool,
-    /// The last response, and what it used: its count may grow.
+    /// The last response and its tokens, which may still grow.
     response: Option<(String, u64)>,
 }
 
@@ -53,11 +53,11 @@ impl ContextUse {
         rules: &DetectorLimits,
         findings: &mut SessionFindings,
     ) {
-        // What a helper of another model used says nothing of this conversation.
+        // The usage of a helper with another model does not count for this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
         }
-        // A report of quotas, or of sums, says nothing of a response.
+        // A report of quotas or totals does not belong to a response.
         if !usage.has_tokens() {
             return;
         }
@@ -79,7 +79,7 @@ impl ContextUse {
         }
     }
 
-    /// What a response used in all: a report on one that was reported before tells what it grew by.
+    /// The total tokens of a response: another report about the same response contains only the growth.
     fn used(&mut self, usage: &UsageReported) -> u64 {
         let tokens = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens];
         let used = tokens.into_iter().fold(0, u64::saturating_add);

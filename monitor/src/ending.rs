@@ -20,22 +20,22 @@ const PROMPT: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct EndingDetector {
     prompt: Option<String>,
-    /// The open turn: since when.
+    /// The start of the open turn.
     turn: Option<Timestamp>,
     steps: u32,
-    /// The last run of tests: whether they passed, and how they were run.
+    /// The last test run: whether it passed, and its command.
     tests: Option<(bool, String)>,
     done: Option<CompletedTurn>,
     completion_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
     cut_off: bool,
-    /// The last turn that is over: from when to when.
+    /// The last ended turn: its start and end.
     last: Option<(Timestamp, Timestamp)>,
-    /// Whether the last turn ended without success, which was told.
+    /// Whether the last turn ended without success, which was reported.
     has_failed: bool,
     /// Whether the last answer reached its maximum length.
     is_cut: bool,
-    /// Whether the session itself reported that it waits: its process states with its exit code how the turn ended.
+    /// Whether the session itself reported that it waits: the exit code of its process reports how the turn ended.
     has_reported_end: bool,
 }
 
@@ -51,7 +51,7 @@ impl EndingDetector {
         self.turn.is_some()
     }
 
-    /// Records that a turn is open, from another source than its event. A stored row may be older than the end of its
+    /// Records an open turn reported by another source than its event. A stored row may be older than the end of its
     /// turn.
     pub(crate) fn is_known_open(&mut self, since: Timestamp) {
         if self.last.is_none_or(|(_, ended)| ended < since) {
@@ -86,7 +86,7 @@ impl EndingDetector {
         self.is_cut = stop == Some(Stop::MaxTokens);
     }
 
-    /// Records what the session itself reports of its state.
+    /// Records the state that the session itself reports.
     pub(crate) fn reported(&mut self, state: State) {
         self.has_reported_end = state == State::Waiting;
     }
@@ -111,7 +111,7 @@ impl EndingDetector {
         findings.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
 
-    /// Whether a time is before the end of the last turn, and the turn has ended.
+    /// Whether a time is within the last turn, and that turn has ended.
     pub(crate) fn ended_after(&self, moment: Timestamp) -> bool {
         self.turn.is_none() && self.last.is_some_and(|(from, to)| from <= moment && moment <= to)
     }
@@ -219,7 +219,7 @@ impl EndingDetector {
         }
     }
 
-    /// A turn in which the model said nothing came to no end worth telling.
+    /// A turn without output of the model is not reported as completed.
     fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
@@ -260,7 +260,7 @@ impl EndingDetector {
         let in_turn = self.cut_off || self.turn.is_some();
         let died = match reason {
             Some(Reason::Killed) => true,
-            // A process says with its exit code that its last turn failed: an agent with one prompt.
+            // With its exit code a process reports that its last turn failed, for an agent that runs one prompt.
             Some(Reason::Failed) => in_turn || !self.has_failed && !self.has_reported_end,
             Some(_) | None => false,
         };

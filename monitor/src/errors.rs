@@ -32,11 +32,11 @@ struct ErrorTally {
 #[derive(Debug, Default)]
 pub(crate) struct RequestErrors {
     tallies: BTreeMap<FindingKind, ErrorTally>,
-    /// An error after which the agent did not try again and the model did not answer yet.
+    /// An error after which the agent did not retry and the model has not answered yet.
     unanswered: Option<NewFinding>,
     /// The error that ended the last turn.
     ended_turn: Option<NewFinding>,
-    /// When a limit is said to be over.
+    /// The reported end of each limit.
     until: BTreeMap<FindingKind, Timestamp>,
 }
 
@@ -57,7 +57,7 @@ impl RequestErrors {
         if tally.evidence.len() < 16 {
             tally.evidence.push(event.id);
         }
-        // Attempts may mend the others; those without end are `stuck`.
+        // Retries may fix the others; endless retries are `stuck`.
         let often = kind == FindingKind::Quota
             || kind == FindingKind::Auth && tally.count >= rules.auth_errors
             || kind == FindingKind::RateLimit && tally.count >= rules.rate_limit_errors;
@@ -104,13 +104,13 @@ impl RequestErrors {
         if let Some(raise) = self.ended_turn.clone() {
             findings.raise(raise, at);
         } else if kind != FindingKind::Provider {
-            // Of other errors nothing is known.
+            // Nothing is known about other errors.
             let why = "the agent stopped and gave this as the reason".to_owned();
             findings.raise(NewFinding::new(kind, Severity::Error, what(kind).to_owned(), why, since), at);
         }
     }
 
-    /// Handles a report of any source that the session waits for this reason.
+    /// Handles a report, by any source, that the session waits for this reason.
     pub(crate) fn waits(
         &mut self,
         event: EventId,
@@ -118,7 +118,7 @@ impl RequestErrors {
         at: Timestamp,
         findings: &mut SessionFindings,
     ) {
-        // Of an error more is known from the report of it.
+        // A report of the error itself has more detail.
         let Some(kind @ (FindingKind::Auth | FindingKind::Quota)) = reason.and_then(Reason::finding) else { return };
         if findings.has(kind) || kind == FindingKind::Quota && findings.has(FindingKind::RateLimit) {
             return;
@@ -180,12 +180,12 @@ fn kind_of(error: &ErrorReported) -> Option<(FindingKind, Severity)> {
         ErrorClass::Quota => (FindingKind::Quota, Severity::Error),
         ErrorClass::Network => (FindingKind::Network, Severity::Error),
         ErrorClass::Provider | ErrorClass::Other => (FindingKind::Provider, Severity::Error),
-        // Told by what is used of the context.
+        // Handled by the detector of context use.
         ErrorClass::Context => return None,
     })
 }
 
-/// The code of an answer that the model refused to give.
+/// The error code of an answer that the model refused to give.
 const REFUSED: &str = "refused";
 
 fn what_of(kind: FindingKind, error: &ErrorReported) -> &'static str {

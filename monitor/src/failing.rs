@@ -15,24 +15,24 @@ use crate::{
 
 /// Number of failing commands remembered in a session.
 const COMMANDS: usize = 16;
-/// Maximum number of events a finding names.
+/// Maximum number of events per finding.
 const EVIDENCE: usize = 8;
 
 #[derive(Debug)]
 struct RepeatedFailure {
     command: u64,
     result: u64,
-    /// The tests that fail, where they are named.
+    /// The failing tests, if they are named.
     tests: Option<u64>,
-    /// In a row, in the same way.
+    /// Number of consecutive identical failures.
     count: u32,
-    /// In a row, the same tests.
+    /// Number of consecutive failures of the same tests.
     of_tests: u32,
     first_at: Timestamp,
     evidence: VecDeque<EventId>,
 }
 
-/// Commands that fail.
+/// The failing commands of a session.
 #[derive(Debug, Default)]
 pub(crate) struct FailureDetector {
     failing: VecDeque<RepeatedFailure>,
@@ -84,7 +84,7 @@ impl FailureDetector {
         let result = hash_of((kind, step.result));
         let mut failing = match before {
             Some(failing) if failing.result == result => failing,
-            // The same tests fail, with other words.
+            // The same tests fail with other output.
             Some(failing) if failing.tests.is_some() && failing.tests == step.tests => {
                 RepeatedFailure { result, count: 0, ..failing }
             }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use events::{ApprovalId, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
-/// Maximum number of open findings in a session; further ones wait for room.
+/// Maximum number of open findings in a session; further ones are raised when one is closed.
 const OPEN: usize = 64;
 /// Number of resolved causes whose end is remembered.
 const OVER: usize = 128;
-/// Maximum number of events a finding names: half of them the oldest, half the newest.
+/// Maximum number of events per finding: half of them the oldest, half the newest.
 const EVIDENCE: usize = 16;
 
 /// A finding to be raised.
@@ -114,7 +114,7 @@ impl SessionFindings {
         self.open().any(|finding| finding.kind == kind)
     }
 
-    /// Whether a cause that began at a time was neither raised nor over since that time.
+    /// Whether a cause that began at `since` has been neither raised nor resolved since then.
     pub(crate) fn is_news(&self, key: &str, since: Timestamp) -> bool {
         !self.is_open(key) && self.over_at(key).is_none_or(|over| over < since)
     }
@@ -151,7 +151,7 @@ impl SessionFindings {
         if self.open.len() == OPEN || over.is_some_and(|over| at <= over) {
             return;
         }
-        // What is older belongs to the one that is over.
+        // An earlier start belongs to the resolved finding.
         let first_at = over.filter(|over| raise.first_at <= *over).map_or(raise.first_at.min(at), |_| at);
         let finding = Finding {
             id: Finding::id_of(self.session, &raise.key, first_at),
@@ -180,7 +180,7 @@ impl SessionFindings {
 
     /// Resolves the finding with this key, if there is one.
     pub(crate) fn resolve(&mut self, key: &str, at: Timestamp, resolution: &str) {
-        // What was said before it was seen last does not end it: that is told again, or told late.
+        // A report from before the finding was last seen does not resolve it: it is repeated or late.
         let Some(entry) = self.open.get(key).filter(|entry| entry.finding.last_at <= at) else { return };
         let mut finding = entry.finding.clone();
         self.open.remove(key);
@@ -202,7 +202,7 @@ impl SessionFindings {
         }
     }
 
-    /// Records that a person has seen a finding.
+    /// Records that the user has seen a finding.
     pub(crate) fn acknowledge(&mut self, id: &FindingId, at: Timestamp) -> bool {
         let Some(entry) = self.open.values_mut().find(|entry| entry.finding.id == *id) else { return false };
         if entry.finding.state == FindingState::Open {
@@ -215,7 +215,7 @@ impl SessionFindings {
 }
 
 impl OpenFinding {
-    /// Gives the finding when what changed is worth telling.
+    /// Returns the finding if the change is worth reporting.
     fn update(&mut self, raise: NewFinding, at: Timestamp) -> Option<Finding> {
         let finding = &mut self.finding;
         let grave = (raise.kind, raise.severity) != (finding.kind, finding.severity);

@@ -1,5 +1,5 @@
-//! Finds what a person should know about agents' sessions: a loop, a hang, a pending approval, a rejected API key,
-//! finished work.
+//! Finds problems and results in agents' sessions that the user should know about: a loop, a hang, a pending approval,
+//! a rejected API key, finished work.
 //!
 //! [`Monitor`] gets the committed events of all sessions, in order, and the time. It returns [`events::Finding`]s, one
 //! for each change of a finding. [`DetectorLimits`] are its limits. `README.md` describes each kind, when it is raised
@@ -7,7 +7,7 @@
 //!
 //! Owns the detectors and their memory of each session, which is bounded. The crate does no I/O, reads no clock (`now`
 //! is an argument), and does not depend on the format of a provider; it decides and answers nothing. Its input was
-//! written by agents and by other people: it can cause a wrong finding at worst, and never ends a finding about an
+//! written by agents and by other people: at worst it can cause a wrong finding, and it never ends a finding about an
 //! approval.
 //!
 //! Start at [`Monitor`]. `watch` is one session, `findings` its findings, `together` the findings about several

@@ -1,7 +1,7 @@
 //! Detects loops: the same steps with the same results, attempts of one kind that all fail in the same way, edits that
 //! revert each other.
 //!
-//! Examines a window of the last steps. A new prompt of a person starts a new window. [`crate::polling`] handles
+//! Examines a window of the last steps. A new prompt by the user starts a new window. [`crate::polling`] handles
 //! waiting.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -18,7 +18,7 @@ use crate::{
 const WINDOW: usize = 40;
 /// Number of last edits in which reverts are searched.
 const EDITS: usize = 24;
-/// Number of steps from which a loop's round counts as wide.
+/// Number of steps from which a round of a loop counts as wide.
 const WIDE: usize = 10;
 /// Number of new steps after which a loop is over.
 const ELSEWHERE: u32 = 3;
@@ -30,18 +30,18 @@ pub(crate) const KEY: &str = "loop";
 struct WindowStep {
     same: (u64, u64),
     alike: Option<(u64, u64)>,
-    /// An edit or something else that worked and may be a new idea.
+    /// Whether it is a successful edit or another successful step that may be a new idea.
     works: bool,
     began_at: Timestamp,
     event: EventId,
 }
 
-/// The memory needed to find loops.
+/// The state of loop detection.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
     window: VecDeque<WindowStep>,
     edits: VecDeque<(Edit, bool, EventId, Timestamp)>,
-    /// What belongs to the circle that was found, and how often it went round.
+    /// The steps of the detected loop, and its number of rounds.
     found: BTreeSet<(u64, u64)>,
     rounds: u32,
     elsewhere: u32,
@@ -133,19 +133,19 @@ impl LoopDetector {
             .raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
     }
 
-    /// The same step with the same result, and little else since it was first made.
+    /// Finds the same step with the same result, with few different steps since its first occurrence.
     fn same_again(&self, seen: WindowStep, rules: &DetectorLimits) -> Option<LoopFound> {
         let alike = |other: &WindowStep| other.same == seen.same;
         let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
-        // A wide circle needs fewer rounds to be one.
+        // A wide loop is detected after fewer rounds.
         let wide = || round(rules.loop_repeats.saturating_sub(1)).filter(|round| round.steps >= WIDE);
         round(rules.loop_repeats).or_else(wide)
     }
 
-    /// Attempts of one kind that fail alike, and nothing that worked in between.
+    /// Finds attempts of one kind that fail alike, without a success in between.
     fn alike_again(&self, seen: WindowStep, barren: bool, rules: &DetectorLimits) -> Option<LoopFound> {
         seen.alike?;
-        // A search that finds nothing is not a mistake yet.
+        // A search without results is not a failure yet.
         let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
         let alike = |other: &WindowStep| other.alike == seen.alike;
         let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;
@@ -153,7 +153,7 @@ impl LoopDetector {
         (!worked).then_some(round)
     }
 
-    /// Whether what failed alike was the same call each time.
+    /// Whether the similar failures were all the same call.
     fn is_one_call(&self, seen: WindowStep, round: &LoopFound) -> bool {
         let mut alike = self.window.iter().rev().take(round.steps).filter(|other| other.alike == seen.alike);
         alike.all(|other| other.same.0 == seen.same.0)
@@ -182,13 +182,13 @@ impl LoopDetector {
         })
     }
 
-    /// Notes an edit; whether enough of them took back earlier ones by now.
+    /// Records an edit; returns whether enough edits have reverted earlier ones.
     fn edited(&mut self, edit: Edit, seen: WindowStep, rules: &DetectorLimits) -> bool {
         let back = match edit.old {
             Some(old) => self.edits.iter().any(|(other, ..)| {
                 other.file == edit.file && other.old == Some(edit.new) && other.new == old && edit.new != old
             }),
-            // Written as a whole, as it was before something else was written.
+            // A whole file written with the content it had before something else was written.
             None => {
                 let mut whole =
                     self.edits.iter().rev().filter(|(other, ..)| other.file == edit.file && other.old.is_none());
@@ -225,7 +225,7 @@ impl LoopDetector {
         self.raise(round, what, why, step, at, findings);
     }
 
-    /// A circle is known: does it go on?
+    /// Handles a step after a loop was found: decides whether the loop continues.
     fn extend(
         &mut self,
         seen: WindowStep,
@@ -257,7 +257,7 @@ impl LoopDetector {
     }
 }
 
-/// Whether two edits are about the same two texts, in whatever direction.
+/// Whether two edits replace the same two texts, in either direction.
 fn is_same_place(one: &Edit, other: &Edit) -> bool {
     match (one.old, other.old) {
         (Some(a), Some(b)) => (a, one.new) == (b, other.new) || (a, one.new) == (other.new, b),

@@ -22,7 +22,7 @@ pub struct Monitor {
     sessions: HashMap<SessionId, WatchedSession>,
     due: BTreeSet<(Timestamp, SessionId)>,
     together: Together,
-    /// Up to this position events were taken before a restart.
+    /// The position up to which events were applied before a restart.
     taken: u64,
 }
 
@@ -99,7 +99,7 @@ impl Monitor {
     /// Advances the time.
     pub fn advance(&mut self, now: Timestamp) -> Vec<Finding> {
         let mut changed = Vec::new();
-        // What is due first is done first; of the same moment, what is of one session.
+        // The earliest deadline first; at the same time, deadlines of single sessions first.
         while let Some(due) = self.next_deadline().filter(|due| *due <= now) {
             let Some((due, id)) = self.due.first().copied().filter(|(of_session, _)| *of_session <= due) else {
                 let effects = self.together.pass(due, &self.rules);
@@ -125,7 +125,7 @@ impl Monitor {
         self.due.first().map(|(due, _)| *due).into_iter().chain(self.together.due(&self.rules)).min()
     }
 
-    /// Records that a person has seen a finding. Returns `None` if there is no open finding with this id, or if it was
+    /// Records that the user has seen a finding. Returns nothing if there is no open finding with this id, or if it was
     /// already acknowledged.
     pub fn acknowledge(&mut self, id: &FindingId, now: Timestamp) -> Vec<Finding> {
         let found =
@@ -161,7 +161,7 @@ impl Monitor {
         (&mut watched.watch, rules)
     }
 
-    /// Gives up the session that was quiet longest, when a new one has no room.
+    /// Drops the session that has been quiet for longest if there is no room for a new one.
     fn make_room(&mut self, id: SessionId) -> Vec<Finding> {
         if self.sessions.len() < self.rules.sessions.max(1) || self.sessions.contains_key(&id) {
             return Vec::new();
@@ -181,7 +181,7 @@ impl Monitor {
         Some(watched)
     }
 
-    /// Does what several sessions bring about.
+    /// Applies the effects of several sessions.
     fn carry_out(&mut self, effects: Vec<Effect>, at: Timestamp) -> Vec<Finding> {
         let mut changed = Vec::new();
         for effect in effects {

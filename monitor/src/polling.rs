@@ -11,7 +11,7 @@ use crate::{
     step::ToolStep,
 };
 
-/// Maximum number of polled things remembered in a session.
+/// Maximum number of polled steps remembered in a session.
 const WATCHED: usize = 8;
 
 /// Number of unrelated steps after which polling counts from the start.
@@ -29,13 +29,13 @@ struct PolledStep {
     evidence: VecDeque<EventId>,
 }
 
-/// The condition for which the agent waits.
+/// The polled steps of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
     watched: VecDeque<PolledStep>,
-    /// The last step only waited, so the next one looks.
+    /// Whether the last step only waited, so that the next one checks.
     waited: bool,
-    /// Steps since that were about something else.
+    /// Number of unrelated steps since then.
     elsewhere: u32,
 }
 
@@ -67,7 +67,7 @@ impl Polling {
         let looks = step.poll || waited || known.is_some();
         if !looks || step.edit.is_some() || step.refused {
             self.elsewhere += 1;
-            // Who works meanwhile does not only wait.
+            // An agent that works in between is not only polling.
             if (step.edit.is_some() || self.elsewhere >= ELSEWHERE) && !self.watched.is_empty() {
                 self.watched.clear();
                 findings.resolve(KEY, at, "the agent is doing something else");
@@ -78,7 +78,7 @@ impl Polling {
         self.waited = step.poll;
         let mut watched = match known.and_then(|index| self.watched.remove(index)) {
             Some(watched) if watched.exact == step.exact => watched,
-            // Only the waiting, without a look.
+            // A pause without a check.
             Some(_) | None => {
                 if known.is_some() {
                     findings.resolve(KEY, at, "the polled output changed");
@@ -120,7 +120,7 @@ impl Polling {
     }
 }
 
-/// Whether the step is nothing but a pause, which never says anything.
+/// Whether the step is only a pause, which never has output.
 fn is_only_waiting(step: &ToolStep) -> bool {
     step.failed.is_none()
         && step.title.as_deref().is_some_and(|title| {

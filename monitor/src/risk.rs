@@ -1,13 +1,13 @@
 //! Names the risk of a permission request, by a heuristic over its words.
 //!
-//! The result shows a person what to check, and decides nothing: an unknown request is not necessarily harmless. A text
+//! The result shows the user what to check, and decides nothing: an unknown request is not necessarily harmless. A text
 //! is first split into commands ([`shell`]), so that nothing before or around a command hides it.
 
 mod shell;
 
 use shell::{Command, Script, base};
 
-/// Bytes of a command that are examined.
+/// Maximum number of bytes of a command that are examined.
 const LOOKED_AT: usize = 64 << 10;
 
 /// The content of a permission request.
@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 64 << 10;
 pub struct RiskRequest<'a> {
     /// The command line.
     pub command: Option<&'a str>,
-    /// The files it wants to change or read.
+    /// The files to change or read.
     pub paths: &'a [String],
     /// The address to fetch.
     pub url: Option<&'a str>,
@@ -64,7 +64,7 @@ fn texts(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
 
-/// What only shows when commands are joined.
+/// The risk that arises only when commands are joined.
 fn of_pipeline(pipeline: &[Command]) -> Option<&'static str> {
     let (mut fetched, mut decoded) = (false, false);
     for command in pipeline {
@@ -90,7 +90,7 @@ fn is_interpreter(program: &str) -> bool {
     matches!(program, "eval" | "source" | "." | "iex" | "pwsh") || is_language(program)
 }
 
-/// Whether a program runs source code of a language that is not a shell's.
+/// Whether a program runs source code of a language other than a shell's.
 fn is_language(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby" | "php" | "deno" | "bun" | "lua")
@@ -105,7 +105,7 @@ fn decodes(words: &[String]) -> bool {
     decoder && words.iter().any(|word| word == "--decode" || word.starts_with("-d") || word.starts_with("-r"))
 }
 
-/// What the source code does that a script gives to an interpreter: as an argument, or as its input.
+/// The risk of source code that a script passes to an interpreter, as an argument or as its input.
 fn of_code(script: &Script) -> Option<&'static str> {
     let mut commands = script.pipelines.iter().flatten();
     let is_code = |command: &&Command| command.words.iter().any(|word| is_language(base(word)));
@@ -116,7 +116,7 @@ fn of_code(script: &Script) -> Option<&'static str> {
     arguments.into_iter().chain(&script.documents).find_map(|source| of_source(source))
 }
 
-/// Calls that delete directories with all that is in them.
+/// Calls that delete directories with all their content.
 const DELETES: &[&str] = &[
     "rmtree",
     "remove_tree",
@@ -139,7 +139,7 @@ fn of_source(source: &str) -> Option<&'static str> {
     if !STARTS.iter().any(|call| source.contains(call)) {
         return None;
     }
-    // A quote in a comment has no end: each line is read by itself, too.
+    // A quote in a comment has no closing quote, so each line is also read separately.
     std::iter::once(source).chain(source.lines()).find_map(|part| {
         let (quoted, lists) = shell::quoted_texts(part);
         let lists = lists.iter().find_map(|words| of_words(&texts(words)));
@@ -154,7 +154,7 @@ fn of_source(source: &str) -> Option<&'static str> {
     })
 }
 
-/// Programs that run the command that their arguments are, or a part of them is.
+/// Programs that run a command contained in their arguments.
 fn runs_another(program: &str) -> bool {
     const WRAPPERS: &[&str] = &[
         "env",
@@ -182,9 +182,9 @@ fn runs_another(program: &str) -> bool {
     shell::is_shell(program) || WRAPPERS.contains(&program)
 }
 
-/// A command, and those that it may run: behind options, their values, numbers and variables.
+/// A command and the commands it may run: those after options, their values, numbers and variables.
 fn commands_of<'a, 'w>(words: &'a [&'w str]) -> Vec<&'a [&'w str]> {
-    /// Programs in one another, and places where the command of one may begin. No one writes more.
+    /// Maximum nesting of programs, and of positions at which the command of one may begin. Real commands stay below.
     const DEPTH: u8 = 3;
     const PLACES: usize = 8;
     let mut all = Vec::new();
@@ -329,7 +329,7 @@ fn of_program(words: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// Whether arguments are such that hardly anything harmless is called with them.
+/// Whether the arguments are unlikely in a harmless call.
 fn is_ominous(rest: &[&str]) -> bool {
     let short = |letter: char| {
         rest.iter().any(|word| {
@@ -399,7 +399,7 @@ fn of_git(rest: &[&str]) -> Option<&'static str> {
         }
         "reset" if has("--hard") => Some("it discards uncommitted changes"),
         "clean" if short('f') || has("--force") => Some("it deletes untracked files"),
-        // The command was put into small letters.
+        // The command was converted to lower case.
         "branch" if short('d') => Some("it deletes branches"),
         "checkout" if has("--") || has(".") || short('f') => Some("it discards uncommitted changes"),
         "restore" if !has("--staged") => Some("it discards uncommitted changes"),
@@ -579,7 +579,7 @@ mod tests {
         }
     }
 
-    /// A command with something before it or around it, by which a shell runs it all the same.
+    /// A command with text before or around it, with which a shell still runs it.
     fn surrounded(command: &str) -> Vec<String> {
         let quoted = command.replace('\'', "'\\''");
         let mut texts: Vec<String> =

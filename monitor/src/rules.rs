@@ -60,7 +60,7 @@ pub struct DetectorLimits {
     pub shared_files_ms: i64,
     /// Time within which a quota stops two sessions of an agent to raise `shared_quota`.
     pub shared_quota_ms: i64,
-    /// Sessions that wait for a person at the same time that raise `several_blocked`.
+    /// Sessions that wait for the user at the same time that raise `several_blocked`.
     pub blocked: u32,
     /// Time each of them must have waited.
     pub blocked_ms: i64,

@@ -21,7 +21,7 @@ const OPEN: usize = 64;
 const TITLE_CHARS: usize = 120;
 /// Longest path of a file that is compared between sessions, bytes.
 const PATH_BYTES: usize = 1 << 10;
-/// Bytes of an open call's input that are kept, to recognise its words in the result.
+/// Bytes of an open call's input that are kept, to recognize its words in the result.
 const INPUT_BYTES: usize = 1 << 10;
 
 /// A call without a result.
@@ -35,11 +35,11 @@ pub(crate) struct PendingCall {
     pub(crate) paths: Vec<String>,
     pub(crate) background: bool,
     pub(crate) at: Timestamp,
-    /// The same call: the same tool, the same input, the same helper.
+    /// Hash of the call: tool, input and helper. Equal for the same call.
     same: u64,
-    /// The same kind of attempt: the tool, or the programs a command runs.
+    /// Hash of the kind of attempt: the tool, or the programs a command runs.
     kin: u64,
-    /// The same command, however it is dressed up.
+    /// Hash of the command without its wrapping.
     command: Option<u64>,
     poll: bool,
     edit: Option<Edit>,
@@ -64,7 +64,7 @@ pub(crate) struct ToolStep {
     pub(crate) same: u64,
     pub(crate) kin: u64,
     pub(crate) command: Option<u64>,
-    /// The result without the parts that change by themselves.
+    /// The result without the parts that change on each run.
     pub(crate) result: u64,
     /// The unchanged result.
     pub(crate) exact: u64,
@@ -73,9 +73,9 @@ pub(crate) struct ToolStep {
     pub(crate) failed: Option<FailureKind>,
     /// The tests that failed, if the result names them.
     pub(crate) tests: Option<u64>,
-    /// Whether a person, a rule or an interruption prevented the call.
+    /// Whether the user, a rule or an interruption prevented the call.
     pub(crate) refused: bool,
-    /// Whether the outcome is not recorded: pages and searches that the model's provider serves.
+    /// Whether the outcome is not recorded, as for pages and searches served by the model's provider.
     pub(crate) unrecorded: bool,
     /// Whether a search found nothing.
     pub(crate) barren: bool,
@@ -136,7 +136,7 @@ impl PendingCall {
     fn of(event: &Event, call: &ToolCall, at: Timestamp) -> Self {
         let text = event.text.as_deref().unwrap_or_default();
         let command = (call.tool == ToolKind::Execute).then_some(call.title.as_deref()).flatten();
-        // A text that was cut is told from others by the hash of all of it.
+        // A text that was cut is identified by the hash of the whole text.
         let whole = event.text_ref.as_ref().map(|text| &*text.hash);
         let same = hash_of((&call.name, whole.unwrap_or(text), &call.title, event.agent_id.as_deref()));
         let kin = match command {
@@ -160,7 +160,7 @@ impl PendingCall {
         }
     }
 
-    /// Whether the call may take any time.
+    /// Whether the call may take any amount of time.
     pub(crate) fn takes_its_time(&self) -> bool {
         match self.tool {
             ToolKind::Execute | ToolKind::Subagent | ToolKind::Question | ToolKind::Plan => true,
@@ -169,7 +169,7 @@ impl PendingCall {
     }
 }
 
-/// Whether a path of an edit is all of it: the title of a call may be cut.
+/// Whether a path of an edit is complete: the title of a call may be cut.
 fn is_whole(path: &str) -> bool {
     !path.ends_with('…') && path.len() <= PATH_BYTES
 }
@@ -178,10 +178,10 @@ impl ToolStep {
     fn of(call: &PendingCall, event: &Event, result: &ToolResult) -> Self {
         let told = event.text.as_deref().unwrap_or_default();
         let text = output(told);
-        // Of a long result its event has the ends only. How long it is says something of the rest; a little
-        // more or less is the clock's.
+        // The event of a long result contains only its ends. The length indicates changes in the rest; small
+        // differences come from times in the output.
         let length = event.text_ref.as_ref().map(|text| text.length / 256);
-        // What is around the output is in the hash of the whole, too, and is new each time.
+        // The hash of the whole text includes the text around the output, which differs on each run.
         let whole = event.text_ref.as_ref().filter(|_| text == told.trim()).map(|text| &*text.hash);
         let outcome = (result.outcome.code(), result.exit_code);
         let failed = classify(&FinishedCall {
@@ -223,7 +223,7 @@ impl ToolStep {
     }
 }
 
-/// The tests a runner says failed, by name, in whatever order.
+/// Hash of the names of the tests that failed according to the runner, independent of their order.
 fn failed_tests(text: &str) -> Option<u64> {
     let mut names = std::collections::BTreeSet::new();
     for line in head(text, crate::text::LOOKED_AT).lines().map(str::trim) {
@@ -274,7 +274,7 @@ fn is_barren(call: &PendingCall, outcome: ToolOutcome, text: &str) -> bool {
     searches && (outcome == ToolOutcome::Error || text.len() < 200 && says_none())
 }
 
-/// The commands of a line. What stands in quotes is one word of one command.
+/// The commands of a line. A quoted text is one word of one command.
 fn commands(line: &str) -> impl Iterator<Item = &str> {
     let (mut quote, mut escaped) = (None, false);
     line.split(move |c: char| {
@@ -292,7 +292,7 @@ fn commands(line: &str) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// The program a command runs, and what follows it: not the one that only starts it, with its options and its
+/// The program that a command runs, and its arguments: not the wrapper that only starts it, with its options and
 /// numbers.
 fn started(command: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut words = command.split_whitespace();
@@ -313,7 +313,7 @@ fn program(command: &str) -> &str {
     started(command).0
 }
 
-/// What the commands of a line run, and what for, without their arguments.
+/// The programs that the commands of a line run, with their subcommands, without arguments.
 fn programs(line: &str) -> Vec<&str> {
     let mut all = Vec::new();
     for command in commands(line).take(8) {
@@ -322,13 +322,13 @@ fn programs(line: &str) -> Vec<&str> {
             continue;
         }
         let mut verb = words.next();
-        // `python3 -m pip install` is `pip install`.
+        // `python3 -m pip install` counts as `pip install`.
         if verb == Some("-m")
             && let Some(module) = words.next()
         {
             (name, verb) = (module, words.next());
         }
-        // `pip3` is `pip`.
+        // `pip3` counts as `pip`.
         let version = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         all.push(if version.len() < 3 { name } else { version });
         all.extend(
@@ -338,7 +338,7 @@ fn programs(line: &str) -> Vec<&str> {
     all
 }
 
-/// The command without what only dresses it up: where it runs, and how much of its output is shown.
+/// The command without its wrapping: its directory, and filters that shorten its output.
 fn plain(line: &str) -> String {
     let mut plain = String::new();
     let kept =
@@ -362,7 +362,7 @@ fn plain(line: &str) -> String {
     plain
 }
 
-/// Whether a call waits, or watches what goes on.
+/// Whether a call waits, or watches a running process.
 fn waits(name: &str, command: Option<&str>) -> bool {
     if let Some(command) = command {
         let watches = |part: &str| {

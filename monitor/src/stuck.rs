@@ -20,17 +20,17 @@ pub(crate) const RETRYING: &str = "stuck:retrying";
 /// Work that may be in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingWork {
-    /// Nothing is expected.
+    /// Nothing is in progress.
     None,
-    /// The model was asked.
+    /// A request to the model.
     Model,
-    /// A tool is at work that should be done soon.
+    /// A tool that should return soon.
     Tool,
-    /// Something that may take as long as it likes.
+    /// Work that may take any amount of time.
     Patient,
 }
 
-/// The memory needed to find turns without progress.
+/// The state needed to find turns without progress.
 #[derive(Debug)]
 pub(crate) struct StuckDetector {
     progress_at: Timestamp,
@@ -59,7 +59,7 @@ impl StuckDetector {
         findings.resolve(SILENT, at, "it is active again");
     }
 
-    /// Nothing was observed during this time, so it does not count as silence.
+    /// Excludes a time in which nothing was observed from the silence.
     pub(crate) fn slept(&mut self, ms: i64) {
         self.progress_at = self.progress_at.plus_ms(ms);
         self.since = self.since.map(|since| since.plus_ms(ms));
@@ -153,7 +153,7 @@ impl StuckDetector {
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
         findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);
-        // Without a finding (history, switched off) it must not ring again at once.
+        // Without a finding (history, or switched off) the deadline must not recur immediately.
         self.progress_at = at;
     }
 }

@@ -1,13 +1,13 @@
-//! Compares texts without the parts that change by themselves.
+//! Compares texts without the parts that change on each run.
 //!
 //! At most [`LOOKED_AT`] bytes of a text are examined.
 
 use std::hash::{Hash, Hasher};
 
-/// Bytes of a text that are examined.
+/// Maximum number of bytes of a text that are examined.
 pub(crate) const LOOKED_AT: usize = 4 << 10;
 
-/// FNV-1a: the same in every version of the program, since keys of findings are made from it.
+/// FNV-1a: the same in every version of the program, because keys of findings are derived from it.
 struct Fnv(u64);
 
 impl Fnv {
@@ -47,7 +47,7 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-/// Beginnings of lines that an agent's own tools put above the output of a command, up to a line `Output:`.
+/// Beginnings of lines that an agent's own tools write above the output of a command, up to a line `Output:`.
 const ABOVE: &[&str] = &[
     "Chunk ID:",
     "Command:",
@@ -59,12 +59,12 @@ const ABOVE: &[&str] = &[
     "Script ",
     "Wall time",
 ];
-/// Beginnings of lines that an agent's own tools put below an output. With the last one our own agent tells its model
-/// of a call that it repeats; to the monitor the results with and without it are the same.
+/// Beginnings of lines that an agent's own tools write below an output. With the last one, our own agent informs its
+/// model that it repeats a call; to the monitor the results with and without it are the same.
 const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:", "[This call was made "];
 
-/// The output of a command without the text added by the agent's own tool: names of chunks and processes, which are
-/// different in every answer.
+/// The output of a command without the text added by the agent's own tool: ids of chunks and processes, which differ in
+/// every answer.
 pub(crate) fn output(text: &str) -> &str {
     let mut rest = text;
     let mut inside = text;
@@ -105,7 +105,7 @@ pub(crate) fn settled(text: &str) -> String {
 
 fn settle(word: &str, before: &str, out: &mut String) {
     let bytes = word.as_bytes();
-    // A unit that stands alone belongs to the number before it.
+    // A separate unit belongs to the number before it.
     if is_number(before) && is_unit(word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())) {
         while out.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' ')) {
             out.pop();
@@ -151,7 +151,7 @@ fn settle(word: &str, before: &str, out: &mut String) {
     }
 }
 
-/// Whether a span of time goes on behind its point: `53s` of `0.53s`.
+/// Whether a duration continues after its decimal point: `53s` of `0.53s`.
 fn is_span(word: &str, at: usize) -> bool {
     let rest = word.get(at..).unwrap_or_default();
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
@@ -266,7 +266,7 @@ mod tests {
             ("Output: \nProcess Group PGID: 14401", ""),
             ("Output: a\nBackground PIDs: 3, 4\nProcess Group PGID: 1", "a"),
             ("a\nb\n\n[This call was made 3 times with the same result. Try something else.]", "a\nb"),
-            // What a program says itself stays.
+            // The program's own output is unchanged.
             ("Input: 3\nOutput:\n4", "Input: 3\nOutput:\n4"),
             ("Wall time: 3 s\nnothing", "Wall time: 3 s\nnothing"),
             ("", ""),

@@ -1,8 +1,8 @@
-//! Detects what only several sessions together show: two sessions edit the same file at the same time, a quota stops
-//! several sessions of an agent, several sessions wait for a person.
+//! Detects facts that only several sessions together show: two sessions edit the same file at the same time, a quota
+//! stops several sessions of an agent, several sessions wait for the user.
 //!
 //! Owns the data that is compared between sessions: the last edited files of each session, and which sessions have an
-//! open turn, are stopped by a quota, or wait for a person. A session and its sub-agents count as one. Returns what to
+//! open turn, are stopped by a quota, or wait for the user. A session and its sub-agents count as one. Returns what to
 //! raise and resolve in which session; past events raise nothing. The memory is bounded by the number of watched
 //! sessions.
 
@@ -19,7 +19,7 @@ use crate::{findings::NewFinding, rules::DetectorLimits};
 const FILES: usize = 512;
 /// Maximum number of sessions whose edits of a file are remembered.
 const WRITERS: usize = 4;
-/// Most sub-agents in one another.
+/// Maximum nesting of sub-agents.
 const DEPTH: usize = 16;
 /// Number of last characters of an id that name a session in a sentence.
 const SHORT_ID: usize = 8;
@@ -38,7 +38,7 @@ pub(crate) struct EditedFile {
 pub(crate) struct EventContext<'a> {
     /// The time.
     pub(crate) at: Timestamp,
-    /// Whether the event was over when it was seen; it then raises nothing.
+    /// Whether the event was already over when it was observed; it then raises nothing.
     pub(crate) past: bool,
     /// The limits.
     pub(crate) rules: &'a DetectorLimits,
@@ -47,9 +47,9 @@ pub(crate) struct EventContext<'a> {
 /// The change to make in a session.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// A finding is raised, or brought up to date.
+    /// Raise or update a finding.
     Raise(SessionId, NewFinding),
-    /// The finding of this kind is over.
+    /// Resolve the finding of this kind.
     Resolve(SessionId, FindingKind, &'static str),
 }
 
@@ -58,25 +58,25 @@ pub(crate) enum Effect {
 pub(crate) struct Together {
     members: HashMap<SessionId, Member>,
     files: HashMap<String, VecDeque<FileEdit>>,
-    /// The sessions that a quota or a rate limit stops, and since when.
+    /// The sessions stopped by a quota or a rate limit, and since when.
     stopped: BTreeMap<SessionId, (Provider, Timestamp)>,
     /// The sessions that wait for a decision or an answer, and since when.
     waits: BTreeMap<SessionId, Timestamp>,
-    /// The open findings about shared files: the session that edited last, and whom it met.
+    /// The open findings about shared files: the session that edited last, and the other session.
     shared: BTreeMap<SessionId, SharedFile>,
-    /// The session that has the finding about the quota of its agent.
+    /// The session with the finding about the quota of its agent.
     quota: BTreeMap<Provider, SessionId>,
-    /// The session that has the finding that several wait.
+    /// The session with the finding that several sessions wait.
     blocked: Option<SessionId>,
 }
 
-/// A session, as far as others matter to it.
+/// The facts about a session that matter to others.
 #[derive(Debug)]
 struct Member {
     provider: Provider,
     parent: Option<SessionId>,
     cwd: Option<String>,
-    /// A turn is open.
+    /// Whether a turn is open.
     works: bool,
 }
 
@@ -89,7 +89,7 @@ struct FileEdit {
 
 #[derive(Debug)]
 struct SharedFile {
-    /// The other session; unknown of a finding of before a restart.
+    /// The other session; unknown for a finding from before a restart.
     other: Option<SessionId>,
     last_at: Timestamp,
     count: u32,
@@ -202,7 +202,7 @@ impl Together {
         self.members.entry(id).or_insert_with(|| Member { provider, parent: None, cwd: None, works: false })
     }
 
-    /// The session that a person began: itself, or whose sub-agent it is.
+    /// The topmost session: the session itself, or the ancestor that started it as a sub-agent.
     fn root(&self, id: SessionId) -> SessionId {
         let mut root = id;
         for _ in 0..DEPTH {
@@ -214,7 +214,7 @@ impl Together {
 
     fn leave(&mut self, id: SessionId, now: EventContext<'_>, effects: &mut Vec<Effect>) {
         self.part(id, "a session that edited the file has ended", effects);
-        // Whatever was found in it ends with it.
+        // All its findings end with it.
         self.forget(id);
         for edits in self.files.values_mut() {
             edits.retain(|edit| edit.session != id);
@@ -223,7 +223,7 @@ impl Together {
         self.settle_blocked(now, effects);
     }
 
-    /// A session edits nothing more for now.
+    /// Ends the session's findings about shared files, because it does not edit for now.
     fn part(&mut self, id: SessionId, why: &'static str, effects: &mut Vec<Effect>) {
         let over: Vec<SessionId> = self
             .shared
@@ -247,7 +247,7 @@ impl Together {
     ) {
         let at = now.at;
         let cwd = self.member(id, provider).cwd.clone();
-        // A path whose beginning is not known may be anywhere.
+        // The directory of a relative path is unknown.
         let path = match (file.path.starts_with('/'), cwd) {
             (true, _) => file.path.clone(),
             (false, Some(cwd)) => format!("{}/{}", cwd.trim_end_matches('/'), file.path.trim_start_matches("./")),
@@ -280,7 +280,7 @@ impl Together {
         }
     }
 
-    /// Two sessions edited a file, `other` before.
+    /// Handles two sessions that edited the same file, `other` first.
     fn meet(
         &mut self,
         (id, other): (SessionId, SessionId),
@@ -289,7 +289,7 @@ impl Together {
         evidence: [EventId; 2],
         effects: &mut Vec<Effect>,
     ) {
-        // One finding for the two of them, in the session that was the second at first.
+        // One finding for both sessions, in the session that edited second at first.
         let owner = match self.shared.get(&other) {
             Some(shared) if shared.other == Some(id) => other,
             Some(_) | None => id,
@@ -341,7 +341,7 @@ impl Together {
         self.settle_blocked(now, effects);
     }
 
-    /// The sessions of an agent that a quota stops, those that stopped within the time, each with its sub-agents once.
+    /// The sessions of an agent that a quota stopped within the time limit, each counted once with its sub-agents.
     fn stopped(&self, provider: Provider, rules: &DetectorLimits) -> BTreeSet<SessionId> {
         let of_agent = || self.stopped.iter().filter(|(_, (of, _))| *of == provider);
         let last = of_agent().map(|(_, (_, at))| *at).max();
@@ -371,7 +371,7 @@ impl Together {
         effects.push(Effect::Raise(owner, finding));
     }
 
-    /// The sessions that wait for a person, that which waits longest first, each with its sub-agents once.
+    /// The sessions that wait for the user, the longest waiting first, each counted once with its sub-agents.
     fn waiting(&self) -> Vec<(Timestamp, SessionId)> {
         let mut waiting: BTreeMap<SessionId, Timestamp> = BTreeMap::new();
         for (id, since) in &self.waits {

@@ -4,12 +4,12 @@
 
 use events::Timestamp;
 
-/// Longest reported limit that is believed, ms.
+/// Longest plausible limit, ms.
 const LONGEST_MS: i64 = 40 * 24 * 3_600_000;
-/// Bytes of a text that are examined.
+/// Maximum number of bytes of a text that are examined.
 const LOOKED_AT: usize = 4 << 10;
 
-/// The time that a text names.
+/// The end of the limit according to a text.
 pub(crate) fn until(text: &str, now: Timestamp) -> Option<Timestamp> {
     let text = crate::text::head(text, LOOKED_AT).to_ascii_lowercase();
     let found =
@@ -32,7 +32,7 @@ fn moment(text: &str) -> Option<Timestamp> {
     })
 }
 
-/// Seconds or milliseconds since 1970, where a reset is spoken of.
+/// Seconds or milliseconds since 1970, if the text mentions a reset.
 fn epoch(text: &str) -> Option<Timestamp> {
     let speaks = ["reset", "limit reached", "retry"].iter().any(|sign| text.contains(sign));
     text.split(|c: char| !c.is_ascii_digit()).filter(|_| speaks).find_map(|digits| {
@@ -69,7 +69,7 @@ fn span(text: &str, now: Timestamp) -> Option<Timestamp> {
     })
 }
 
-/// Numbers with units, as long as they follow each other; one without a unit is seconds where that is usual.
+/// Consecutive numbers with units; a number without a unit counts as seconds if `bare`.
 fn duration(text: &str, bare: bool) -> Option<i64> {
     let mut rest = text;
     let mut total = 0.0_f64;
@@ -97,7 +97,7 @@ fn duration(text: &str, bare: bool) -> Option<i64> {
     any.then_some(total as i64)
 }
 
-/// `resets 3pm (UTC)`, `resets at 14:30 UTC`: the next time it is so late.
+/// `resets 3pm (UTC)`, `resets at 14:30 UTC`: the next occurrence of that time.
 fn time_of_day(text: &str, now: Timestamp) -> Option<Timestamp> {
     let rest = &text[text.find("reset")?..];
     let end = rest.find("utc")?;

@@ -25,11 +25,11 @@ use crate::{
     together::EditedFile,
 };
 
-/// Age from which a derived event counts as one about the past, ms.
+/// Age from which a derived event counts as past, ms.
 const PAST_MS: i64 = 60_000;
-/// How long after its end a session is still watched, ms.
+/// How long a session is watched after its end, ms.
 const LAST_WORDS_MS: i64 = 60_000;
-/// Age from which the end of a turn that was read as history is not reported any more, ms.
+/// Age from which the end of a turn that was read as history is no longer reported, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 
 /// A watched session.
@@ -37,25 +37,25 @@ const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 pub(crate) struct SessionWatch {
     pub(crate) findings: SessionFindings,
     clock: Timestamp,
-    /// The position of the last event that was taken as it happened.
+    /// The position of the last event that was applied live.
     position: u64,
-    /// Some event of it arrived live, not as history.
+    /// Whether any of its events arrived live, not as history.
     live: bool,
-    /// Another session's helper.
+    /// Whether it is the sub-agent of another session.
     sub: bool,
-    /// Whether a program runs it: then no person waits for its turns to end.
+    /// Whether a program runs it; the user then does not wait for its turns to end.
     headless: bool,
-    /// It is another session, or its process is gone.
+    /// When its process ended, or another session replaced it.
     over_at: Option<Timestamp>,
-    /// The event at hand happened before that.
+    /// Whether the current event happened before that.
     before_end: bool,
     merged: bool,
-    /// Its screen is read.
+    /// Whether its screen is read.
     seen: bool,
     state: Option<(State, Option<Reason>)>,
-    /// Since when the status held that was looked at last for what stands open.
+    /// The start of the status that was last checked for open problems.
     stood_since: Option<Timestamp>,
-    /// A question that the status shows and that was not raised yet.
+    /// A question in the status that was not raised yet.
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
     calls: PendingCalls,
@@ -67,12 +67,12 @@ pub(crate) struct SessionWatch {
     approvals: ApprovalWatch,
     context: ContextUse,
     ending: EndingDetector,
-    /// The files that the event at hand says were changed.
+    /// The files that the current event reports as changed.
     edited: Vec<EditedFile>,
 }
 
-/// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
-/// or is sent late.
+/// When an event happened, as in the reducer: by our clock if it is live, by its own date if it is history or was sent
+/// late.
 fn moment(event: &Event) -> Timestamp {
     if event.derived {
         event.created_at
@@ -83,7 +83,7 @@ fn moment(event: &Event) -> Timestamp {
     }
 }
 
-/// Whether an event reports something that was over when it was seen.
+/// Whether an event was already over when it was observed.
 pub(crate) fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }
@@ -165,7 +165,7 @@ impl SessionWatch {
             + self.approvals.len()
     }
 
-    /// From now on the session is followed live; what ended long before is not reported.
+    /// Follows the session live from now on; turns that ended long before are not reported.
     fn follow_live(&mut self, at: Timestamp) {
         if !self.live {
             self.live = true;
@@ -177,11 +177,11 @@ impl SessionWatch {
 
     /// Applies an event. An event that was already applied before a restart (`again`) raises nothing.
     pub(crate) fn apply(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
-        // One that is given again, since its session was over and something came late, says nothing new.
+        // An event that is applied again, because its session had ended and a late event arrived, is ignored.
         if self.merged || event.position <= self.position {
             return;
         }
-        // What was given as history may be given once more as it happens.
+        // An event that was applied as history may be applied once more as live.
         if !event.history {
             self.position = event.position;
         }
@@ -205,7 +205,7 @@ impl SessionWatch {
 
     /// Advances the time.
     pub(crate) fn pass(&mut self, now: Timestamp, rules: &DetectorLimits) {
-        // Each step ends at the moment something is due; the bound holds off a clock gone mad.
+        // Each step ends at a deadline; the bound limits the steps if the clock jumps.
         for _ in 0..1_024 {
             let Some(due) = self.due(rules).filter(|due| *due <= now) else { break };
             self.ring(due.max(self.clock), rules);
@@ -250,8 +250,8 @@ impl SessionWatch {
         self.ending.ring(at, self.sub || self.headless, self.answered_at, &mut self.findings);
     }
 
-    /// Whether somebody is waited for, as far as anybody can tell. Who sees the screen sees the dialog; without
-    /// it, a request is as good as one.
+    /// Whether the session waits for the user, judged by its sources. If its screen is read, the status shows a dialog;
+    /// otherwise a request is enough.
     fn waits(&self) -> bool {
         !self.seen || self.state.is_none_or(|(state, reason)| state.awaits_answer(reason))
     }
@@ -286,7 +286,7 @@ impl SessionWatch {
                 self.headless = started.headless.unwrap_or(self.headless);
                 self.context.model(started.model.as_deref());
             }
-            // What the reducer concludes of an end counts, and it concludes one of each that is told.
+            // Only the reducer's conclusion counts, and the reducer concludes one end for each reported one.
             Payload::SessionExited(exited) if event.derived => {
                 let answered_at = self.answered_at;
                 self.ending.exited(
@@ -306,7 +306,7 @@ impl SessionWatch {
             Payload::TurnCompleted(completed) => {
                 self.ending.turn_completed(event.id, completed.outcome, at, &mut self.findings);
                 if at.since_ms(moment(event)) > OLD_NEWS_MS {
-                    // Read late: it is as old as it says.
+                    // Read late: its own time counts.
                     self.ending.forget_before(at.plus_ms(1));
                 }
                 self.turn_ended(at);
@@ -333,7 +333,7 @@ impl SessionWatch {
             }
             Payload::StatusChanged(change) => self.changed(event, change, at, rules),
             Payload::Error(error) => {
-                // Told late: the model answered since.
+                // Late report: the model has answered since.
                 if event.source == Source::Telemetry && event.created_at <= self.answered_at {
                     return;
                 }
@@ -342,7 +342,7 @@ impl SessionWatch {
                     return;
                 }
                 self.errors.apply(event, error, at, rules, &mut self.findings);
-                // Told late, of a turn that is over by now; or of one that nothing else reported.
+                // A late report about a turn that has ended, or about a turn that no other source reported.
                 let mends_itself = !matches!(error.class, ErrorClass::Auth | ErrorClass::Quota);
                 let unseen = !mends_itself && !self.ending.is_open();
                 if event.source == Source::Telemetry && (unseen || self.ending.ended_after(event.created_at)) {
@@ -358,7 +358,7 @@ impl SessionWatch {
                 let question = one_line(event.text.as_deref().unwrap_or("a question"), 160);
                 self.raise_question(Some(event.id), question, at);
             }
-            // While its approval is pending, the end of that counts.
+            // While its approval is pending, the end of the approval counts.
             Payload::QuestionAnswered(_) => {
                 if self.approvals.is_empty() {
                     self.findings.resolve(QUESTION, at, "it was answered");
@@ -397,7 +397,7 @@ impl SessionWatch {
         if by_person {
             self.begin_anew(at, "a new prompt was sent");
         } else {
-            // Who is woken to do the same as the last time supervises.
+            // An agent that is woken to repeat its last step is supervising.
             self.loops.clear();
             self.findings.resolve(loops::KEY, at, "the agent was woken");
             self.polling.woken();
@@ -415,7 +415,7 @@ impl SessionWatch {
     fn turn_ended(&mut self, at: Timestamp) {
         self.calls.clear();
         self.stuck.ended(at, &mut self.findings);
-        // What fails from turn to turn is still remembered when nothing was found yet.
+        // A failure that recurs from turn to turn stays remembered until it is found.
         if self.findings.is_open(loops::KEY)
             || self.findings.is_open(polling::KEY)
             || self.findings.has(FindingKind::RepeatedFailure)
@@ -470,8 +470,8 @@ impl SessionWatch {
         self.ending.status(change.to, at, rules, &mut self.findings);
     }
 
-    /// The status tells of a question at once. While an approval is pending that is what it is about; once that
-    /// is over and the status still says so, it is another one.
+    /// The status shows a question immediately. While an approval is pending, the question belongs to it; if the status
+    /// still shows it when the approval has ended, it is a separate question.
     fn raise_deferred_question(&mut self, at: Timestamp) {
         if self.findings.is_open(QUESTION) {
             self.unasked = None;
@@ -524,7 +524,7 @@ impl SessionWatch {
         }
     }
 
-    /// The session is over, or is another one.
+    /// The session has ended, or another one replaced it.
     fn leave(&mut self, at: Timestamp, why: &str) {
         self.over_at = Some(at);
         self.begin_anew(at, why);
@@ -537,20 +537,21 @@ impl SessionWatch {
         self.findings.resolve_kinds(&rest, at, why);
     }
 
-    /// Whatever was over goes on; what is only told again, or late, does not say so.
+    /// Marks an ended session as active again, unless the event is only repeated or late.
     fn revive(&mut self, at: Timestamp) {
         if !self.before_end && self.over_at.take().is_some() {
             self.findings.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session continues");
         }
     }
 
-    /// Compares the session with the reducer's state, for facts that its events did not show or showed too long ago.
+    /// Compares the session with the reducer's state, for facts that its events did not contain or contained too long
+    /// ago.
     pub(crate) fn check(&mut self, session: &Session, now: Timestamp, rules: &DetectorLimits) {
         if self.merged {
             return;
         }
         let at = now.max(self.clock);
-        // An agent whose process lives waits now, even if all it wrote was read as history.
+        // An agent whose process is alive waits now, even if all its output was read as history.
         if session.pid.is_some() && session.status.state != State::Exited && session.merged_into.is_none() {
             self.follow_live(at);
         }
@@ -576,8 +577,8 @@ impl SessionWatch {
         }
     }
 
-    /// Raises what a status shows that began unseen, such as before the start: a question, a rejected key, an exhausted
-    /// quota. Each status is looked at once.
+    /// Raises findings for a status that began unobserved, for example before the start: a question, a rejected key, an
+    /// exhausted quota. Each status is checked once.
     fn check_standing(&mut self, session: &Session, at: Timestamp) {
         let status = &session.status;
         let since = status.since;
@@ -600,7 +601,7 @@ impl SessionWatch {
     }
 }
 
-/// Whether an event shows that something goes on.
+/// Whether an event shows activity.
 fn speaks(event: &Event) -> bool {
     match &event.payload {
         Payload::UserPrompt(_)

@@ -18,11 +18,11 @@ pub struct AttemptFailure {
 /// Whether another attempt may succeed, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryHint {
-    /// It will fail the same way.
+    /// It would fail the same way.
     Never,
-    /// It may, later.
+    /// It may succeed later.
     Soon,
-    /// It may, after as long as the other side asked for.
+    /// It may succeed after the time that the other side asked for.
     After(Duration),
 }
 
@@ -41,10 +41,10 @@ pub type Stopper = Box<dyn FnOnce() + Send + Sync>;
 
 /// One channel.
 pub(crate) trait Channel: Send {
-    /// Makes one attempt, which ends by itself within the time of an attempt.
+    /// Makes one attempt, which ends within the time limit of an attempt.
     fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure>;
 
-    /// What ends an attempt that is under way.
+    /// A function that ends a running attempt.
     fn stopper(&self) -> Option<Stopper> {
         None
     }

@@ -82,7 +82,7 @@ fn try_build(
             Ok(Box::new(ntfy::NtfyChannel::new(server, topic, *buttons, secret()?, client)))
         }
         ChannelSettings::WebPush { .. } => match &context.push {
-            // An endpoint is a push service's: what the user may allow else is not for it.
+            // Endpoints belong to push services, so the hosts that the user allows for other channels do not apply.
             Some(sink) => {
                 let client = HttpClient::new(&[], None, context).map_err(ChannelError::Other)?;
                 Ok(Box::new(web_push::WebPushChannel::new(Arc::clone(sink), client)))

@@ -106,13 +106,13 @@ impl NotifySettings {
         Ok(())
     }
 
-    /// The names of all channels, in their order.
+    /// The names of all channels, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.channels.iter().map(ChannelSettings::name)
     }
 }
 
-/// Whether a text is the address of a server, and nothing more.
+/// Whether a text is the address of a server, without path, query or credentials.
 fn is_page_url(text: &str) -> bool {
     let Ok(url) = url::Url::parse(text) else { return false };
     let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();

@@ -23,7 +23,7 @@ pub trait TerminalSink: Send + Sync {
     /// Writes bytes to the terminal of a run, between the output of its program. Must not block.
     ///
     /// # Errors
-    /// When the run has no terminal, or the terminal does not accept output.
+    /// If the run has no terminal, or the terminal does not accept output.
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
@@ -32,10 +32,10 @@ pub trait PushSink: Send + Sync {
     /// A message for each browser, encrypted for it.
     ///
     /// # Errors
-    /// Why there is none, in a sentence.
+    /// The reason why there is none, as a sentence.
     fn posts(&self, message: &[u8], now: Timestamp) -> Result<Vec<PushPost>, String>;
 
-    /// A push service knows a browser no longer.
+    /// Called when a push service no longer knows a browser.
     fn gone(&self, endpoint: &str);
 }
 
@@ -44,7 +44,7 @@ pub trait PushSink: Send + Sync {
 pub struct PushPost {
     /// The address of the push service. Anyone who knows it can send to the browser.
     pub endpoint: String,
-    /// Further headers.
+    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
     /// The encrypted message.
     pub body: Vec<u8>,

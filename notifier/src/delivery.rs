@@ -30,10 +30,9 @@ use crate::{
 pub const QUEUE_CAPACITY: usize = 64;
 /// Maximum number of attempts per message.
 pub const ATTEMPTS: u32 = 5;
-/// How long after the first attempt the second is made, at most, milliseconds; twice that for each
-/// further one.
+/// Longest delay between the first and the second attempt, milliseconds; it doubles with each further attempt.
 const BACKOFF_MS: u64 = 500;
-/// The longest pause between attempts.
+/// Longest delay between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
 /// The outcome of a message.
@@ -56,18 +55,18 @@ pub struct Receipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum DeliveryOutcome {
-    /// The other side took it.
+    /// The channel accepted the message.
     Sent,
-    /// It was tried and did not work.
+    /// All attempts failed.
     Failed {
-        /// Why the last attempt failed; safe to show, without secrets.
+        /// The error of the last attempt; safe to show, without secrets.
         error: String,
-        /// How many were made.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// It was not tried.
+    /// No attempt was made.
     Dropped {
-        /// Why not.
+        /// The reason.
         why: DropReason,
     },
 }
@@ -137,9 +136,9 @@ pub struct Delivery {
     on_receipt: ReceiptSink,
     /// Dropped to end all pauses.
     running: Sender<Infallible>,
-    /// Nothing more is tried.
+    /// Set when no more attempts are made.
     over: Arc<AtomicBool>,
-    /// Disconnected when all threads are done.
+    /// Disconnected when all threads have ended.
     done: Receiver<Infallible>,
 }
 
@@ -154,7 +153,7 @@ struct ChannelThread {
 
 struct DeliveryJob {
     message: OutgoingMessage,
-    /// Who waits for the receipt, beside the one who hears all.
+    /// Also receives the receipt, for a test message.
     asker: Option<Sender<Receipt>>,
 }
 
@@ -320,7 +319,7 @@ struct ChannelWorker {
     clock: Clock,
     on_receipt: ReceiptSink,
     tally: Arc<ChannelTally>,
-    /// Disconnected when the program ends.
+    /// Disconnected when the program shuts down.
     paused: Receiver<Infallible>,
     over: Arc<AtomicBool>,
 }
@@ -346,7 +345,7 @@ impl ChannelWorker {
             let pause = match failure.again {
                 RetryHint::Never => None,
                 RetryHint::Soon => Some(backoff(&message.id, attempts)),
-                // Who asks for more than we wait is not asked again.
+                // If the other side asks for a longer delay, no further attempt is made.
                 RetryHint::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
             };
             let failed = DeliveryOutcome::Failed { error: failure.error, attempts };
@@ -371,14 +370,14 @@ fn send_receipt(on_receipt: &ReceiptSink, job: DeliveryJob, at: Timestamp, outco
     let causes = message.causes();
     let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
     if let Some(asker) = asker {
-        // It may have gone away.
+        // The receiver may have timed out.
         let _ = asker.try_send(receipt.clone());
     }
     on_receipt(receipt);
 }
 
-/// How long to pause after an attempt: between half of it and all of it, differently for each
-/// message and attempt, so that many do not come back together.
+/// Delay after an attempt: between half and all of the maximum, different for each message and attempt, so that retries
+/// are spread.
 fn backoff(id: &MessageId, attempts: u32) -> Duration {
     let most = BACKOFF_MS << attempts.saturating_sub(1).min(8);
     let drawn = blake3::hash(format!("{id}/{attempts}").as_bytes()).as_bytes()[0];

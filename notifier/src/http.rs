@@ -10,9 +10,9 @@ use crate::{
     context::ChannelContext,
 };
 
-/// Bytes a request may have.
+/// Maximum size of a request, bytes.
 const REQUEST_BYTES: usize = 256 * 1024;
-/// Bytes of the body of an answer that are read.
+/// Maximum number of bytes read from the body of a response.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
 /// Sends POST requests.
@@ -53,7 +53,7 @@ impl HttpClient {
             return Err(AttemptFailure::never(format!("the request body is too large ({} bytes)", body.len())));
         }
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        // What else is said is of no use, and may not end.
+        // The body of the answer is not needed, and may never end.
         self.request(url, "application/json", &headers, body).map(drop)
     }
 
@@ -72,7 +72,7 @@ impl HttpClient {
         Ok(answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().unwrap_or_default())
     }
 
-    /// Makes a request whose answer is good; its body is not read yet.
+    /// Makes a request and checks the status of the response; its body is not read yet.
     fn request(
         &self,
         url: &str,
@@ -108,7 +108,7 @@ impl HttpClient {
     }
 }
 
-/// What an answer means.
+/// Converts the status of a response to a result.
 fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), AttemptFailure> {
     if status.is_success() {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Notifies a person about what needs them, once each.
+//! Notifies the user about what needs attention, once for each cause.
 //!
 //! A [`Notice`] is one cause: a pending approval, a stuck session, a turn that ended. The [`Planner`] decides which
 //! notices become an [`OutgoingMessage`], when and on which channel; it is pure, with the time and the user's presence
 //! as arguments. [`Delivery`] owns a thread and a bounded queue for each channel, sends, retries, and reports the
 //! outcome of each message in a [`Receipt`]. [`run_planner`] is the loop between the two.
 //!
-//! This crate must not decide what needs a person (the caller's findings do), redact (notices are already redacted),
+//! This crate must not decide what needs the user (the caller's findings do), redact (notices are already redacted),
 //! read a clock or the environment (both are passed in, see [`PlannerContext`] and [`ChannelContext`]), or connect to
 //! anything but the channels of the [`NotifySettings`]. With the default settings, nothing leaves the machine.
 //!

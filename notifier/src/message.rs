@@ -7,7 +7,7 @@ use crate::{config::rule::Loudness, notice::Notice, text};
 
 /// Maximum number of notices named in a list.
 const LISTED: usize = 15;
-/// Characters of a line of a list.
+/// Maximum number of characters of a line of a list.
 const LISTED_CHARS: usize = 160;
 
 /// The kind of a message.
@@ -16,13 +16,13 @@ const LISTED_CHARS: usize = 160;
 pub enum MessageForm {
     /// One notice.
     Single,
-    /// Many notices that came at about the same time.
+    /// Several notices that arrived at about the same time.
     Group,
-    /// What quiet hours held back.
+    /// The notices held back during quiet hours.
     Digest,
     /// A repeated notice, with the number of the repeat.
     Repeat(u32),
-    /// Asked for, to see whether the channel works.
+    /// Requested to check whether the channel works.
     Test,
 }
 
@@ -78,8 +78,8 @@ impl OutgoingMessage {
     }
 }
 
-/// The same notices in the same form for the same channel are the same message: a receiver that
-/// saw it before a crash knows it again.
+/// The id is derived from the notices, the form and the channel, so that a receiver that got the message before a crash
+/// recognizes it.
 fn id(channel: &str, form: MessageForm, notices: &[Notice]) -> MessageId {
     let (form, repeat) = match form {
         MessageForm::Single => ("single", 0),

@@ -1,4 +1,4 @@
-//! Notices: one [`Notice`] for each cause that may need a person.
+//! Notices: one [`Notice`] for each cause that may need the user.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use crate::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// For information.
     #[default]
     Info,
-    /// Somebody should look.
+    /// The user should look.
     Warning,
-    /// Somebody must look now; may break through quiet hours. The severity `error` of a finding.
+    /// The user must look now; may break through quiet hours. The severity `error` of a finding.
     #[serde(alias = "error")]
     Urgent,
 }
 
-/// Something that may need a person. The caller has redacted all its text.
+/// A cause that may need the user. The caller has redacted all its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// Its cause, the same for every notice about it: the id of an approval or of a finding.
@@ -90,7 +90,7 @@ impl Notice {
 /// The user's presence, as it concerns a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// At the terminal of the session: they see for themselves.
+    /// At the terminal of the session, so the user sees the cause directly.
     AtTerminal,
     /// Somewhere else.
     Away,

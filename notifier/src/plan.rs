@@ -67,22 +67,22 @@ pub struct Planner {
     submitted: u64,
 }
 
-/// A cause that is still to be sent or repeated on some channel.
+/// A cause that still has to be sent or repeated on some channel.
 #[derive(Debug)]
 struct OpenNotice {
-    /// Number of the submission; lists are in this order.
+    /// Number of the submission, for the order of lists.
     order: u64,
     notice: Notice,
     rule: ResolvedRule,
     /// The earliest time it may be sent.
     ready_at: Timestamp,
-    /// When it is to be considered next.
+    /// When it is considered next.
     wake_at: Timestamp,
-    /// Since when only its channels hold it up.
+    /// The time since which only its channels delay it.
     free_at: Option<Timestamp>,
-    /// Quiet hours held it back.
+    /// Whether quiet hours held it back.
     held: bool,
-    /// The channels it was not yet sent on in this round.
+    /// The channels on which it was not yet sent in this round.
     remaining: Vec<usize>,
     /// Number of completed rounds.
     round: u32,
@@ -112,7 +112,7 @@ impl Planner {
         let notice = notice.shown();
         let ready_at = now.at.plus_ms(resolved.debounce_ms);
         if let Some(open) = self.open.get_mut(&notice.cause) {
-            // A cause that was sent on some channel keeps the rule it was sent by.
+            // A cause that was sent on some channel keeps the rule with which it was sent.
             if open.round == 0 && open.remaining.len() == open.rule.channels.len() {
                 if off {
                     self.open.remove(&notice.cause);

@@ -12,8 +12,7 @@ use crate::{
 
 /// Maximum number of pending inputs; senders wait beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;
-/// The longest it waits without a look at the clock: a clock that is set, or a machine that slept,
-/// makes a deadline come early.
+/// Longest wait before the clock is checked again: if the clock is set, or the machine slept, a deadline comes early.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Inputs of the planner's loop.
@@ -21,15 +20,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 pub enum PlannerInput {
     /// A new notice.
     Notice(Box<Notice>),
-    /// A cause that no longer holds.
+    /// A cause that no longer exists.
     Withdraw(String),
 }
 
 /// The functions that the planner's loop needs from its caller.
 pub trait PlannerContext {
-    /// The time, and what the clock on the wall shows.
+    /// The current time, and the local time.
     fn now(&self) -> LocalTime;
-    /// Where the user is, as far as a notice is concerned.
+    /// The user's presence, as it concerns a notice.
     fn presence(&self, notice: &Notice) -> Presence;
     /// Called with the outcome of each submitted notice.
     fn notice_handled(&self, _cause: &str, _taken: NoticeOutcome) {}
@@ -56,7 +55,7 @@ pub fn run_planner(
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // What came together is looked at together, so that a withdrawal right behind counts.
+        // Inputs that arrived together are applied together, so that a withdrawal directly after a notice counts.
         let mut budget = INBOX_CAPACITY;
         while let Some(next) = input.take() {
             match next {
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
     use crate::{ChannelContext, NotifySettings, plan::tests::notice};
 
-    /// Time passes by one second with each look at the clock.
+    /// The time advances by one second with each reading.
     struct SteppingClock(Cell<i64>);
 
     impl PlannerContext for SteppingClock {
@@ -105,7 +104,7 @@ mod tests {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let on_receipt = heard.clone();
         let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-        // There is no bus: the receipt says so.
+        // There is no bus, as the receipt shows.
         let delivery = Delivery::start(
             &NotifySettings::default(),
             context,

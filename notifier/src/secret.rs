@@ -9,7 +9,7 @@ use std::{
 
 use atomic_file::{Links, open_regular};
 
-/// Bytes a secret may have.
+/// Maximum length of a secret, bytes.
 const SECRET_BYTES: u64 = 4_096;
 
 /// A text that is not printed, logged or serialized.
@@ -56,7 +56,7 @@ pub enum SecretError {
         /// The error of the operating system.
         error: std::io::Error,
     },
-    /// Others can read the file too.
+    /// Other users can read the file too.
     #[error("{path} can be read by others (mode {mode:03o}); `chmod 600` it")]
     Open {
         /// The file.
@@ -69,7 +69,7 @@ pub enum SecretError {
     Bad {
         /// The file or variable.
         place: String,
-        /// Empty, too long, not text.
+        /// The reason: empty, too long, not text.
         what: &'static str,
     },
     /// The variable is not set.

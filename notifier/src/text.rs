@@ -30,7 +30,7 @@ pub fn lines(text: &str, cap: usize) -> String {
         let length = piece.chars().count();
         let last = chars.peek().is_none();
         if used + length > cap || (used + length == cap && !last) {
-            // An escape is never cut in the middle: half of one could be read as something else.
+            // An escape is never cut in the middle, because half of one could be misread.
             shown.push('…');
             return shown;
         }

@@ -1,5 +1,5 @@
-//! The channels from outside: through `Delivery`, to a receiver of webhooks and a desktop that are
-//! those of the end-to-end tests.
+//! Tests the channels from outside: through `Delivery`, with the webhook receiver and the desktop of the end-to-end
+//! tests.
 
 #![allow(dead_code, unreachable_pub, reason = "the harness has more than is used here")]
 #![allow(clippy::unwrap_used, reason = "a harness fails by panicking")]
@@ -63,7 +63,7 @@ impl Setup {
             Arc::new(move |name| env.get(name).cloned()),
             Arc::new(|| Timestamp::from_millisecond(1_700_000_000_500)),
         );
-        // The machine may be busy, but one that hangs is waited for only so long.
+        // Long enough for a busy machine, short enough for an attempt that hangs.
         context.attempt = Duration::from_secs(5);
         let (tell, heard) = crossbeam_channel::bounded(100);
         let delivery = Delivery::start(&settings, context, Arc::new(move |receipt| drop(tell.send(receipt)))).unwrap();
@@ -227,7 +227,7 @@ fn without_a_bus_the_receipt_says_so() {
 #[test]
 fn a_bus_that_hangs_costs_an_attempt() {
     let dir = tempfile::tempdir().unwrap();
-    // Nobody accepts; the kernel takes the connection.
+    // No server accepts; the kernel accepts the connection.
     let _silent = UnixListener::bind(dir.path().join("bus")).unwrap();
     let address = format!("unix:path={}/bus", dir.path().display());
     let setup = Setup::new("[[channels]]\nname = 'd'\ntype = 'desktop'", &[("DBUS_SESSION_BUS_ADDRESS", &address)]);

@@ -9,7 +9,7 @@ pub struct AllowedHost {
     port: Option<u16>,
 }
 
-/// A text that is not a host.
+/// The text is not a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is not `host` or `host:port`")]
 pub struct InvalidHost;
@@ -26,7 +26,7 @@ impl AllowedHost {
         else {
             return Err(InvalidHost);
         };
-        // The parser takes `:80` for nothing, as it is the usual one.
+        // The parser drops `:80`, because it is the default port.
         let port = url.port().or_else(|| text.ends_with(":80").then_some(80));
         Ok(Self { host: host.to_ascii_lowercase(), port })
     }

@@ -16,11 +16,11 @@ use url::Url;
 
 use crate::{AllowedHost, guard, lookup::Lookup};
 
-/// Bytes of the head of an answer.
+/// Maximum size of the head of a response, bytes.
 const ANSWER_HEAD_BYTES: usize = 16 * 1024;
-/// Maximum number of addresses of a name; all are checked.
+/// Maximum number of addresses per name; all are checked.
 const ADDRESSES: usize = 16;
-/// Bytes of a file of certificates.
+/// Maximum size of a file of certificates, bytes.
 const CA_BYTES: u64 = 1024 * 1024;
 
 /// The settings of a client.
@@ -43,9 +43,9 @@ pub struct ClientSettings<'a> {
 /// Which hosts may be reached without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainHttp {
-    /// Those the user allows by name.
+    /// Hosts that the user allows by name.
     AllowedHosts,
-    /// All that may be reached at all.
+    /// All hosts that may be contacted at all.
     Everywhere,
 }
 
@@ -97,7 +97,7 @@ impl OutboundClient {
             .timeout_global(Some(settings.timeout))
             .build();
         let resolver = CheckedResolver { lookup: settings.lookup.clone(), allowed: settings.allowed.clone() };
-        // The connector of ureq without its proxies.
+        // ureq's connector without its proxies.
         let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default());
         Ok(Self {
             agent: Agent::with_parts(config, connector, resolver),
@@ -166,7 +166,7 @@ fn temporary(text: impl fmt::Display) -> RequestError {
     RequestError { text: text.to_string(), temporary: true }
 }
 
-/// What went wrong, in words without the address.
+/// The cause of the failure, as text without the address.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is ureq's, and grows")]
 fn failure(error: &Error) -> RequestError {
     match error {
@@ -181,12 +181,12 @@ fn failure(error: &Error) -> RequestError {
         Error::HostNotFound => temporary("the host name does not resolve"),
         Error::ConnectionFailed => temporary("no connection"),
         Error::Protocol(_) | Error::LargeResponseHeader(..) => temporary("the answer is not valid HTTP"),
-        // What else there is may repeat the address.
+        // The texts of other errors may contain the address.
         _ => permanent("the request failed"),
     }
 }
 
-/// Resolves a name and checks all it resolves to.
+/// Resolves a name and checks all its addresses.
 #[derive(Debug)]
 struct CheckedResolver {
     lookup: Arc<dyn Lookup>,
@@ -210,7 +210,7 @@ impl Resolver for CheckedResolver {
         let addresses = look_up(self.lookup.clone(), host.clone(), port, *timeout.after)
             .ok_or(Error::Timeout(timeout.reason))?
             .map_err(Error::Io)?;
-        // One that may not be reached spoils the rest: which of them is taken is not ours to say.
+        // One forbidden address rejects the name, because the client does not control which address is used.
         for address in &addresses {
             if let Some(why) = guard::refusal(address.ip(), near) {
                 return Err(refused(format!(
@@ -225,12 +225,12 @@ impl Resolver for CheckedResolver {
     }
 }
 
-/// Looks a name up on a thread of its own, which ends with the resolver's own patience: the system
-/// has no call that ends sooner. `None` when it took too long.
+/// Resolves a name on a separate thread, which ends when the resolver returns or times out: the system has no call that
+/// can be cancelled. `None` if it took longer than `within`.
 fn look_up(lookup: Arc<dyn Lookup>, host: String, port: u16, within: Duration) -> Option<io::Result<Vec<SocketAddr>>> {
     let (tell, told) = crossbeam_channel::bounded(1);
     let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(move || {
-        // Nobody listens any more when it took too long.
+        // After a timeout the receiver is gone.
         let _ = tell.send(lookup.addresses(&host, port));
     });
     match spawned {
@@ -239,7 +239,7 @@ fn look_up(lookup: Arc<dyn Lookup>, host: String, port: u16, within: Duration) -
     }
 }
 
-/// The certificates that are trusted.
+/// The trusted certificates.
 fn roots(ca_file: Option<&Path>) -> Result<Vec<Certificate<'static>>, String> {
     let mut roots: Vec<Certificate<'static>> = rustls_native_certs::load_native_certs()
         .certs

@@ -20,7 +20,7 @@ const fn within(address: Ipv4Addr, network: [u8; 4], bits: u32) -> bool {
     address.to_bits() & mask == Ipv4Addr::new(network[0], network[1], network[2], network[3]).to_bits() & mask
 }
 
-/// What an address is, and whether the user may allow it.
+/// The kind of an address, and whether the user may allow it.
 fn v4_kind(address: Ipv4Addr) -> Option<(&'static str, bool)> {
     const NETWORKS: [([u8; 4], u32, &str, bool); 16] = [
         ([127, 0, 0, 0], 8, "this machine", true),
@@ -54,7 +54,7 @@ fn v6_kind(address: Ipv6Addr) -> Option<(&'static str, bool)> {
         0xfe80..=0xfebf => Some(("link-local", false)),
         0xfec0..=0xfeff => Some(("a private network of old", false)),
         0xff00..=0xffff => Some(("multicast", false)),
-        // IPv4 in other clothes: what it means is decided where we cannot look.
+        // IPv4 in another form: the address that is contacted is determined elsewhere, where we cannot check it.
         0 if segments[..5] == [0; 5] && segments[5] == 0xffff => Some(("a mapped IPv4 address", false)),
         0x64 if b == 0xff9b && c <= 1 => Some(("a translated IPv4 address", false)),
         0x2001 if b == 0 => Some(("a tunnel over IPv4", false)),

@@ -7,10 +7,10 @@ use std::{
 
 /// Resolves names to addresses.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of a name (or of a number in any spelling) at a port.
+    /// The addresses of a name (or of an address in any notation) at a port.
     ///
     /// # Errors
-    /// When the name has no address, or the resolver does not answer.
+    /// If the name has no address, or the resolver does not answer.
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 

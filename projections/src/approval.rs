@@ -116,7 +116,7 @@ pub struct Approval {
 const SUBJECT_CHARS: usize = 200;
 
 impl Approval {
-    /// As it was requested.
+    /// Creates a pending approval from its request.
     #[must_use]
     pub fn of(
         asked: &ApprovalRequested,
@@ -175,7 +175,7 @@ impl Approval {
         }
     }
 
-    /// Whether the agent continued for an unknown reason, so that a key that was pressed for this tells.
+    /// Whether the agent continued for an unknown reason, so that a key press recorded for this approval explains it.
     #[must_use]
     pub fn was_left_open(&self, via: Option<DecidedVia>) -> bool {
         let unknown = matches!(self.state, ApprovalState::AnsweredElsewhere | ApprovalState::Withdrawn);
@@ -191,7 +191,7 @@ impl Approval {
         }
     }
 
-    /// Takes over what was decided, or what is known of the end; gives how long it was waited for, ms.
+    /// Applies the decision, or the way the request ended. Returns how long the request waited, ms.
     pub(crate) fn close(&mut self, resolved: &ApprovalResolved, at: Timestamp) -> u64 {
         self.state = resolved.new_state().unwrap_or(ApprovalState::AnsweredElsewhere);
         self.closed_at = Some(at.max(self.opened_at));

@@ -1,4 +1,4 @@
-//! The sessions that need a person, in order of urgency, determined by their status and their open findings.
+//! The sessions that need the user, in order of urgency, determined by their status and their open findings.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,10 +37,10 @@ pub struct AttentionItem {
     pub findings: Vec<FindingId>,
 }
 
-/// What the sessions need of a person, the most urgent first: by need, of one need what is risky first, then what has
-/// waited longest. A session is listed once, with what it needs first. Findings that a person has acknowledged do not
-/// count. What a sub-agent needs, its parent needs where that is among the sessions; but the next prompt of a
-/// sub-agent is not a person's to give.
+/// The sessions that need the user and what they need, most urgent first: ordered by need, then risk, then how long
+/// they have waited. A session is listed once, under its most urgent need. Findings that the user has acknowledged do
+/// not count. The needs of a sub-agent are listed under its parent if the parent is among the sessions, except the need
+/// for a prompt, because a user does not prompt sub-agents.
 #[must_use]
 pub fn attention(sessions: &[Session], findings: &[Finding]) -> Vec<AttentionItem> {
     let known: HashMap<SessionId, &Session> = sessions.iter().map(|session| (session.id, session)).collect();
@@ -73,7 +73,7 @@ pub fn attention(sessions: &[Session], findings: &[Finding]) -> Vec<AttentionIte
     items
 }
 
-// The session under which another one is listed. Where parents form a cycle, each is listed itself.
+// The session under which `session` is listed. Sessions whose parents form a cycle are listed under themselves.
 fn top_of(known: &HashMap<SessionId, &Session>, session: &Session) -> SessionId {
     let mut top = session;
     for _ in 0..known.len() {
@@ -90,7 +90,7 @@ fn item(session: &Session, below: &[&Session], open: &[(Need, &Finding)]) -> Opt
         (need != Need::Prompt).then_some((need, &child.status))
     });
     let by_status: Vec<(Need, &SessionStatus)> = own.into_iter().chain(of_others).collect();
-    // Who works again, or has ended, waits for no prompt.
+    // A session that works again or has ended does not wait for a prompt.
     let is_at_rest = matches!(session.status.state, State::Waiting | State::Idle);
     let open: Vec<&(Need, &Finding)> = open.iter().filter(|(need, _)| *need != Need::Prompt || is_at_rest).collect();
     let need = open.iter().map(|(need, _)| *need).chain(by_status.iter().map(|(need, _)| *need)).min()?;

@@ -14,14 +14,14 @@ pub struct Conversation {
     pub phase: Phase,
     /// Calls without a result, oldest first.
     pub calls: Vec<OpenCall>,
-    /// When the transcript last reported, with doubt, that work continues. Some agents write a call only when it is
-    /// done.
+    /// When the transcript last reported, with low confidence, that work continues. Some agents write a call only when
+    /// it has returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubted_at: Option<Timestamp>,
-    /// When the call that returned last was made, and when it returned.
+    /// When the most recently returned call was made, and when it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_call: Option<(Timestamp, Timestamp)>,
-    /// Whether a program runs the session, so that no person can type into it.
+    /// Whether a program runs the session, so that the user cannot type into it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headless: bool,
 }
@@ -34,18 +34,18 @@ pub enum Phase {
     Silent,
     /// A turn is open.
     Open {
-        /// What goes on when no call is open.
+        /// The reason reported while no call is open.
         doing: Reason,
     },
     /// The last turn is over.
     Ended {
-        /// How.
+        /// The outcome of the turn.
         outcome: TurnOutcome,
-        /// The sort of error, when it failed.
+        /// The class of the error, if the turn failed.
         class: Option<ErrorClass>,
-        /// Sub-agents that were still at work.
+        /// Number of sub-agents that were still running.
         pending_subagents: u32,
-        /// How sure the end is.
+        /// Whether the end is certain.
         certain: bool,
     },
 }
@@ -67,7 +67,7 @@ pub struct OpenCall {
     /// The files of an edit that changes several files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Whether a person may be asked before it runs.
+    /// Whether the agent may ask the user before it runs the call.
     pub may_ask: bool,
     /// When it was called.
     pub at: Timestamp,
@@ -98,7 +98,8 @@ impl Conversation {
         Some(call)
     }
 
-    /// Whether a permission request made at that time has been answered: the only call that was open then has returned.
+    /// Whether a permission request made at `asked_at` has been answered: the only call that was open then has
+    /// returned.
     #[must_use]
     pub fn was_answered(&self, asked_at: Timestamp) -> bool {
         let spans = |(called, returned): (Timestamp, Timestamp)| called <= asked_at && asked_at <= returned;
@@ -111,7 +112,7 @@ impl Conversation {
         matches!(self.phase, Phase::Open { .. })
     }
 
-    /// The call that a dialog is most likely about: the first that may ask at all.
+    /// The call that a dialog is most likely about: the first that may ask for permission.
     #[must_use]
     pub fn likely_asker(&self) -> Option<&OpenCall> {
         self.calls

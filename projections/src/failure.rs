@@ -1,7 +1,7 @@
 //! Classifies failures of tools and errors by their text.
 //!
-//! Owns the kinds and the words that identify them. Tables of words are tried in a fixed order, the most certain first.
-//! Only the head and the tail of a long text are examined. A failure that no table identifies is
+//! Owns the kinds and the words that identify them. The tables of words are tried in a fixed order, the most certain
+//! first. Only the head and the tail of a long text are examined. A failure that no table identifies is
 //! [`FailureKind::Other`].
 
 use std::sync::{LazyLock, OnceLock};
@@ -95,15 +95,15 @@ pub struct FinishedCall<'a> {
     pub title: Option<&'a str>,
     /// The exit code of a command, when known.
     pub exit_code: Option<i32>,
-    /// How it ended, as the agent says.
+    /// The outcome that the agent reported.
     pub outcome: ToolOutcome,
-    /// What came out of it.
+    /// The output.
     pub text: Option<&'a str>,
 }
 
-/// What sort of failure a result is; nothing when it is none. A person's refusal and a broken-off
-/// call are none. A command that ended well may have failed all the same, behind a pipe: that is
-/// believed of a test, a build or a merge which says so itself.
+/// Classifies the failure of a finished call; `None` if the call did not fail. A refusal by the user and a cancelled
+/// call are not failures. A command that exited with 0 may still have failed, for example behind a pipe; this counts
+/// only if the output of a test, a build or a merge reports the failure.
 #[must_use]
 pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     let failed = match returned.outcome {
@@ -116,7 +116,7 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     if failed {
         let text = HeadAndTail::of(text);
         let code = returned.exit_code.or_else(|| text.exit_code());
-        // `grep` and `diff` say by 1 that there is nothing, or something.
+        // `grep` and `diff` exit with 1 for "no match" and "different".
         if code == Some(1) && returned.tool == ToolKind::Execute && returned.title.is_some_and(asks_by_exit_code) {
             return None;
         }
@@ -129,7 +129,7 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     let title = returned.title.filter(|_| returned.tool == ToolKind::Execute)?;
     let (tests, git) = (runs_tests(title), words(title).any(|word| word == "git"));
     let compiles = tests || builds(title);
-    // Few commands get further, and the text may be long.
+    // Most commands return here, before the possibly long text is examined.
     if !compiles && !git {
         return None;
     }
@@ -143,7 +143,7 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     (git && text.says_any(SignTable::MergeConflict)).then_some(FailureKind::MergeConflict)
 }
 
-/// What sort of failure an error of the agent is.
+/// Classifies an error reported by the agent.
 #[must_use]
 pub fn classify_error(error: &ErrorReported, text: Option<&str>) -> FailureKind {
     match error.class {
@@ -290,13 +290,13 @@ enum SignTable {
 }
 
 impl SignTable {
-    /// Whether a text, in lower case, has a sign of this table. For one table this is much faster than to look for the
-    /// signs of all.
+    /// Whether a text, in lower case, contains a sign from this table. For a single table this is much faster than
+    /// searching for the signs of all tables.
     fn has_sign_in(self, text: &str) -> bool {
         static AUTOMATA: [OnceLock<Option<AhoCorasick>>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
         let signs = || TABLES.iter().filter(|(table, _)| *table == self).flat_map(|(_, signs)| *signs);
         let automaton = AUTOMATA[self as usize].get_or_init(|| {
-            // Of this kind of match, it jumps to where a sign may begin.
+            // For this kind of match, the automaton skips ahead to where a sign may begin.
             let mut builder = AhoCorasick::builder();
             builder.match_kind(MatchKind::LeftmostFirst).kind(Some(AhoCorasickKind::ContiguousNFA));
             builder.build(signs()).ok()
@@ -327,16 +327,16 @@ struct Signs {
     tables: Vec<SignTable>,
 }
 
-/// `None` when it cannot be built: then the signs are looked for one by one.
+/// `None` if the automaton cannot be built; then each sign is searched for separately.
 static SIGNS: LazyLock<Option<Signs>> = LazyLock::new(|| {
     let signs = TABLES.iter().flat_map(|(table, signs)| signs.iter().map(move |sign| (*table, *sign)));
     let (tables, signs): (Vec<SignTable>, Vec<&str>) = signs.unzip();
-    // The compact form: a larger one would be faster, and take a megabyte.
+    // The compact form: a larger one would be faster, but would need a megabyte.
     let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(signs).ok()?;
     Some(Signs { automaton, tables })
 });
 
-/// The tables of which a text, in lower case, has a sign: a bit each.
+/// The tables with a sign in a text (in lower case), one bit per table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct FoundTables(u16);
 
@@ -361,21 +361,21 @@ impl FoundTables {
     }
 }
 
-/// Head and tail of a text, in lower case, and the tables of which they have a sign, when they were looked for.
+/// Head and tail of a text, in lower case, and the tables with a sign in it, if they were searched.
 struct HeadAndTail {
     text: String,
     found: Option<FoundTables>,
 }
 
 impl HeadAndTail {
-    /// Of a text that is asked for the signs of all tables.
+    /// For a text that is searched for the signs of all tables.
     fn of(text: &str) -> Self {
         let text = ends_of(text);
         let found = Some(FoundTables::of(&text));
         Self { text, found }
     }
 
-    /// Of a text that is asked for those of a few.
+    /// For a text that is searched for the signs of a few tables.
     fn for_few(text: &str) -> Self {
         Self { text: ends_of(text), found: None }
     }
@@ -384,7 +384,7 @@ impl HeadAndTail {
         self.found.map_or_else(|| table.has_sign_in(&self.text), |found| found.contains(table))
     }
 
-    /// The exit code some agents put into the text.
+    /// The exit code that some agents write into the text.
     fn exit_code(&self) -> Option<i32> {
         let head: String = self.text.lines().take(3).collect::<Vec<_>>().join("\n");
         let at = ["exit code: ", "exit code ", "exited with code "].iter().find_map(|sign| {
@@ -419,13 +419,12 @@ impl HeadAndTail {
         ORDER.iter().find(|(_, table)| self.says_any(*table)).map(|(kind, _)| *kind)
     }
 
-    /// Whether a test runner says that tests failed: by its own words, or with a number before
-    /// `failed` that is not 0.
+    /// Whether a test runner reports failed tests: by one of its phrases, or by a number other than 0 before `failed`.
     fn says_tests_failed(&self) -> bool {
         if self.says_any(SignTable::TestsFailed) {
             return true;
         }
-        // Most texts have none of them.
+        // Most texts contain none of the phrases.
         if !self.text.contains(" fail") {
             return false;
         }
@@ -444,7 +443,7 @@ impl HeadAndTail {
         })
     }
 
-    /// Whether the line around `at` is a test runner's: it counts what passed, or names tests.
+    /// Whether the line around `at` comes from a test runner: it counts passed tests, or names tests.
     fn is_a_summary(&self, at: usize) -> bool {
         let start = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
         let end = self.text[at..].find('\n').map_or(self.text.len(), |n| at + n);

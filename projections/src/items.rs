@@ -1,5 +1,5 @@
-//! A session as a person reads it: prompts, messages, tool calls with their results, approvals, in the order in which
-//! they began.
+//! A session as a person reads it: prompts, messages, tool calls with their results, and approvals, in the order in
+//! which they began.
 //!
 //! Events of the log are folded into items one after the other. Later events that belong to an item are added to it:
 //! the parts of a message, the result of a call, the decision on a request. The module does not define how an item is
@@ -51,13 +51,13 @@ impl ItemText {
         Self { text: event.text.clone().unwrap_or_default(), text_ref: event.text_ref.clone() }
     }
 
-    /// Whether there is nothing to read.
+    /// Whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Adds another part. A text of which only the ends are known stays as it is: the part goes behind it.
+    /// Appends another part. If only the ends of the text are stored, the part is appended after them.
     fn append(&mut self, event: &Event) {
         let Some(more) = event.text.as_deref().filter(|text| !text.is_empty()) else { return };
         if !self.text.is_empty() {
@@ -203,7 +203,7 @@ const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Folds events into items. Events come in the order of their sequence.
+/// Folds events into items. Events must be applied in the order of their sequence.
 #[derive(Debug, Default)]
 pub struct ConversationItems {
     items: Vec<ConversationItem>,
@@ -211,32 +211,32 @@ pub struct ConversationItems {
     messages: HashMap<String, usize>,
     approvals: HashMap<ApprovalId, usize>,
     questions: HashMap<String, usize>,
-    /// Calls whose results have not come.
+    /// Number of calls without a result.
     open: usize,
-    /// Events up to here are only read for what belongs to items behind them.
+    /// Events up to this sequence are read only for parts of later items.
     skip_until: u64,
 }
 
-/// Items that are wanted, and what was folded of those around them.
+/// The requested items, and the items around them that were folded too.
 #[derive(Debug, Default)]
 pub struct PageOfItems {
-    /// Items before those that are wanted.
+    /// Items before the requested ones.
     pub before: Vec<ConversationItem>,
-    /// The wanted items.
+    /// The requested items.
     pub items: Vec<ConversationItem>,
-    /// Items behind them.
+    /// Items after the requested ones.
     pub after: Vec<ConversationItem>,
 }
 
 impl ConversationItems {
-    /// Items that begin behind this sequence. What belongs to earlier items is left out, as far as the earlier items
-    /// were folded too.
+    /// Collects the items that begin after this sequence. Events that belong to earlier items are left out, provided
+    /// that those items were folded too.
     #[must_use]
     pub fn behind(sequence: u64) -> Self {
         Self { skip_until: sequence, ..Self::default() }
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "all others are about the session, not of the conversation")]
         match &event.payload {
@@ -266,7 +266,7 @@ impl ConversationItems {
                     body: ItemBody::ToolCall { name, tool, title, input: known, .. }, ..
                 }) = begun
                 {
-                    // Told by two sources, or the result came first.
+                    // Two sources reported the call, or the result arrived first.
                     if name.is_empty() {
                         (*name, *tool, *title, *known) = (call.name.clone(), call.tool, call.title.clone(), input);
                     }
@@ -305,7 +305,7 @@ impl ConversationItems {
             Payload::ApprovalResolved(resolved) => {
                 let item = self.approvals.get(&resolved.approval_id).and_then(|index| self.items.get_mut(*index));
                 if let Some(ItemBody::Approval { state, by, closed_at, .. }) = item.map(|item| &mut item.body) {
-                    // How a call ended also says that its request is no longer open.
+                    // The end of a call also means that its request is no longer open.
                     let elsewhere = (*state == ApprovalState::Pending).then_some(ApprovalState::AnsweredElsewhere);
                     if let Some(new) = resolved.new_state().or(elsewhere) {
                         (*state, *closed_at) = (new, Some(event.created_at));
@@ -344,7 +344,7 @@ impl ConversationItems {
         }
     }
 
-    /// The part of a message that came after the message.
+    /// Applies a part of a message that arrived after the message.
     fn delta(&mut self, event: &Event, delta: &events::AssistantDelta) {
         let known = delta.message_id.as_ref().and_then(|id| self.messages.get(id));
         if let Some(item) = known.and_then(|index| self.items.get_mut(*index)) {
@@ -383,7 +383,7 @@ impl ConversationItems {
             return;
         }
         let index = known.unwrap_or_else(|| {
-            // Nobody saw the call.
+            // The call was not recorded.
             let body = ItemBody::ToolCall {
                 call_id: result.call_id.clone(),
                 name: String::new(),
@@ -411,7 +411,7 @@ impl ConversationItems {
                     text: ItemText::of(event),
                 });
             }
-            // Details of a result, or a second one of the same call: the first text is what the model read.
+            // Details of a result, or a second result of the same call: the first text is the one the model read.
             Some(known) => {
                 known.exit_code = result.exit_code.or(known.exit_code);
                 known.duration_ms = result.duration_ms.or(known.duration_ms);
@@ -433,13 +433,13 @@ impl ConversationItems {
         self.items.len() - 1
     }
 
-    /// How many items have begun, of those that are wanted.
+    /// Number of requested items that have begun.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.iter().rev().take_while(|item| item.sequence > self.skip_until).count()
     }
 
-    /// Whether none has begun.
+    /// Whether no requested item has begun.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -457,7 +457,7 @@ impl ConversationItems {
         self.into_page(limit).items
     }
 
-    /// The wanted items, at most `limit`, and those around them.
+    /// The requested items, at most `limit`, and the items around them.
     #[must_use]
     pub fn into_page(self, limit: usize) -> PageOfItems {
         let skip_until = self.skip_until;

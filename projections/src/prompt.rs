@@ -33,13 +33,13 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The event that tells how it stands; its text is the event's.
+    /// The event that records the prompt's current state; the prompt's text is the text of the event.
     #[must_use]
     pub fn to_event(&self) -> QueuedPrompt {
         QueuedPrompt { prompt_id: self.id, state: self.state, by: self.by, why: self.why.clone() }
     }
 
-    /// Whether it still may be taken back.
+    /// Whether the prompt can still be cancelled.
     #[must_use]
     pub const fn waits(&self) -> bool {
         match self.state {

@@ -132,16 +132,16 @@ impl LabelChange {
 /// A change of a session's marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkChange {
-    /// Pins it, or takes the pin off.
+    /// Pins or unpins the session.
     Pinned(bool),
-    /// Hides it until then, or no longer.
+    /// Hides the session until this time; `None` shows it again.
     SnoozedUntil(Option<Timestamp>),
-    /// Puts it away, or back.
+    /// Archives or restores the session.
     Archived(bool),
 }
 
 impl MarkChange {
-    /// The change as an annotation has it.
+    /// The value of the annotation that records the change.
     #[must_use]
     pub fn value(self) -> String {
         match self {
@@ -154,7 +154,7 @@ impl MarkChange {
         }
     }
 
-    /// Reads a change; `None` when it is not one that this version knows.
+    /// Parses a change; `None` if this version does not know it.
     #[must_use]
     pub fn read(value: &str) -> Option<Self> {
         match value {
@@ -169,7 +169,7 @@ impl MarkChange {
 }
 
 impl SessionMarks {
-    /// These marks with a change; `None` when there is none left.
+    /// Applies a change to these marks; `None` if no mark remains.
     #[must_use]
     pub fn changed(mut self, change: MarkChange) -> Option<Self> {
         match change {

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-/// Stands for a text while the rules for secrets cannot be read.
+/// Replaces every text while the rules for secrets cannot be read.
 const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
 /// A text without secrets, which may be shortened and formatted.
@@ -51,7 +51,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
 /// cut is marked with `…`. For texts that are compared, that are already redacted, or that a person decides about.
 #[must_use]
 pub fn verbatim_line(text: &str, limit: usize) -> String {
-    // Only the start matters: what a long text holds beyond it is never looked at.
+    // The loop ends at the limit, so the rest of a long text is never read.
     let mut line = String::with_capacity(limit.min(text.len()) + 4);
     let mut length = 0;
     for word in text.split_whitespace() {

@@ -30,23 +30,23 @@ use crate::{
     title::TitleSource,
 };
 
-/// What a process wrote last may be read this long after its end was noticed, ms.
+/// How long after the end of a process was noticed its last output may still be read, ms.
 const LAST_WORDS_MS: i64 = 1_500;
 /// How long after the end of a process in the middle of a turn the last lines of its file may still be unread, ms.
 const LAST_LINES_MS: i64 = 400;
 
-/// A record that was read as it was written, and is dated longer ago than this, has the time of another clock, ms.
+/// If a live record is dated more than this before it was read, its date comes from another clock, ms.
 const OTHER_CLOCK_MS: i64 = 3_600_000;
 
 /// Longest prompt or title kept with a session, characters.
 const PROMPT_CHARS: usize = 400;
 /// Longest text kept with a turn, bytes. Sessions in memory have ten of them each.
 const TURN_TEXT_BYTES: usize = 1_024;
-/// Longest text kept as it was written while its turn is open, bytes.
+/// Longest text kept unchanged while its turn is open, bytes.
 const OPEN_TEXT_BYTES: usize = 16 << 10;
-/// Longest text that is folded whole, bytes.
+/// Longest text that is folded as a whole, bytes.
 const WHOLE_TEXT_BYTES: u64 = 256 << 10;
-/// Number of finished turns kept with a session; the store has all of them.
+/// Number of finished turns kept with a session; the store keeps all turns.
 const RECENT_TURNS: usize = 10;
 /// Number of responses whose token counts may still grow.
 const GROWING_RESPONSES: usize = 4;
@@ -86,7 +86,7 @@ pub struct SessionState {
     conversation: Conversation,
     #[serde(rename = "talk_at")]
     conversation_at: Timestamp,
-    /// For how long nothing was observed since, ms.
+    /// How long nothing was observed since then because the machine slept, ms.
     #[serde(default, skip_serializing_if = "is_zero")]
     asleep_ms: i64,
     #[serde(rename = "held")]
@@ -96,7 +96,7 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process_at: Option<Timestamp>,
     goodbye_at: Option<Timestamp>,
-    /// Its process ended in the middle of a turn whose last lines may not have been read yet.
+    /// Set if the process ended in the middle of a turn whose last lines may not have been read yet.
     #[serde(default)]
     parting: Option<Parting>,
     ready_at: Option<Timestamp>,
@@ -109,39 +109,39 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     concluded_at: Option<Timestamp>,
     turn: Option<Turn>,
-    /// What was said last in the open turn, as it was written: secrets are looked for once, when the turn ends.
+    /// The last text of the open turn, unchanged: secrets are searched for once, when the turn ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn_text: Option<String>,
     turn_message: Option<String>,
-    /// The last message of the model, of which more blocks may come.
+    /// The id of the model's last message, which may still get more blocks.
     last_message: Option<String>,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
-    /// What was counted for the last responses, newest last.
+    /// The token counts of the last responses, newest last.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     counted: VecDeque<CountedResponse>,
     #[serde(default)]
     title_from: TitleSource,
-    /// The open turn began with a prompt that was only seen to be typed.
+    /// Whether the open turn began with a prompt that was only observed being typed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     typed_turn: bool,
     started: bool,
-    /// Requests for permission: the pending ones, and the last that were closed.
+    /// Approvals: the pending ones, and the most recently closed ones.
     #[serde(default)]
     approvals: Vec<Approval>,
-    /// Since when the request of a pending approval is no longer visible anywhere.
+    /// The pending approvals whose request is no longer visible anywhere, and since when.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
-    /// Whether the last call that its user stopped was refused; `false` if it was allowed before.
+    /// Whether the last call that the user stopped was refused; `false` if it had been allowed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<bool>,
-    /// When a dialog is told by its call that was known before its call was read.
+    /// When a dialog that was seen before its call was read gets the description of that call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     named_from: Option<Timestamp>,
-    /// Tests that failed, and those that run.
+    /// The failed and the running tests.
     #[serde(default, skip_serializing_if = "TestLoops::is_empty")]
     test_loops: TestLoops,
-    /// The last turn, whose end was told better after it was concluded.
+    /// The last turn, if its outcome was corrected after it was concluded.
     #[serde(skip)]
     corrected: Option<Turn>,
 }
@@ -150,7 +150,7 @@ pub struct SessionState {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Parting {
     at: Timestamp,
-    /// How, when somebody said so.
+    /// The reason, if a source reported one.
     how: Option<Reason>,
 }
 
@@ -279,7 +279,7 @@ impl SessionState {
             cache_write_tokens: usage.cache_write_tokens.saturating_sub(counted.cache_write_tokens),
             cache_write_hour_tokens: usage.cache_write_hour_tokens.saturating_sub(counted.cache_write_hour_tokens),
             thinking_tokens: usage.thinking_tokens.saturating_sub(counted.thinking_tokens),
-            // It was told with the response's first count.
+            // The cost was reported with the first count of the response.
             cost_nano_usd: usage.cost_nano_usd.map(|_| 0),
             ..usage.clone()
         };
@@ -305,7 +305,7 @@ impl SessionState {
         self.claims.iter().any(|h| h.source == source)
     }
 
-    /// The open turn so far; its text is known when it ends.
+    /// The open turn so far; its text is set when it ends.
     #[must_use]
     pub fn open_turn(&self) -> Option<&Turn> {
         self.turn.as_ref()
@@ -327,7 +327,7 @@ impl SessionState {
             (_, Payload::UserPrompt(_)) if is_restated(event) => false,
             (Some(_), Payload::UserPrompt(prompt)) => !self.steers(prompt.origin),
             (Some(_), _) => false,
-            // A prompt has a turn of its own also when it is read after the end of the process.
+            // A prompt opens a turn even if it is read after the end of the process.
             (None, Payload::UserPrompt(_)) => true,
             (None, payload) => {
                 self.opens_turn(payload).is_some() && (!self.has_ended() || self.is_revived_by(event, at))
@@ -336,7 +336,7 @@ impl SessionState {
         if opens { Some(event.id.into()) } else { open }
     }
 
-    /// Whether the time alone ends the open turn by then.
+    /// Whether time alone ends the open turn by `at`.
     fn turn_ends_by(&self, at: Timestamp) -> bool {
         self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
             || self.likely_end_due().is_some_and(|due| due <= at)
@@ -344,13 +344,13 @@ impl SessionState {
             || self.parting_due().is_some_and(|due| due <= at)
     }
 
-    /// When a likely end of the turn counts unless something follows.
+    /// When the likely end of the turn counts, unless activity follows.
     fn likely_end_due(&self) -> Option<Timestamp> {
         let (end, _) = self.likely_end?;
         Some(self.likely_end_from.unwrap_or_else(|| end.plus_ms(self.rules.likely_end_ms)))
     }
 
-    /// When a turn counts as cut off whose prompt was read after the end of the process, unless its end follows.
+    /// When a turn whose prompt was read after the end of the process counts as cut off, unless its end is read before.
     fn last_words_due(&self) -> Option<Timestamp> {
         let Process::Gone { at, .. } = self.process else { return None };
         self.turn.as_ref().map(|_| self.conversation_at.max(at).plus_ms(LAST_WORDS_MS))
@@ -361,25 +361,26 @@ impl SessionState {
         self.parting.map(|parting| parting.at.plus_ms(LAST_LINES_MS))
     }
 
-    /// Whether a prompt was given after the process ended whose last lines may be unread: another process runs the session.
+    /// Whether a prompt was sent after the process ended whose last lines may be unread: another process runs the
+    /// session.
     fn is_of_another_process(&self, event: &Event, at: Timestamp) -> bool {
         let is_prompt = matches!(event.payload, Payload::UserPrompt(_)) && !is_restated(event);
         is_prompt && self.parting.is_some_and(|parting| happened_at(event, at) > parting.at)
     }
 
-    /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
+    /// Ends the turn with its likely outcome when a later event shows that the turn will not continue.
     fn end_as_likely(&mut self, out: &mut Vec<Conclusion>) {
         if self.likely_end_from.take().is_some()
             && let Some((end, outcome)) = self.likely_end.take()
             && self.turn.is_some()
         {
-            // What was concluded since then is not overtaken.
+            // The end must not precede later conclusions.
             let end = self.concluded_at.map_or(end, |last| end.max(last));
             self.end_turn(outcome, None, 0, false, end, out);
         }
     }
 
-    /// When the process ended, if that counts by then.
+    /// When the process ended, if its end counts by `at`.
     fn gone_by(&self, at: Timestamp) -> Option<Timestamp> {
         match self.process {
             Process::Gone { at, .. } => Some(at),
@@ -389,22 +390,22 @@ impl SessionState {
         }
     }
 
-    /// Whether the process ended, also if that does not count yet.
+    /// Whether the process ended, even if its end does not count yet.
     fn has_ended(&self) -> bool {
         self.is_gone() || self.parting.is_some()
     }
 
-    /// Whether the process is known to have ended; a session may count as exited without that.
+    /// Whether the process is known to have ended. A session may count as exited although its process was never seen.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(self.process, Process::Gone { .. })
     }
 
-    /// Whether an event shows that a session whose process is gone is at work again: not what the
-    /// process wrote last and was read only after its end.
+    /// Whether an event shows that a session whose process ended is running again. Output of the old process that is
+    /// read only after its end does not count.
     fn is_revived_by(&self, event: &Event, at: Timestamp) -> bool {
         let Some(gone_at) = self.gone_by(at) else { return false };
-        // Telemetry comes late, and the last of it when the process ends.
+        // Telemetry arrives late, and its last batch is sent when the process ends.
         let late = event.source == Source::Telemetry || at.since_ms(gone_at) < LAST_WORDS_MS;
         let last_words = late && !matches!(event.payload, Payload::UserPrompt(_));
         speaks(&event.payload) && !last_words && happened_at(event, at) >= gone_at
@@ -442,7 +443,7 @@ impl SessionState {
         let mut out = self.advance(at);
         let before = out.len();
         self.clock = self.clock.max(at);
-        // Lists keep their order.
+        // Marks and sleep reports do not change the order of lists.
         if !is_no_sign(&event.payload) {
             self.session.last_event_at = self.session.last_event_at.max(at);
         }
@@ -452,13 +453,14 @@ impl SessionState {
         if self.is_revived_by(event, at) {
             self.process = Process::Unseen;
         }
-        // History may be told after something newer (a claim of the registry): what happened then
-        // keeps its time, though nothing is decided in the past.
+        // History may be read after something newer (such as a claim of the registry). Facts from history keep their
+        // own times, although no decision is made in the past.
         let last = (self.conversation_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
         let was_open = self.conversation.is_open();
         self.apply(event, time_of(event), &mut out);
         if was_open != self.conversation.is_open() {
-            // A prompt may be written when its turn is over. Where its clock cannot be asked, nothing tells.
+            // A prompt may be written only after its turn ended, so its own date counts. If the source's clock is
+            // unusable, the order cannot be determined.
             self.outdate(if was_open { happened_at(event, at) } else { event.created_at.min(at) });
         }
         self.conversation_at = self.conversation_at.max(last.0);
@@ -475,7 +477,7 @@ impl SessionState {
         out
     }
 
-    /// The event's place in the order of decisions, which never goes back.
+    /// The event's time in the order of decisions, which never decreases.
     fn clock_of(&self, event: &Event) -> Timestamp {
         time_of(event).max(self.clock)
     }
@@ -483,7 +485,7 @@ impl SessionState {
     /// Advances the time to `now`.
     pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
         let mut out = Vec::new();
-        // Each step ends at the moment something changes; the bound holds off a clock gone mad.
+        // Each step ends when something changes; the bound limits the steps if the clock jumps.
         for _ in 0..2 * STANDING_CLAIMS {
             let Some(due) = self.next_deadline().filter(|due| *due <= now) else { break };
             let due = due.max(self.clock);
@@ -549,7 +551,7 @@ impl SessionState {
             .min()
     }
 
-    /// The conversation began or ended something: what was said of the moment before is over.
+    /// A turn began or ended: claims from before that moment no longer apply.
     fn outdate(&mut self, by: Timestamp) {
         let open = self.conversation.is_open();
         self.claims.retain(|h| {
@@ -616,7 +618,7 @@ impl SessionState {
             let since = self.session.status.since;
             self.session.status = SessionStatus { since, ..status };
         }
-        // Of a session that is over nothing is open, though its last words may still be read.
+        // A session whose process ended has no open turn, even if its last lines may still be read.
         let open = self.turn.as_ref().filter(|_| !self.is_gone());
         self.session.turn = open.map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
         self.session.summary = summary::summarize(&self.session, self.turn.as_ref(), &self.recent);
@@ -644,8 +646,8 @@ impl SessionState {
     }
 }
 
-/// When an event happened: by our clock what is live, by its own what is history, and what an agent
-/// sends seconds after it happened.
+/// When an event happened: by our clock if it is live; by its own date if it is history or telemetry, which agents send
+/// seconds late.
 fn time_of(event: &Event) -> Timestamp {
     if event.history || event.source == Source::Telemetry {
         event.created_at.min(event.observed_at).max(Timestamp::MIN)
@@ -654,33 +656,33 @@ fn time_of(event: &Event) -> Timestamp {
     }
 }
 
-/// When an event happened by its source, and at the latest at `at`. A source whose clock is far behind ours, as in a
-/// container or a copy, is not asked.
+/// When an event happened according to its source, at the latest at `at`. If the clock of the source is far behind
+/// ours, as in a container or a copy, the result is `at`.
 fn happened_at(event: &Event, at: Timestamp) -> Timestamp {
     let told = event.created_at.min(at);
     if !event.history && at.since_ms(told) > OTHER_CLOCK_MS { at } else { told }
 }
 
-/// How sure what an event says is.
+/// The confidence of an event's content.
 fn strength_of(event: &Event) -> Confidence {
-    // Only a claim has a strength of its own.
+    // Only signals have a strength that differs from the event's confidence.
     if let Payload::Signal(signal) = &event.payload { signal.strength } else { event.confidence }
 }
 
-/// A restated prompt is history told again, not a new turn.
+/// Whether a prompt is repeated history and not a new turn.
 fn is_restated(event: &Event) -> bool {
-    // One that was only seen to be typed is told with little confidence, but told once.
+    // A prompt that was only observed being typed has low confidence too, but it is not a repetition.
     matches!(event.payload, Payload::UserPrompt(_))
         && event.confidence == events::Confidence::Low
         && event.source != Source::Pty
 }
 
-/// Whether an event tells nothing of the session itself: a mark of its user, or that the machine slept.
+/// Whether an event is no activity of the session: a mark set by the user, or a report that the machine slept.
 fn is_no_sign(payload: &Payload) -> bool {
     matches!(payload, Payload::Annotation(note) if matches!(note.topic, Topic::Mark | Topic::Asleep))
 }
 
-/// Whether an event shows that somebody is at work in the session.
+/// Whether an event shows that the agent or the user is active in the session.
 fn speaks(payload: &Payload) -> bool {
     match payload {
         Payload::UserPrompt(_)

@@ -101,7 +101,7 @@ pub struct StatusInputs<'a> {
     pub rules: StatusRules,
 }
 
-/// Closeness to the agent: what the agent says of itself beats what is seen of it.
+/// Closeness to the agent: what the agent reports about itself outranks observations.
 const fn rank(source: Source) -> u8 {
     match source {
         Source::Registry => 9,
@@ -116,7 +116,7 @@ const fn rank(source: Source) -> u8 {
     }
 }
 
-/// What a candidate is based on; its text is made only when it is shown.
+/// The basis of a candidate; its text is created only when it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Basis {
     Claim(usize),
@@ -189,7 +189,7 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
     let holds = move |h: &StandingClaim| {
         h.valid_until.is_none_or(|until| now < until) && counts_from(case, h).is_none_or(|from| from <= now)
     };
-    // Whoever looks on all the time would have seen by now what was only likely at first.
+    // A continuous source would have noticed by now if a claim that was only likely at first were true.
     let watched = case.claims.iter().any(|h| {
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
     });
@@ -219,8 +219,8 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
     })
 }
 
-/// What a source says, for a session that a program runs: it is idle instead of waiting, since nobody can type a prompt.
-/// A session that somebody drives over the protocol, which a claim from there shows, waits like any other.
+/// The state and reason at rest. A session that a program runs is idle instead of waiting, because no user can type a
+/// prompt into it. A session that a client drives over the protocol (shown by a claim from there) waits like any other.
 fn at_rest(case: &StatusInputs<'_>, said: (State, Option<Reason>)) -> (State, Option<Reason>) {
     let driven = || case.claims.iter().any(|h| matches!(h.source, Source::Runtime | Source::Protocol));
     if case.conversation.headless && said.0 == State::Waiting && said.1 != Some(Reason::Question) && !driven() {
@@ -230,8 +230,8 @@ fn at_rest(case: &StatusInputs<'_>, said: (State, Option<Reason>)) -> (State, Op
     }
 }
 
-/// How long the registry's word that work began is doubted while a screen shows a ready prompt, ms: some of an agent's own
-/// commands make it busy for a moment.
+/// How long the registry's claim that work began is doubted while a screen shows a ready prompt, ms: some commands of
+/// an agent make it busy for a moment.
 const FLASH_MS: i64 = 300;
 
 const fn is_work_of_registry(claim: &StandingClaim) -> bool {
@@ -248,7 +248,7 @@ fn counts_from(case: &StatusInputs<'_>, claim: &StandingClaim) -> Option<Timesta
     claim.holds_from.max(doubted.then(|| claim.at.plus_ms(FLASH_MS)))
 }
 
-/// Whether the registry's dialog is a question: some versions have one word for a question and a permission.
+/// Whether the registry's dialog is a question: some agent versions use one word for questions and permissions.
 fn is_about_question(case: &StatusInputs<'_>, claim: &StandingClaim) -> bool {
     let blurred = claim.source == Source::Registry && claim.state == State::WaitingApproval && claim.reason.is_none();
     let calls = &case.conversation.calls;
@@ -260,7 +260,7 @@ fn is_about_question(case: &StatusInputs<'_>, claim: &StandingClaim) -> bool {
     blurred && (asked || case.claims.iter().any(shown))
 }
 
-/// When work that a momentary source claimed is believed less: that source may be gone without having claimed its end.
+/// When work claimed by a momentary source becomes less credible: the source may be gone without reporting the end.
 fn doubted_at(case: &StatusInputs<'_>, claim: &StandingClaim) -> Option<Timestamp> {
     let works = is_momentary(claim.source) && claim.state == State::Running && claim.strength == Confidence::High;
     works.then(|| claim.at.max(case.conversation_at).plus_ms(case.rules.quiet_ms))
@@ -270,7 +270,7 @@ fn is_doubted(case: &StatusInputs<'_>, claim: &StandingClaim, now: Timestamp) ->
     doubted_at(case, claim).is_some_and(|at| at <= now)
 }
 
-/// Whether somebody looks on and cannot say what goes on.
+/// Whether a source watches the session but cannot read its state.
 fn is_unreadable(case: &StatusInputs<'_>) -> bool {
     case.claims.iter().any(|h| h.state == State::Unknown && h.reason == Some(Reason::NoEvidence))
 }
@@ -278,9 +278,9 @@ fn is_unreadable(case: &StatusInputs<'_>) -> bool {
 /// The result of weighing all claims.
 struct Weighing {
     winner: Candidate,
-    /// The conversation's own candidate.
+    /// The candidate of the conversation.
     conversation: Candidate,
-    /// Whether the winner is only the first to notice, and a closer source says otherwise.
+    /// Whether the winner was only the first to notice a change, and a closer source disagrees.
     overtook: bool,
 }
 
@@ -288,8 +288,8 @@ fn weigh(case: &StatusInputs<'_>, now: Timestamp) -> Weighing {
     let others_speak = claim_candidates(case, now).any(|c| c.state != State::Unknown);
     let own = conversation(case, others_speak, now);
     let ranked = claim_candidates(case, now).fold(own, |best, c| if c.weight() >= best.weight() { c } else { best });
-    // Sources notice a change one after another. The one that is first is believed for as long as
-    // the closest may need to notice it too.
+    // Sources notice a change one after another. The first report is believed as long as the closest source may need to
+    // notice the change too.
     let first = claim_candidates(case, now)
         .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
         .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
@@ -304,7 +304,7 @@ fn weigh(case: &StatusInputs<'_>, now: Timestamp) -> Weighing {
 
 fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     let state = winner.state;
-    // A source that sees the agent and says what it does knows better.
+    // A source that sees the agent and reports its activity knows better.
     let open = winner.reason.is_none() || !matches!(winner.basis, Basis::Claim(_));
     if state == State::Running && open && is_retrying(case, now) {
         return Some(Reason::Retrying);
@@ -326,7 +326,7 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
 }
 
 /// Whether one source's reason for the end of a turn is more specific than another's. Refusing a dialog interrupts the
-/// turn; for a hook and on a screen, an interrupted turn has just ended; and an error may be one of sign-in or quota.
+/// turn; hooks and screens report an interrupted turn as ended; and an error may concern sign-in or quota.
 pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
     matches!(
         (than, told),
@@ -336,7 +336,8 @@ pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
     )
 }
 
-/// The tool that runs is a sub-agent, when one is at work and the conversation knows of no other.
+/// The reason is [`Reason::Subagents`] instead of [`Reason::Tool`] if a sub-agent works and the conversation has no
+/// other call.
 fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
     let holds = |h: &&StandingClaim| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
     let at_work = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Subagents);
@@ -344,8 +345,8 @@ fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Opti
     (reason == Reason::Tool && !others && case.claims.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
 }
 
-/// Whether somebody knows that the model is being asked again, and the conversation has said nothing
-/// since: transcripts do not tell of failed attempts.
+/// Whether a source reports that the agent repeats its request to the model, and the conversation has not moved since:
+/// transcripts do not contain failed attempts.
 fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
     let (_, reason) = case.conversation.verdict();
     let holds = |h: &&StandingClaim| {
@@ -355,7 +356,7 @@ fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
     reason == Some(Reason::Thinking) && case.claims.iter().filter(holds).any(retries)
 }
 
-/// How a process ended, as evidence says it.
+/// The end of a process, as text for the evidence.
 fn end_in_words(how: Reason) -> &'static str {
     if how == Reason::Clean { "process ended normally" } else { "process is gone" }
 }
@@ -380,7 +381,7 @@ pub fn decided_by(case: &StatusInputs<'_>, now: Timestamp) -> (Source, Confidenc
     (winner.source, winner.strength)
 }
 
-/// The whole decision, with evidence. `since` is that of the oldest claim that agrees and has the same strength.
+/// The whole decision, with evidence. `since` comes from the oldest claim that agrees and has the same strength.
 #[must_use]
 pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     if let Process::Gone { at, how } = case.process {
@@ -423,7 +424,7 @@ fn may_ask(case: &StatusInputs<'_>) -> bool {
     !case.conversation.headless && case.conversation.calls.iter().any(|call| call.may_ask)
 }
 
-/// Whether a hook reported a tool and is not certain that it runs: nothing of this agent reports its dialogs.
+/// Whether a hook reported a tool without being certain that it runs: no source reports the dialogs of this agent.
 fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
     case.claims.iter().any(|h| {
         (h.source, h.state, h.reason) == (Source::Hook, State::Running, Some(Reason::Tool))
@@ -432,18 +433,18 @@ fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
     })
 }
 
-/// Whether an error stopped an agent whose process lives: that stays the reason until somebody acts on it.
+/// Whether an error stopped an agent whose process is alive: the error remains the reason until the user acts.
 fn is_stopped(case: &StatusInputs<'_>) -> bool {
     let stopped = matches!(case.conversation.verdict().1, Some(Reason::Auth | Reason::Quota | Reason::Error));
     stopped && matches!(case.process, Process::Alive { .. })
 }
 
-/// When a silent turn counts as lost. While the machine sleeps, nobody can say anything.
+/// When a silent turn counts as lost. No source can report anything while the machine sleeps.
 fn lost_at(case: &StatusInputs<'_>) -> Timestamp {
     case.conversation_at.plus_ms(case.asleep_ms).plus_ms(case.rules.lost_after_ms)
 }
 
-/// What the conversation and its silence say.
+/// The candidate of the conversation, including its silence.
 fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
     let (state, reason) = at_rest(case, case.conversation.verdict());
     let silent_ms = now.since_ms(case.conversation_at);
@@ -480,7 +481,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                 (false, false) if may_ask_unseen(case) => Confidence::Low,
                 (false, _) => Confidence::Medium,
             };
-            // Nothing was told since it was doubted.
+            // No event followed the doubtful report.
             let doubted = case.conversation.doubted_at.is_some_and(|at| at >= case.conversation_at);
             candidate(state, reason, if doubted { Confidence::Low } else { strength }, Basis::OpenTurn)
         }
@@ -491,7 +492,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                 candidate(state, reason, Confidence::Medium, Basis::Ended)
             }
         }
-        // A program's agent ends with its turn; capture may not have seen its process.
+        // An agent run by a program ends with its turn; capture may not have seen its process.
         Phase::Ended { .. } if idle && case.conversation.headless && matches!(case.process, Process::Unseen) => {
             Candidate { state: State::Exited, reason: Some(Reason::Clean), ..rest(Basis::EndedLongAgo) }
         }
@@ -526,7 +527,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
     };
     let decided = matches!(status.state, State::Idle | State::Unknown | State::Exited);
     let silence = silence.filter(|at| *at > clock || !decided);
-    // A quiet turn is believed less, so that another's word of middling strength may win.
+    // A quiet turn is less credible, so that a claim of medium strength may win.
     let doubt = match &case.conversation.phase {
         Phase::Open { .. } if case.conversation.calls.is_empty() && !case.claims.is_empty() => {
             Some(case.conversation_at.plus_ms(case.rules.quiet_ms))
@@ -537,7 +538,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
     claims.chain(begins).chain(doubted).chain(confirmed).chain(silence).chain(doubt.filter(|at| *at > clock)).min()
 }
 
-/// One line about what goes on.
+/// One line about the current activity.
 fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
     let own = case.conversation;
     if state == State::Unknown && reason == Some(Reason::NoEvidence) {
@@ -548,7 +549,7 @@ fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Op
     if !asks {
         return None;
     }
-    // What stands on the screen is what is asked; of several open calls the one meant is a guess.
+    // The dialog on the screen shows the subject; with several open calls, choosing one is a guess.
     let shown = case.claims.iter().rev().filter(|h| h.state == state && state != State::Running);
     if let Some(subject) = shown.filter_map(|h| h.shown.as_deref()).next() {
         return Some(verbatim_line(subject, 120));

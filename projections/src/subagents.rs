@@ -33,36 +33,37 @@ pub struct Subagent {
     pub last_event_at: Timestamp,
 }
 
-/// A sub-agent, with what may tell the call that started it.
+/// A sub-agent, with the facts that may identify the call that started it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartedSubagent {
     /// The sub-agent.
     pub subagent: Subagent,
-    /// The agent's id of its session.
+    /// The provider's id of its session.
     pub provider_session_id: Option<String>,
     /// Its first prompt.
     pub prompt: Option<ItemText>,
 }
 
-/// A call and its sub-agent may be dated by different lines; a sub-agent begins this much before its call at most, ms.
+/// The start of a call and of its sub-agent may be dated by different lines; a sub-agent begins at most this long
+/// before its call, ms.
 const SLACK_MS: i64 = 2_000;
-/// Shortest id that is looked for in a text, bytes.
+/// Shortest id that is searched for in a text, bytes.
 const ID_BYTES: usize = 8;
 /// Characters of a prompt that are compared.
 const PROMPT_CHARS: usize = 400;
 
-/// Whether a call started a sub-agent, by its number.
+/// Whether a call started the sub-agent with this index.
 type StartEvidence<'a> = &'a dyn Fn(&SubagentCall, usize) -> bool;
 
 /// A call that may have started sub-agents, with its texts in full.
 struct SubagentCall {
-    /// Its place among the items.
+    /// Its index among the items.
     index: usize,
     at: Timestamp,
     agent_id: Option<String>,
     input: String,
     result: String,
-    /// The texts of the input, shortened to one line: the prompt is one of them.
+    /// The texts of the input, each shortened to one line; one of them is the prompt.
     prompts: Vec<String>,
 }
 
@@ -73,7 +74,7 @@ impl SubagentCall {
         self.agent_id.as_deref() == Some(id) || stands(&self.result) || stands(&self.input)
     }
 
-    /// A path in the tree of agents, as Codex names its sub-agents.
+    /// Whether the result contains the sub-agent's path in the tree of agents, by which Codex names its sub-agents.
     fn names_path(&self, child: &StartedSubagent) -> bool {
         let path = child.subagent.agent_type.as_deref().filter(|path| path.starts_with('/'));
         path.is_some_and(|path| self.result.contains(&format!("\"{path}\"")))
@@ -84,11 +85,11 @@ impl SubagentCall {
     }
 }
 
-/// Puts each sub-agent into the call that started it, and returns those that no call names, in the order in which they
-/// began. `whole` reads a text of which only the ends are there; `None` if it is not stored.
+/// Moves each sub-agent into the call that started it, and returns those that no call names, in the order in which they
+/// began. `whole` reads a text of which the item contains only the ends; `None` if it is not stored.
 ///
 /// # Errors
-/// Those of `whole`.
+/// The errors of `whole`.
 pub fn fold<E>(
     items: &mut [ConversationItem],
     mut children: Vec<StartedSubagent>,
@@ -113,7 +114,7 @@ pub fn fold<E>(
         let prompt = child.prompt.as_ref().map(&mut read).transpose()?;
         prompts.push(prompt.map(|prompt| verbatim_line(&prompt, PROMPT_CHARS)).filter(|prompt| !prompt.is_empty()));
     }
-    // The surest evidence first. An id may stand in later calls too, that wait for the sub-agent or speak to it.
+    // The most certain evidence first. An id may also occur in later calls that wait for the sub-agent or message it.
     let mut started_by: Vec<Option<usize>> = vec![None; children.len()];
     let may_have =
         |call: &SubagentCall, child: &StartedSubagent| child.subagent.started_at.since_ms(call.at) >= -SLACK_MS;

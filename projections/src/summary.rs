@@ -101,7 +101,7 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
     Some(verbatim_line(&line, 200))
 }
 
-/// What the last turn ended with. An answer that says just that it is done is not repeated.
+/// The result of the last turn. An answer that is only "done" is not repeated.
 fn done(recent: &VecDeque<Turn>) -> String {
     match recent.back().and_then(|turn| turn.text.as_deref()).map(|text| verbatim_line(text, 140)) {
         Some(text) if !text.trim_end_matches(['.', '!']).eq_ignore_ascii_case("done") => format!("done: {text}"),
@@ -109,7 +109,7 @@ fn done(recent: &VecDeque<Turn>) -> String {
     }
 }
 
-/// What a session asks to be allowed to do.
+/// What the session requests permission for, as a verb.
 fn wanted(reason: Option<Reason>) -> &'static str {
     match reason {
         Some(Reason::Edit) => "edit",
@@ -120,7 +120,7 @@ fn wanted(reason: Option<Reason>) -> &'static str {
     }
 }
 
-/// The last turns, the newest first, and what was done in each.
+/// The last turns, newest first, with the work of each.
 fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
     let parts: Vec<String> = recent.iter().rev().take(RECENT_TURNS).map(turn_line).collect();
     (!parts.is_empty()).then(|| parts.join("; "))

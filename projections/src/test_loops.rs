@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::runs_tests;
 
-/// Most calls without a result, and most commands that failed, that are remembered; the oldest of more are forgotten.
+/// Maximum number of remembered calls without a result, and of remembered failed commands; the oldest are dropped.
 const REMEMBERED: usize = 32;
 
-/// Finds the loops of a session.
+/// Detects the loops of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TestLoops {
-    /// Tests that run: their call, and a hash of their command.
+    /// Running tests: their call, and a hash of their command.
     running: VecDeque<(String, u64)>,
-    /// Tests that failed: a hash of their command, and whether files were edited since.
+    /// Failed tests: a hash of their command, and whether files were edited since.
     failed: VecDeque<(u64, bool)>,
 }
 
@@ -93,7 +93,7 @@ mod tests {
             }
             let id = number.to_string();
             assert_eq!(call(&mut loops, &id, ToolKind::Execute, test), closes, "{number}");
-            // What is kept of it in between is all that is needed.
+            // Storing and restoring the state between two calls loses nothing.
             loops = serde_json::from_str(&serde_json::to_string(&loops).unwrap()).unwrap();
             result(&mut loops, &id, ToolOutcome::Ok, Some(code));
         }

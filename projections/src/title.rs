@@ -10,23 +10,23 @@ use crate::shorten::{Shown, verbatim_line};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TitleSource {
-    /// There is none.
+    /// No title.
     #[default]
     Nothing,
     /// A prompt that names no subject.
     Filler,
-    /// What the agent did first.
+    /// The first activity of the agent.
     Activity,
     /// A prompt's intent.
     Intent,
-    /// The agent's or user's name for it.
+    /// The name set by the agent or the user.
     Given,
 }
 
 /// Longest title, characters.
 const CHARS: usize = 80;
 
-/// What a prompt begins with that says nothing about its subject.
+/// Beginnings of prompts that do not describe the subject.
 const COURTESIES: &[&str] = &[
     "please",
     "pls",
@@ -99,7 +99,7 @@ const EMPTY: &[&str] = &[
     "resume",
 ];
 
-/// First words of prompts that do something with the work that is there.
+/// First words of prompts that process existing work.
 const CHORES: &[&str] = &[
     "build",
     "check",
@@ -126,13 +126,13 @@ const CHORES: &[&str] = &[
     "verify",
 ];
 
-/// Words that mean something said before, when they stand near the beginning.
+/// Words that refer to earlier messages if they occur near the beginning.
 const BACKWARD: &[&str] = &[
     "above", "again", "both", "it", "it's", "its", "one", "previous", "same", "that", "that's", "their", "them",
     "these", "they", "this", "those",
 ];
-/// Number of words at the beginning of a prompt in which such a word means something said before. Later it means
-/// something of the prompt itself, as in `add a flag that prints JSON`.
+/// Number of words at the beginning of a prompt in which such a word refers to earlier messages. Later in the prompt it
+/// refers to the prompt itself, as in `add a flag that prints JSON`.
 const BEGINNING: usize = 3;
 
 /// Words that name nothing.
@@ -145,7 +145,7 @@ const FUNCTION_WORDS: &[&str] = &[
     "us", "use", "very", "want", "was", "way", "we", "were", "what", "when", "where", "which", "who", "why", "will",
     "with", "would", "yes", "yet", "you", "your",
 ];
-/// Number of words with a meaning from which on a prompt is believed to name its subject.
+/// Minimum number of meaningful words in a prompt that names its subject.
 const SUBJECT_WORDS: usize = 3;
 
 /// The subject of a prompt, in one line: its first sentence without courtesies. `None` if it names no subject, like
@@ -161,8 +161,8 @@ pub fn task(prompt: &Shown<'_>) -> Option<String> {
     subject(prompt.as_str()).filter(|line| stands_alone(line)).and_then(titled)
 }
 
-/// Whether a line names what it is about: it does not refer to what was said before, asks for no chore, and names a
-/// file or an identifier, or has enough words with a meaning.
+/// Whether a line names its subject: it does not refer to earlier messages, requests no chore, and contains a file
+/// name, an identifier, or enough meaningful words.
 fn stands_alone(line: &str) -> bool {
     let words = line
         .split_whitespace()
@@ -183,7 +183,7 @@ fn stands_alone(line: &str) -> bool {
     }
     let meanings: usize = words
         .filter(|word| !word.is_empty() && !FUNCTION_WORDS.contains(&word.as_str()) && !is_backward(word))
-        // Of a script without spaces, two characters are about a word.
+        // In a script without spaces, two characters are about one word.
         .map(|word| if word.is_ascii() { 1 } else { word.chars().count().div_ceil(2) })
         .sum();
     meanings >= SUBJECT_WORDS
@@ -211,7 +211,7 @@ fn titled(bare: &str) -> Option<String> {
     Some(verbatim_line(&title, CHARS))
 }
 
-/// Behind what an agent or a shell puts before a prompt: `<context>…</context>`.
+/// Skips the markup that an agent or a shell puts before a prompt: `<context>…</context>`.
 fn without_markup(prompt: &str) -> &str {
     let mut rest = prompt.trim_start();
     while let Some(after) = rest.strip_prefix('<') {

@@ -20,7 +20,7 @@ const FILE_CHARS: usize = 200;
 const COMMAND_CHARS: usize = 60;
 /// Number of files named in a sentence.
 const NAMED_FILES: usize = 2;
-/// Number of sorts of errors named in a sentence.
+/// Number of error kinds named in a sentence.
 const NAMED_ERRORS: usize = 3;
 
 /// The work of a turn.
@@ -64,13 +64,13 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl TurnWork {
-    /// Whether nothing was done that is noted here.
+    /// Whether no work was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Takes in a call; `shown` is its title for people.
+    /// Records a call; `shown` is its title without secrets.
     pub(crate) fn called(&mut self, call: &ToolCall, shown: Option<&Shown<'_>>) {
         if let (ToolKind::Execute, Some(command), Some(shown)) = (call.tool, &call.title, shown)
             && !runs_tests(command)
@@ -80,7 +80,7 @@ impl TurnWork {
         }
     }
 
-    /// Takes in a call that ended; `files` are those that an edit is about, without secrets when they were shortened.
+    /// Records a finished call; `files` are the files of an edit, without secrets if they were shortened.
     pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, files: &[String], failed: Option<FailureKind>) {
         match call.outcome {
             ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
@@ -111,7 +111,7 @@ impl TurnWork {
     }
 }
 
-/// What was done in a turn, as parts of a sentence: `changed main.rs`, `ran 3 commands`, `tests passed`. Empty when it
+/// The work of a turn, as parts of a sentence: `changed main.rs`, `ran 3 commands`, `tests passed`. Empty if the agent
 /// only read and answered.
 pub(crate) fn clauses(turn: &Turn) -> Vec<String> {
     let work = &turn.work;
@@ -154,7 +154,7 @@ fn enumerated(names: &[&str], more: bool) -> String {
     }
 }
 
-/// The errors of a turn by their sort; failed tests are told apart if tests are.
+/// The errors of a turn by kind; failed tests are omitted if the sentence already mentions tests.
 fn errors(failures: &BTreeMap<FailureKind, u32>, tests_are_told: bool) -> Vec<String> {
     let told = |kind: FailureKind| tests_are_told && kind == FailureKind::TestFailure;
     let errors: Vec<_> = failures.iter().filter(|(kind, count)| !told(**kind) && **count > 0).collect();
@@ -207,7 +207,7 @@ mod tests {
         edited(&["src/b.rs"], ToolOutcome::Error, Some(FailureKind::Other));
         let work = edited(&["src/c.rs"], ToolOutcome::Denied, None);
         assert_eq!((work.files.as_slice(), work.denied), (["src/a.rs".to_owned()].as_slice(), 1));
-        // Of a patch of several files each is one.
+        // A patch of several files counts as several files.
         let work = edited(&["src/d.rs", "src/a.rs"], ToolOutcome::Ok, None);
         assert_eq!(work.files, ["src/a.rs", "src/d.rs"]);
         let many: Vec<String> = (0..20).map(|n| format!("{n}.rs")).collect();

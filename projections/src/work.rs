@@ -48,10 +48,10 @@ pub struct CommandRun {
 }
 
 impl WorkLog {
-    /// The kinds of events it is made from.
+    /// The kinds of events from which it is made.
     pub const KINDS: &[Kind] = &[Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage, Kind::AssistantDelta];
 
-    /// Takes in the next event; those of other kinds change nothing.
+    /// Applies the next event; other kinds of events change nothing.
     pub fn apply(&mut self, event: &Event) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "calls and answers are what was done")]
         match &event.payload {
@@ -82,7 +82,7 @@ impl WorkLog {
         }
     }
 
-    /// Takes in what the agent said: a part of the last answer, or a new one.
+    /// Records a text of the agent: a part of the last answer, or a new answer.
     fn answered(&mut self, message: Option<&str>, event: &Event) {
         let part = ItemText::of(event);
         if part.is_empty() {
@@ -95,11 +95,11 @@ impl WorkLog {
         self.last_parts.push(part);
     }
 
-    /// Puts the last answer together, with the whole of the texts of which events have the beginning and the end only. A
-    /// text that is not stored stays as it is.
+    /// Assembles the last answer, reading the full text of parts of which the events contain only the beginning and the
+    /// end. A part whose text is not stored stays as it is.
     ///
     /// # Errors
-    /// Those of `whole`.
+    /// The errors of `whole`.
     pub fn complete<E>(&mut self, mut whole: impl FnMut(&TextRef) -> Result<Option<String>, E>) -> Result<(), E> {
         for part in &mut self.last_parts {
             let Some(text_ref) = &part.text_ref else { continue };
@@ -194,7 +194,7 @@ mod tests {
             event(8, AssistantMessage::default(), Some("Half of it\nis done.")),
             event(9, AssistantMessage::default(), None),
             event(10, UserPrompt::default(), Some("go on")),
-            // The id of a call that is used again is the last one's.
+            // If a call id is reused, it refers to the last call.
             event(11, call("c", ToolKind::Execute, "cargo test"), None),
             event(12, result("c", ToolOutcome::Ok), None),
             event(

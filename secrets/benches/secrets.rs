@@ -1,6 +1,6 @@
-//! How fast text is looked through: `cargo bench -p secrets --bench secrets [FILE…]`.
+//! The speed at which text is searched: `cargo bench -p secrets --bench secrets [FILE…]`.
 //!
-//! Without files, text like that of transcripts is made up. The aim is 50 MB/s of text without secrets.
+//! Without files, the benchmark generates text like that of transcripts. The goal is 50 MB/s of text without secrets.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

@@ -8,7 +8,7 @@ use crate::{
 
 const LONGEST: usize = 2048;
 
-/// Words that stand for a password in examples.
+/// Placeholders for passwords in examples.
 const EXAMPLES: &[&[u8]] = &[
     b"password",
     b"pass",
@@ -40,7 +40,7 @@ pub(crate) fn find(bytes: &[u8], at: usize) -> Option<Span> {
     let host = all.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(all.len());
     let user_end = match memchr::memrchr(b'@', &all[..host]) {
         Some(user_end) => user_end,
-        // A password with a slash in it: what looks like a port is none.
+        // A password that contains a slash: the part that looks like a port is not one.
         None => {
             let colon = memchr::memchr(b':', &all[..host])?;
             let port = &all[colon + 1..host];
@@ -64,7 +64,7 @@ pub(crate) fn find(bytes: &[u8], at: usize) -> Option<Span> {
             let is_secret = password.len() >= 3
                 && !value::is_placeholder(password)
                 && !password.iter().any(|b| matches!(b, b'{' | b'}' | b'(' | b'$') && password.len() < 4);
-            // Of a pair of keys both are drawn.
+            // Of a pair of keys both are random.
             let start = if token(name, from).is_some() { from } else { from + colon + 1 };
             is_secret.then(|| Span { start, end: from + user_end, kind: SecretKind::from("url-password") })
         }

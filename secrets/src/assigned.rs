@@ -26,7 +26,7 @@ const LONGEST_NAME: usize = 80;
 /// Bytes at the end of a long bare value that are still searched for names.
 const NEAR_END: usize = 512;
 
-/// The name around a word of it that begins at `hit`.
+/// The bounds of the name around one of its words, which begins at `hit`.
 pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
     let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
     let least = hit.saturating_sub(LONGEST_NAME);
@@ -45,7 +45,7 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
 ///
 /// `seen` is the end of the last bare value that was too long to be a secret: names inside it are ignored.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
-    // The kind in a mark of ours is not a name of what follows.
+    // The kind in a redaction mark is not the name of the following value.
     if start < *seen || bytes[..start].ends_with(b"[redacted:") {
         return None;
     }
@@ -68,14 +68,14 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     if to - from >= LONGEST_VALUE / 2 {
         *seen = to - NEAR_END;
     }
-    // `password: str = "…"`: what follows the colon is a type.
+    // `password: str = "…"`: a type follows the colon.
     if let Some((from, to)) = behind_type(bytes, from) {
         return is_secret(meaning, &bytes[from..to], ValueForm::Quoted).then(|| span(from, to, meaning));
     }
     among_arguments(bytes, from, meaning)
 }
 
-/// What a name says. `key` is said more of by the word before it: `API key`, `secret key`.
+/// The meaning of a name. The word before `key` specifies it: `API key`, `secret key`.
 fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<NameMeaning> {
     if name.eq_ignore_ascii_case(b"key") && start > 1 && bytes[start - 1] == b' ' {
         let word = bytes[..start - 1].iter().rev().take(16).take_while(|b| b.is_ascii_alphabetic()).count();
@@ -85,7 +85,7 @@ fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<NameMeaning> {
     names::meaning(name)
 }
 
-/// A drawn value that a sentence says: `your API key is …`, `user token \`…\` expired`.
+/// A random value in a sentence: `your API key is …`, `user token \`…\` expired`.
 fn value_after(bytes: &[u8], end: usize, meaning: NameMeaning) -> Option<Span> {
     if meaning.weight == NameWeight::Little {
         return None;
@@ -112,13 +112,13 @@ fn value_after(bytes: &[u8], end: usize, meaning: NameMeaning) -> Option<Span> {
     (is_drawn && !value::is_placeholder(value) && !value::is_words(value)).then(|| span(at, at + value.len(), meaning))
 }
 
-/// Whether it is a name, a sign and a value, which are read by themselves.
+/// Whether it consists of a name, a sign and a value, which are read separately.
 fn is_assignment(value: &[u8]) -> bool {
     let sign = value.iter().position(|b| *b == b'=');
     sign.is_some_and(|sign| sign > 0 && value[sign..].iter().any(u8::is_ascii_alphanumeric))
 }
 
-/// A drawn value among the arguments of the call that begins at `from`: `env('NAME', '…')`.
+/// A random value among the arguments of the call that begins at `from`: `env('NAME', '…')`.
 fn among_arguments(bytes: &[u8], from: usize, meaning: NameMeaning) -> Option<Span> {
     if meaning.weight == NameWeight::Little {
         return None;
@@ -150,7 +150,7 @@ fn span(start: usize, end: usize, meaning: NameMeaning) -> Span {
     Span { start, end, kind: SecretKind::from(meaning.kind) }
 }
 
-/// Where the value begins that is joined to a name, and how it stands there if bare.
+/// The start of the value that is joined to a name, and its notation if it is not quoted.
 fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, ValueForm)> {
     let before = start.checked_sub(1).map_or(b'\n', |i| bytes[i]);
     let slashes = until(bytes, end, 8, |b| b != b'\\');
@@ -190,7 +190,7 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, ValueForm)> 
             names::ends_telling(&bytes[start..end]).then_some((at + 1, ValueForm::Bare))
         }
         (b':', b':') => None,
-        // A part of an identifier of a resource: `arn:…:secret:…`.
+        // A part of a resource identifier: `arn:…:secret:…`.
         (b':', _) if before == b':' => None,
         (b':' | b'+' | b'?', b'=') => Some((at + 2, ValueForm::Bare)),
         (b'?', b':') => Some((at + 2, ValueForm::Bare)),
@@ -222,14 +222,14 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, ValueForm)> 
     }
 }
 
-/// Behind the opening of a section of XML that is taken as it is, when one begins at `at`.
+/// The position after the opening of a CDATA section of XML, if one begins at `at`.
 fn in_cdata(bytes: &[u8], at: usize) -> usize {
     const OPENS: &[u8] = b"<![CDATA[";
     if goes_on(bytes, at, OPENS) { at + OPENS.len() } else { at }
 }
 
-/// Where the value is of an element with attributes, `<password type="x">…`, or of the element that follows one with a
-/// name in it: `<key>password</key> <string>…`, `<name>db.password</name> <value>…`. `at` is behind the name.
+/// The position of the value of an element with attributes, `<password type="x">…`, or of the element after one that
+/// contains a name: `<key>password</key> <string>…`, `<name>db.password</name> <value>…`. `at` is after the name.
 fn in_element(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
     let prefix = bytes[..start].iter().rev().take(24).take_while(|b| b.is_ascii_alphanumeric() || **b == b':').count();
     let before = bytes[..start - prefix].last();
@@ -248,8 +248,8 @@ fn in_element(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
     None
 }
 
-/// Where the value of a flag is that is the next of a list over lines: `- --password` and `- …`, `"--password",` and
-/// `"…"`. `at` is behind the flag and its quote.
+/// The position of a flag's value if it is the next item of a list over several lines: `- --password` and `- …`,
+/// `"--password",` and `"…"`. `at` is after the flag and its quote.
 fn on_next_line(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
     let sign = if bytes.get(at) == Some(&b',') { at + 1 } else { at };
     let next = behind_gap(bytes, sign, |b| b.is_ascii_whitespace());
@@ -261,13 +261,13 @@ fn on_next_line(bytes: &[u8], start: usize, at: usize) -> Option<usize> {
     }
     let quote = bytes[..start].iter().rev().take(8).take_while(|b| matches!(b, b'"' | b'\'' | b'\\')).count();
     let is_item = bytes[..start - quote].ends_with(b"- ");
-    // What follows a break may begin with the dash of the item already.
+    // After a line break, the dash of the item may already follow.
     let value = if goes_on(bytes, next, b"- ") { next + 2 } else { next };
     let is_value = is_item && bytes[..value].ends_with(b"- ") && bytes.get(value) != Some(&b'-');
     is_value.then_some(value)
 }
 
-/// The quoted value that stands before the name of it: `<add value="…" key="password"/>`, `{"value": "…", "name": …}`.
+/// The quoted value before its name: `<add value="…" key="password"/>`, `{"value": "…", "name": …}`.
 fn before_name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
     const MOST: usize = 400;
     let edge = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b'=' | b':' | b' ');
@@ -291,17 +291,17 @@ fn before_name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
     (close < start).then_some((quote + 1, close))
 }
 
-/// Whether a setting of an environment begins here: at the start of a line, or behind `export`, `-e`, a blank.
+/// Whether a setting of an environment begins here: at the start of a line, or after `export`, `-e` or a blank.
 fn begins_setting(bytes: &[u8], start: usize) -> bool {
     match start.checked_sub(1).map(|i| bytes[i]) {
         None | Some(b'\n' | b' ' | b'\t' | b'+' | b'"' | b'\'' | b';' | b',' | b':') => true,
         Some(b'n' | b'r' | b't') => start >= 2 && bytes[start - 2] == b'\\',
-        // The sign of a listing: `12→NAME=…`.
+        // The separator of a listing: `12→NAME=…`.
         Some(before) => before >= 0x80,
     }
 }
 
-/// Whether the quoted word at `at` is the key of what follows it.
+/// Whether the quoted word at `at` is a key.
 fn is_key(bytes: &[u8], at: usize) -> bool {
     let slashes = until(bytes, at, 8, |b| b != b'\\') - at;
     let Some(&quote) = bytes.get(at + slashes) else { return false };
@@ -310,7 +310,7 @@ fn is_key(bytes: &[u8], at: usize) -> bool {
     bytes.get(behind) == Some(&b':')
 }
 
-/// Where the quoted value is that stands in for one that is not set: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
+/// The position of the quoted value that replaces an unset one: `env.SECRET || "…"`, `getenv("SECRET") or "…"`.
 fn fallback(bytes: &[u8], at: usize, is_quoted: bool) -> Option<usize> {
     let at = if is_quoted && bytes.get(at) == Some(&b')') { skip_blanks(bytes, at + 1) } else { at };
     // A pair of Kotlin: `"token" to "…"`.
@@ -322,7 +322,7 @@ fn fallback(bytes: &[u8], at: usize, is_quoted: bool) -> Option<usize> {
     opens_quote(bytes, value).then_some(value)
 }
 
-/// `"name": "DB_PASSWORD", "value": "…"`, also over lines and as attributes.
+/// `"name": "DB_PASSWORD", "value": "…"`, also over several lines and as attributes.
 fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, ValueForm)> {
     let gap = |b: u8| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\'' | b'\\' | b'}' | b'{');
     let mut at = behind_gap(bytes, at, gap);
@@ -344,7 +344,7 @@ fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Value
         .then_some((at + 1, if is_quoted { ValueForm::Bare } else { ValueForm::Plain }))
 }
 
-/// Behind blanks, quotes and commas, and behind breaks of lines with what a diff or a listing puts there.
+/// The position after blanks, quotes and commas, and after line breaks with the prefix of a diff or a listing.
 fn behind_gap(bytes: &[u8], at: usize, gap: impl Fn(u8) -> bool) -> usize {
     let mut at = until(bytes, at, 64, |b| !gap(b));
     for _ in 0..4 {
@@ -360,7 +360,7 @@ fn behind_gap(bytes: &[u8], at: usize, gap: impl Fn(u8) -> bool) -> usize {
     at
 }
 
-/// Behind an attribute and its value: `type = string`, `id="x"`.
+/// The position after an attribute and its value: `type = string`, `id="x"`.
 fn behind_attribute(bytes: &[u8], at: usize) -> Option<usize> {
     let name = until(bytes, at, 32, |b| !(b.is_ascii_lowercase() || matches!(b, b'_' | b'-')));
     let sign = skip_blanks(bytes, name);
@@ -376,7 +376,7 @@ fn behind_attribute(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// A value with nothing but a blank before it: `--password …`, `ENV TOKEN …`, `password 'x'`, `login me password …`.
+/// A value with only a blank before it: `--password …`, `ENV TOKEN …`, `password 'x'`, `login me password …`.
 fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Option<(usize, ValueForm)> {
     let line = line_start(bytes, start, 200);
     let before = &bytes[line..start];
@@ -403,7 +403,7 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
             let value = skip_blanks(bytes, at + word.len());
             let to = until(bytes, value, 64, |b| b.is_ascii_whitespace());
             let said = &bytes[value..to];
-            // A sentence goes on with words; a password said in one seldom is a word.
+            // A sentence continues with words; a password in a sentence is seldom a word.
             return said.iter().any(u8::is_ascii_digit).then_some((value, ValueForm::Bare));
         }
     }

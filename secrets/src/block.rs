@@ -23,19 +23,19 @@ pub(crate) fn find(bytes: &[u8], start: usize, at: usize) -> Option<Span> {
     let label_end = until(bytes, label_end, 8, |b| b != b'-');
     if bytes[start..].starts_with(b"-----BEGIN") || bytes[start..].starts_with(b"---- BEGIN") {
         let end = body_end(bytes, label_end);
-        // The words alone, as in code that looks for them.
+        // The words alone, as in code that searches for them.
         return (end > label_end).then(|| span(start, end));
     }
     let begin = body_start(bytes, start);
     (begin < start).then(|| span(begin, label_end))
 }
 
-/// Whether the label of a block says that a private key is in it.
+/// Whether the label of a block indicates a private key.
 fn is_private(label: &[u8]) -> bool {
     [&b"PRIVATE KEY"[..], b"OpenVPN Static key"].iter().any(|words| memchr::memmem::find(label, words).is_some())
 }
 
-/// Where the body ends that begins at `from`: behind `-----END …-----`, or with the last line that looks like one.
+/// The end of the body that begins at `from`: after `-----END …-----`, or after the last line that looks like a body.
 fn body_end(bytes: &[u8], from: usize) -> usize {
     let near = &bytes[from..bytes.len().min(from + LONGEST)];
     let cut = near.len();
@@ -43,7 +43,7 @@ fn body_end(bytes: &[u8], from: usize) -> usize {
     if let Some(end) = memchr::memmem::find(&near[..next_begin], b"-----END") {
         let body = &near[..end];
         let letters = body.iter().filter(|b| b.is_ascii_alphanumeric()).count();
-        // A body may be left out (`…`), and then nothing is secret.
+        // If the body was omitted (`…`), nothing is secret.
         if letters < 24 {
             return from;
         }
@@ -77,7 +77,7 @@ fn body_end(bytes: &[u8], from: usize) -> usize {
     end
 }
 
-/// Mostly what base64 and the edges of lines are made of.
+/// Whether most bytes are base64 or belong to the edges of lines.
 fn looks_like_body(body: &[u8]) -> bool {
     let strange = body
         .iter()
@@ -108,7 +108,7 @@ fn looks_like_body(body: &[u8]) -> bool {
     strange * 20 < body.len()
 }
 
-/// Where the body begins that ends at `to`, of a block whose beginning was cut off.
+/// The start of the body that ends at `to`, for a block whose beginning was cut off.
 fn body_start(bytes: &[u8], to: usize) -> usize {
     let least = to.saturating_sub(LONGEST);
     let mut start = to;
@@ -136,7 +136,7 @@ fn body_start(bytes: &[u8], to: usize) -> usize {
     start
 }
 
-/// The base64 text that begins with the first words of an OpenSSH or PKCS key at `at`, over its lines.
+/// The base64 text over several lines that begins with the first bytes of an OpenSSH or PKCS key at `at`.
 pub(crate) fn headless(bytes: &[u8], at: usize) -> Option<Span> {
     if at > 0 && is_base64(bytes[at - 1]) && !(at > 1 && bytes[at - 2] == b'\\') {
         return None;
@@ -149,7 +149,7 @@ fn is_base64(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
 }
 
-/// The line at `at`, and where the next begins. A break may be escaped.
+/// The line at `at`, and the start of the next line. A line break may be escaped.
 fn line_at(bytes: &[u8], at: usize, to: usize) -> (std::ops::Range<usize>, usize) {
     let plain = memchr::memchr(b'\n', &bytes[at..to]).map(|i| (at + i, at + i + 1));
     let end = plain.map_or(to, |(end, _)| end);
@@ -158,10 +158,10 @@ fn line_at(bytes: &[u8], at: usize, to: usize) -> (std::ops::Range<usize>, usize
     (at..end, next)
 }
 
-/// A line without what a listing, a diff, a comment or a string puts around it.
+/// A line without the decoration of a listing, a diff, a comment or a string.
 fn undecorated(line: &[u8]) -> &[u8] {
     let mut text = line.trim_ascii();
-    // A number and a sign, as of `cat -n` or `grep -n`.
+    // A number and a separator, as from `cat -n` or `grep -n`.
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     if digits > 0 && digits < 7 {
         let rest = &text[digits..];
@@ -177,7 +177,7 @@ fn undecorated(line: &[u8]) -> &[u8] {
             || b.is_ascii_whitespace()
     };
     let start = text.iter().take_while(|b| edge(b)).count();
-    // The `+` of a diff is a digit of base64 too.
+    // The `+` of a diff is a base64 digit too.
     let start = if start == 0 && text.first() == Some(&b'+') { 1 } else { start };
     let end = text.len() - text.iter().rev().take_while(|b| edge(b)).count();
     text.get(start..end).unwrap_or_default().strip_suffix(b"\\n").unwrap_or(text.get(start..end).unwrap_or_default())

@@ -1,5 +1,5 @@
-//! Credentials that code passes as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`,
-//! `fill("#password", "…")`. The call determines which argument it is; `value` decides whether it is a credential.
+//! Credentials that code passes as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`, `fill("#password",
+//! "…")`. The call determines which argument it is; `value` decides whether it is a credential.
 
 use crate::{
     assigned,
@@ -12,17 +12,17 @@ use crate::{
 const LONGEST: usize = 480;
 /// Maximum nesting of calls within the arguments.
 const DEEPEST: usize = 4;
-/// Bytes before a call that are searched for what it is called on.
+/// Bytes before a call that are searched for its receiver.
 const BEFORE: usize = 160;
 
 /// The literal of a call that is a credential.
 #[derive(Clone, Copy)]
 enum CallArgument {
-    /// The first that looks drawn at random.
+    /// The first one that looks random.
     Key,
-    /// The last behind another, which says whose it is.
+    /// The last one, after another that names its owner.
     Second,
-    /// The last, when the line says that a secret is typed.
+    /// The last one, if the line indicates that a secret is typed.
     Typed,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     secret.map(|(start, end)| Span { start, end, kind: SecretKind::from("code-literal") })
 }
 
-/// The quoted arguments from `at` on, and where the call ends.
+/// The quoted arguments from `at` on, and the end of the call.
 fn literals(bytes: &[u8], mut at: usize) -> (Vec<(usize, usize)>, usize) {
     let end = until(bytes, at, LONGEST, |b| b == b'\n');
     let mut found = Vec::new();
@@ -96,7 +96,7 @@ fn literals(bytes: &[u8], mut at: usize) -> (Vec<(usize, usize)>, usize) {
                 at = to + slashes + 1;
                 continue;
             }
-            // Nobody reads what is nested deeper, and a hostile text shall not be read again at each parenthesis.
+            // Deeper nesting is not read, so that hostile text is not read again at each parenthesis.
             Some(b'(') if depth == DEEPEST => return (found, at),
             Some(b'(') => depth += 1,
             Some(b')') if depth == 0 => return (found, at),

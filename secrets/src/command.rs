@@ -19,13 +19,13 @@ enum FlagForm {
     Next,
     /// `-pSECRET`
     Tight,
-    /// `user/SECRET@host`, an argument of its own.
+    /// `user/SECRET@host`, as a separate argument.
     AfterSlash,
-    /// The last of the arguments.
+    /// The last argument.
     Last,
 }
 
-/// A command and the flags of it that hold a secret.
+/// A command and its flags that have secret values.
 struct CommandFlags {
     name: &'static [u8],
     flags: &'static [(&'static [u8], FlagForm)],
@@ -160,7 +160,7 @@ pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
     }
     let word = until(bytes, at, 32, |b| b == b' ');
     let Some(command) = COMMANDS.iter().find(|c| c.name.eq_ignore_ascii_case(&bytes[at..word])) else { return at };
-    // A command may go on over lines that end with a backslash.
+    // A command may continue over lines that end with a backslash.
     let mut end = line_end(bytes, at, LONGEST);
     while end < bytes.len() && end < at + LONGEST && bytes[..end].ends_with(b"\\") {
         end = line_end(bytes, end + 1, LONGEST);
@@ -183,7 +183,7 @@ pub(crate) fn find(bytes: &[u8], at: usize, out: &mut Vec<Span>) -> usize {
     end
 }
 
-/// Where an argument ends: at a blank outside quotes.
+/// The end of an argument: a blank outside quotes.
 fn argument_end(bytes: &[u8], at: usize) -> usize {
     let mut quote = 0;
     let mut end = at;
@@ -225,7 +225,7 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Flag
             let args = bytes[arg_end..end].trim_ascii_end();
             let from = args.iter().rposition(u8::is_ascii_whitespace)? + 1;
             let last = &args[from..];
-            // A file or a user, when the password is asked for.
+            // A file or a user, if the command prompts for the password.
             if !last.iter().any(u8::is_ascii_digit) || value::is_words(last) {
                 return None;
             }
@@ -256,7 +256,7 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Flag
     is_secret.then(|| span(from, to))
 }
 
-/// Without quotes around, escaped or not, and what ends a string of code.
+/// The bounds without surrounding quotes, escaped or not, and without the end of a string in code.
 fn bare(bytes: &[u8], from: usize, to: usize) -> (usize, usize) {
     let edge = |b: u8| matches!(b, b'"' | b'\'' | b'\\' | b'`');
     let from = until(&bytes[..to], from, 4, |b| !edge(b));

@@ -16,7 +16,7 @@ use crate::{
     value,
 };
 
-/// Shortest base64 run that can hold a name and a value, bytes.
+/// Shortest base64 run that can contain a name and a value, bytes.
 const LEAST: usize = 31;
 /// Step in which a text is searched for base64 runs, bytes; a run contains at least one whole block.
 const BLOCK: usize = 16;
@@ -24,9 +24,9 @@ const BLOCK: usize = 16;
 const MOST: usize = 1 << 20;
 /// Bytes of a run that are decoded to decide whether it is text.
 const PROBE: usize = 16;
-/// Lines of a run that was wrapped are at least this long, but the last.
+/// Minimum length of the lines of a wrapped run, except the last, bytes.
 const LINE: usize = 48;
-/// How far around `kind: Secret` its values are looked for.
+/// How far around `kind: Secret` its values are searched for, bytes.
 const MANIFEST: usize = 16 * 1024;
 
 const DECODER: GeneralPurpose = GeneralPurpose::new(
@@ -52,9 +52,9 @@ fn is_digit(b: u8) -> bool {
     DIGITS[usize::from(b)]
 }
 
-/// Where the run of digits ends that `at` is in.
+/// The end of the run of digits that contains `at`.
 fn run_end(bytes: &[u8], at: usize) -> usize {
-    /// What is longer is stepped over.
+    /// Longer runs are skipped in steps.
     const SHORT: usize = 64;
     let mut end = at + bytes[at..].iter().take(SHORT).take_while(|b| is_digit(**b)).count();
     if end == at + SHORT {
@@ -76,7 +76,7 @@ pub(crate) fn decoded(digits: &[u8]) -> Option<Vec<u8>> {
         })
         .filter(|b| *b != b'=')
         .collect();
-    // A single digit at the end stands for nothing: the run was cut there.
+    // A single digit at the end encodes nothing: the run was cut there.
     let whole = if plain.len() % 4 == 1 { &plain[..plain.len() - 1] } else { &plain[..] };
     DECODER.decode(whole).ok()
 }
@@ -85,7 +85,7 @@ pub(crate) fn decoded(digits: &[u8]) -> Option<Vec<u8>> {
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.is_empty()
         && bytes.iter().all(|b| *b >= 0x20 && *b != 0x7f || matches!(b, b'\n' | b'\r' | b'\t'))
-        // Text whose last character is cut is text.
+        // Text whose last character was cut is still text.
         && std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, ou
     }
 }
 
-/// Whether a block holds digits only. Without branches, so that all of it is looked at in one step.
+/// Whether a block contains only digits. Without branches, so that the whole block is checked in one step.
 fn are_digits(block: &[u8; BLOCK]) -> bool {
     let mut others = 0;
     for &b in block {
@@ -128,7 +128,7 @@ fn are_digits(block: &[u8; BLOCK]) -> bool {
     others == 0
 }
 
-/// The digits of a run without the breaks of its lines.
+/// The digits of a run without its line breaks.
 fn digits_of(run: &[u8]) -> Vec<u8> {
     let mut digits = Vec::with_capacity(run.len());
     let mut at = 0;
@@ -143,14 +143,15 @@ fn digits_of(run: &[u8]) -> Vec<u8> {
     digits
 }
 
-/// Whether a run begins as text that is encoded does.
+/// Whether a run begins like encoded text.
 fn is_text_run(run: &[u8]) -> bool {
-    // The first digit of four says whether a letter of ASCII begins there: of three of four it does.
+    // The first digit of each group of four shows whether an ASCII letter begins there: this must hold for at least
+    // three of four groups.
     let ascii = run[..PROBE].iter().step_by(4).filter(|b| matches!(b, b'A'..=b'Z' | b'a'..=b'f')).count();
     ascii >= PROBE / 4 - 1 && decoded(&run[..PROBE]).is_some_and(|text| is_text(&text))
 }
 
-/// Where a run ends that goes on over lines.
+/// The end of a run that continues over several lines.
 fn whole_run(bytes: &[u8], start: usize, end: usize) -> usize {
     let mut end = until(bytes, end, 2, |b| b != b'=');
     let mut line = end - start;
@@ -193,7 +194,7 @@ pub(crate) fn manifest(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Spa
     read
 }
 
-/// The values of the mapping that begins behind its name at `at`; the answer is where it ends.
+/// Adds the values of the mapping whose name ends at `at`; returns the end of the mapping.
 fn values(bytes: &[u8], at: usize, is_encoded: bool, out: &mut Vec<Span>) -> usize {
     let gap = |b: u8| !(b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b',' | b'{'));
     let colon = until(bytes, at, 8, |b| !matches!(b, b'"' | b'\\' | b' '));
@@ -233,14 +234,14 @@ fn behind_breaks(bytes: &[u8], mut at: usize, gap: impl Fn(u8) -> bool) -> usize
     }
 }
 
-/// Whether a value of a Secret stands for something secret: neither a word nor an address is.
+/// Whether a value of a Secret is secret: a word or an address is not.
 fn is_secret_value(value: &[u8]) -> bool {
     let is_whole = value.len() >= 4 && value.iter().all(|b| is_digit(*b) || *b == b'=');
     is_whole && decoded(value).is_some_and(|text| if is_text(&text) { tells(&text) } else { text.len() >= 12 })
 }
 
 fn tells(value: &[u8]) -> bool {
-    /// A word of letters alone is the name of a user or a host, until it is as long as a phrase.
+    /// Shorter words of only letters are names of users or hosts; longer ones may be phrases.
     const LONGEST_WORD: usize = 16;
     let meaning = NameMeaning { weight: NameWeight::All, kind: "kubernetes-secret" };
     let value = value.trim_ascii_end();

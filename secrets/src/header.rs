@@ -51,7 +51,7 @@ pub(crate) fn scheme(bytes: &[u8], word: usize, at: usize) -> Option<Span> {
         .then(|| span(start, end, if is_basic { "basic-auth" } else { "bearer-token" }))
 }
 
-/// Whether base64 stands for text with a colon in it, as user and password are sent.
+/// Whether base64 encodes a text with a colon, the form of user and password.
 fn decodes_to_pair(token: &[u8]) -> bool {
     encoded::decoded(token).is_some_and(|text| text.contains(&b':') && text.iter().all(|b| *b >= 0x20))
 }
@@ -75,7 +75,7 @@ pub(crate) fn authorization(bytes: &[u8], name: usize, at: usize, out: &mut Vec<
             }
         }
     }
-    // Without a scheme, or with one of their own: the last word is the credential.
+    // Without a scheme, or with an unknown one: the last word is the credential.
     let first =
         until(bytes, start, LONGEST, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'\\' | b','));
     let value = if first < line && bytes[first] == b' ' {
@@ -95,7 +95,7 @@ pub(crate) fn authorization(bytes: &[u8], name: usize, at: usize, out: &mut Vec<
     }
 }
 
-/// Where the value of a header begins, behind its name, a quote, a colon or an equals sign, and an opening quote.
+/// The start of a header's value, after its name, a quote, a colon or an equals sign, and an opening quote.
 fn behind_name(bytes: &[u8], at: usize) -> Option<usize> {
     let at = until(bytes, at, 8, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b']'));
     let at = skip_blanks(bytes, at);
@@ -108,7 +108,7 @@ fn behind_name(bytes: &[u8], at: usize) -> Option<usize> {
     Some(until(bytes, at, 8, |b| !matches!(b, b'"' | b'\'' | b'`' | b'\\')))
 }
 
-/// Cookies that say nothing of who sends them.
+/// Cookies that do not identify the sender.
 const HARMLESS: &[&[u8]] = &[
     b"path",
     b"domain",

@@ -7,9 +7,9 @@ use crate::{
     text::until,
 };
 
-/// How far the list of columns, and one of values, is read.
+/// Maximum length of the list of columns, and of a list of values, bytes.
 const LONGEST: usize = 1024;
-/// How many rows of values are read at once.
+/// Maximum number of rows read at once.
 const MOST_ROWS: usize = 256;
 
 /// The values in secret columns of the rows after the word `values`, which is at `start` to `end`. Returns the position
@@ -30,7 +30,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
     at
 }
 
-/// What the columns of the list that ends before `start` say.
+/// The meanings of the columns in the list that ends before `start`.
 fn columns(bytes: &[u8], start: usize) -> Option<Vec<Option<names::NameMeaning>>> {
     let before = &bytes[start.saturating_sub(LONGEST)..start];
     let gap = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'\\' | b'n' | b'+');
@@ -46,7 +46,7 @@ fn columns(bytes: &[u8], start: usize) -> Option<Vec<Option<names::NameMeaning>>
     Some(list[open..].split(|b| *b == b',').map(column).collect())
 }
 
-/// Reads a row from behind its parenthesis on; the answer is where it ends.
+/// Reads a row from after its parenthesis; returns its end.
 fn row(bytes: &[u8], mut at: usize, columns: &[Option<names::NameMeaning>], out: &mut Vec<Span>) -> usize {
     let end = bytes.len().min(at + LONGEST);
     let mut column = 0;

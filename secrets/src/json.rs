@@ -62,7 +62,7 @@ pub(crate) fn redact(redactor: &Redactor, meaning: Option<NameMeaning>, value: &
     }
 }
 
-/// A header's value alone tells less than the whole header, so it is read as one.
+/// A header's value alone shows less than the whole header, so both are read together.
 fn header(name: &str, value: &mut Value, find: impl Fn(&[u8], usize, &mut Vec<crate::found::Span>)) -> usize {
     let Value::String(string) = value else { return 0 };
     let line = format!("{name}: {string}");
@@ -95,9 +95,9 @@ fn authorization(value: &mut Value) -> usize {
     header("authorization", value, |line, at, out| crate::header::authorization(line, 0, at, out))
 }
 
-/// What an element of a list says of the next one, when it is a flag: `--password`, `-Dtoken`.
+/// The meaning that an element of a list gives to the next one, if it is a flag: `--password`, `-Dtoken`.
 fn names_next(element: &str) -> Option<NameMeaning> {
-    /// No flag is longer.
+    /// Longest flag, bytes.
     const LONGEST: usize = 64;
     let name = element.strip_prefix('-')?;
     let is_name =
@@ -105,7 +105,7 @@ fn names_next(element: &str) -> Option<NameMeaning> {
     names::meaning(name.as_bytes()).filter(|meaning| is_name && meaning.weight > NameWeight::Little)
 }
 
-/// What is secret over several elements of a list: a text that is kept as its lines, a command that is kept as its words.
+/// Redacts secrets that span several elements of a list: a text stored as lines, a command stored as words.
 fn joined(redactor: &Redactor, values: &mut [Value], between: &str) -> usize {
     let lines: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
     let Some(lines) = lines.filter(|lines| lines.len() > 1) else { return 0 };

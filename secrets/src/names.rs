@@ -3,7 +3,7 @@
 /// How strongly a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameWeight {
-    /// The value is a secret when it looks drawn at random: `auth`, `signature`, a bare `key`.
+    /// The value is a secret if it looks random: `auth`, `signature`, a bare `key`.
     Little,
     /// The value is a secret unless it is a word or a number: `token`, `api_key`, `client_secret`.
     Much,
@@ -142,7 +142,7 @@ const WEAK: &[&str] = &[
     "session",
 ];
 
-/// Before `key`, these say that it is a secret one.
+/// Words before `key` that indicate a secret key.
 const SECRET_KEYS: &[&str] = &[
     "api",
     "access",
@@ -213,7 +213,7 @@ const SECRET_KEYS: &[&str] = &[
     "deploy",
 ];
 
-/// At the end of a name, these say that the value is about a secret, not one.
+/// Words at the end of a name which show that the value describes a secret but is not one.
 const ABOUT: &[&str] = &[
     "id",
     "ids",
@@ -345,7 +345,7 @@ const ABOUT: &[&str] = &[
 /// The meaning of a complete name, with its dots and dashes, if it has one.
 pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
     let mut words = words(name);
-    // `User-Key-File-3` ends with a number, which says nothing.
+    // `User-Key-File-3` ends with a number, which has no meaning.
     while words.last().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())) {
         words.pop();
     }
@@ -357,11 +357,11 @@ pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
         return None;
     }
     let flat: String = words.concat();
-    // The handshake of a web socket draws a key that is not a secret.
+    // The handshake of a web socket generates a random key that is not a secret.
     if flat.contains("websocketkey") {
         return None;
     }
-    // From its end: `token_password_prod` is a password, `password_reset_token` a token.
+    // From the end: `token_password_prod` is a password, `password_reset_token` a token.
     let mut best: Option<NameMeaning> = None;
     for (i, word) in words.iter().enumerate().rev() {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -374,7 +374,7 @@ pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
             }
         }
     }
-    // Run together, as `MYSQLPASSWORD` and `authtoken` are.
+    // Without separators, such as `MYSQLPASSWORD` and `authtoken`.
     let ends = |list: &[&str]| list.iter().any(|word| word.len() >= 5 && flat.ends_with(word));
     if best.is_none_or(|best| best.weight < NameWeight::Much) {
         if ends(PASSWORDS) {
@@ -425,7 +425,7 @@ fn of_word(word: &str, before: Option<&str>) -> Option<NameMeaning> {
     WEAK.contains(&word).then_some(NameMeaning { weight: NameWeight::Little, kind: "secret" })
 }
 
-/// The words of a name, small: at dashes, dots, underlines, and where a capital begins a word.
+/// The words of a name, in lower case: split at dashes, dots and underscores, and where a capital begins a word.
 fn words(name: &[u8]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut word = String::new();

@@ -9,7 +9,7 @@ use crate::{
 
 const LONGEST: usize = 400;
 
-/// Commands that print nothing but a secret.
+/// Commands that print only a secret.
 const TELLING: &[&str] = &[
     "pass show ",
     "op read ",
@@ -24,7 +24,7 @@ const TELLING: &[&str] = &[
     "gopass show ",
 ];
 
-/// Commands that print what they are told to: it is a secret when they name one.
+/// Commands that print their operand: it is a secret if its name suggests one.
 const ASKED: &[&str] =
     &["$ echo ", "$ cat ", "$ printenv ", "get secret", "vault kv get ", "vault read ", "> echo ", "get-parameter "];
 
@@ -72,7 +72,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     is_secret.then(|| Span { start: from, end: to, kind: SecretKind::from("printed-secret") })
 }
 
-/// Where the line ends, also when its break is written as an escape.
+/// The end of the line, even if its line break is written as an escape.
 fn break_at(bytes: &[u8], at: usize) -> usize {
     let end = until(bytes, at, LONGEST, |b| b == b'\n' || b == b'\r');
     (at..end).find(|&i| bytes[i] == b'\\' && escapes_break(bytes, i)).unwrap_or(end)

@@ -19,18 +19,19 @@ use crate::{
     value,
 };
 
-/// Of two that find the same, the later names it.
+/// If two rules match the same text, the later one determines the kind.
 const FILES: [&str; 2] = [include_str!("../rules/own.toml"), include_str!("../rules/betterleaks.toml")];
 
-/// How far before a keyword a secret of its rule may begin, and how far after it may end. No form of a token is longer
-/// but those of `LONG`.
+/// How far before a keyword a secret of its rule may begin, bytes.
 const BEFORE: usize = 128;
+/// How far after a keyword a secret of its rule may end, bytes.
 const AFTER: usize = 1024;
+/// Like [`AFTER`], for rules whose tokens have no maximum length.
 const LONG: usize = 8192;
 
-/// What upstream lets a token end with,
+/// The end of a token in upstream's expressions.
 const END: &str = r#"(?:\\?['"\x60]|[\s;]|\\[nr]|$)"#;
-/// and what it may here.
+/// The end of a token here.
 const ANY_END: &str = r"(?:[^\w-]|$)";
 
 /// The error that the built-in rules cannot be read.
@@ -112,7 +113,7 @@ impl KeyRule {
         }
     }
 
-    /// The rule's expression as it is looked for here.
+    /// The rule's expression as used here.
     fn expression(&self) -> String {
         let loose = self.source.replace(END, ANY_END);
         loose
@@ -120,7 +121,7 @@ impl KeyRule {
             .map_or_else(|| loose.clone(), |rest| format!(r"(?:\b|\\[nrt]|\x1b\[[\d;]*m|\\u001b\[[\d;]*m){rest}"))
     }
 
-    /// A rule that does not compile finds nothing; a test holds that there is none.
+    /// A rule that does not compile finds nothing; a test ensures that there is none.
     fn compiled(&self) -> Option<&CompiledRule> {
         self.compiled
             .get_or_init(|| {
@@ -144,7 +145,7 @@ impl KeyRule {
         while let Some(first) = places.next() {
             let start = first.saturating_sub(BEFORE).max(searched);
             let mut end = first.saturating_add(after).min(bytes.len());
-            // What lies close together is searched once.
+            // Keywords that are close together are searched once.
             while let Some(next) = places.next_if(|next| next.saturating_sub(BEFORE) <= end) {
                 end = next.saturating_add(after).min(bytes.len());
             }
@@ -152,7 +153,7 @@ impl KeyRule {
         }
     }
 
-    /// Looks for the rule in a stretch; the answer is the end of the last thing found.
+    /// Searches a range for the rule; returns the end of the last match.
     fn find_in(
         &self,
         compiled: &CompiledRule,
@@ -195,7 +196,7 @@ impl KeyRule {
     }
 }
 
-/// Whether the last part of an address stands for a secret.
+/// Whether the last part of an address is a placeholder.
 fn ends_with_placeholder(secret: &[u8]) -> bool {
     let mut parts = secret.rsplit(|b| *b == b'/');
     let last = parts.next().unwrap_or_default();

@@ -13,10 +13,10 @@ use crate::{
     unescaped::Unescaped,
 };
 
-/// How often a text is looked at again after what was found was taken out. Two times is usual: that the second finds
-/// nothing makes redacting twice the same as once.
+/// Maximum number of scans of a text, each after the found secrets were removed. Two are usual: if the second finds
+/// nothing, redacting twice has the same result as once.
 const MOST_ROUNDS: usize = 6;
-/// How often what is encoded in a text is looked at in turn: an address in a file of credentials in a manifest.
+/// Maximum nesting of encoded text that is decoded: an address in a file of credentials in a manifest.
 const DEEPEST: usize = 3;
 
 /// The rules and their trigger words.
@@ -52,13 +52,13 @@ impl Scanner {
         found
     }
 
-    /// One look at the bytes. What lies in a mark of ours is not looked for.
+    /// A single scan of the bytes. Secrets inside redaction marks are ignored.
     fn scan(&self, bytes: &[u8], depth: usize) -> Vec<FoundSecret> {
         let mut spans = Vec::new();
         let mut escapes = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
         let mut last_name = usize::MAX;
-        // How far each kind of look has seen: a text that begins one at every place is still read once.
+        // How far each detector has read, so that a text that starts one at every position is still read only once.
         let mut seen = ScanProgress::default();
         self.triggers.each(bytes, |look, start, end| match look {
             Detector::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
@@ -118,7 +118,7 @@ impl Scanner {
             encoded::find(bytes, |text| !self.scan(text, depth + 1).is_empty(), &mut spans);
         }
         if depth == 0 && !escapes.is_empty() {
-            // Words are reported in the order of their ends.
+            // Trigger words are reported in the order of their ends.
             escapes.sort_unstable();
             let unescaped = Unescaped::around(bytes, &escapes);
             spans.extend(self.scan(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
@@ -153,13 +153,13 @@ struct ScanProgress {
     manifest: usize,
 }
 
-/// What of a span lies outside the marks: nothing when a mark covers it, all when it covers none.
+/// The parts of a span outside the marks: none if a mark covers it, the whole span if it overlaps no mark.
 fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
     let first = marks.partition_point(|mark| mark.end <= span.start);
     let mut out = Vec::new();
     let mut at = span.start;
     for mark in marks[first..].iter().take_while(|mark| mark.start < span.end) {
-        // Shreds between marks are not secrets.
+        // Short remains between marks are not secrets.
         if mark.start > at + 3 {
             out.push(Span { start: at, end: mark.start, kind: span.kind.clone() });
         }
@@ -171,7 +171,7 @@ fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
     out
 }
 
-/// Ranges in order, those that overlap as one. Of two kinds the one of the longer range is kept.
+/// The ranges in order, with overlapping ranges merged. The kind of the longer range is kept.
 fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     found.retain(|one| one.range.start < one.range.end);
     found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
@@ -180,7 +180,7 @@ fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     for one in found {
         match out.last_mut() {
             Some(last) if one.range.start < last.range.end => {
-                // Of equals the vendor's rule, which was looked for last, says more.
+                // For equal lengths the vendor's rule, which was searched last, is more specific.
                 if one.range.len() >= longest {
                     longest = one.range.len();
                     last.kind = one.kind;
@@ -196,7 +196,7 @@ fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     out
 }
 
-/// What was found first, and then in the text without it, as ranges of the text as it was.
+/// The secrets found first, and then in the text without them, as ranges of the original text.
 fn joined(found: &[FoundSecret], more: &[FoundSecret]) -> Vec<FoundSecret> {
     let mut all = found.to_vec();
     let mut marks = Vec::with_capacity(found.len());
@@ -215,8 +215,8 @@ fn joined(found: &[FoundSecret], more: &[FoundSecret]) -> Vec<FoundSecret> {
     merged(all)
 }
 
-/// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret. With
-/// each mark is how much the text has grown behind it.
+/// The position in the original text for a position in the text with marks. Inside a mark it is one end of the secret.
+/// Each mark is paired with the growth of the text after it.
 fn before(found: &[FoundSecret], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
     let index = marks.partition_point(|(mark, _)| mark.start < place);
     let Some(last) = index.checked_sub(1) else { return place };

@@ -15,9 +15,9 @@ const PART: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
-    /// What was let out last, kept as context, and what is still to be let out.
+    /// The recently output bytes, kept as context, followed by the bytes still to be output.
     held: Vec<u8>,
-    /// How much of `held` was let out.
+    /// The number of bytes of `held` that were output.
     done: usize,
     context: usize,
     part: usize,
@@ -52,7 +52,7 @@ impl RedactingStream {
         let found = self.redactor.redact_bytes(&self.held).found;
         let mut cut = most;
         if most < self.held.len() {
-            // Behind a whole line if one ends nearby, and never inside a secret.
+            // Cut after a whole line if one ends nearby, and never inside a secret.
             let near = cut.saturating_sub(self.context / 2).max(self.done);
             cut = memchr::memrchr(b'\n', &self.held[near..cut]).map_or(cut, |i| near + i + 1);
             if let Some(inside) = found.iter().find(|one| one.range.start < cut && cut < one.range.end) {

@@ -29,7 +29,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
     if head_end - head > LONGEST_HEAD {
         return 0;
     }
-    // In a string the first name stands behind the quote that opens it.
+    // In a string literal, the first name follows the opening quote.
     let opens = memchr::memrchr(b'"', &bytes[head..start]).map_or(head, |i| head + i + 1);
     let columns = columns(bytes, head, head_end, sign).or_else(|| columns(bytes, opens, head_end, sign));
     let Some(columns) = columns else { return 0 };
@@ -41,7 +41,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
             break;
         }
         at = to;
-        // Under the names of columns: `|---|---|`, `-----+-----`.
+        // The line below the column names: `|---|---|`, `-----+-----`.
         if row == 0 && is_rule(&bytes[from..to]) {
             continue;
         }
@@ -52,7 +52,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
         for (field, meaning) in fields.iter().zip(&columns) {
             let Some(meaning) = meaning else { continue };
             let value = &bytes[field.from..field.to];
-            // Between blanks it is as often a word of prose or of code.
+            // Between blanks it may also be a word of prose or code.
             let form = if field.is_quoted || field.is_tight { ValueForm::Plain } else { ValueForm::Bare };
             if assigned::is_secret(*meaning, value, form) {
                 out.push(Span { start: field.from, end: field.to, kind: SecretKind::from(meaning.kind) });
@@ -62,7 +62,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
     at
 }
 
-/// The sign between this name and the next one: `,`, `;`, a tab, `|`.
+/// The separator between this name and the next one: `,`, `;`, a tab, `|`.
 fn separator(bytes: &[u8], start: usize, end: usize) -> Option<u8> {
     let is_sign = |b: u8| matches!(b, b',' | b';' | b'\t' | b'|');
     let edge = |b: u8| matches!(b, b' ' | b'"' | b'\'' | b'*' | b'`' | b'\\');
@@ -72,14 +72,14 @@ fn separator(bytes: &[u8], start: usize, end: usize) -> Option<u8> {
     let last = before.checked_sub(1).map(|at| bytes[at]).filter(|b| is_sign(*b));
     match (last, next) {
         (Some(last), Some(next)) => (last == next).then_some(last),
-        // The last of the names, or the first one.
+        // The last name, or the first one.
         (Some(last), None) => (ends_line(bytes, behind) || is_escaped_break(bytes, end)).then_some(last),
         (None, Some(next)) => begins_line(bytes, before).then_some(next),
         (None, None) => None,
     }
 }
 
-/// Whether another name stands on the other side of the sign: what is not a line of names is told from one by this mostly.
+/// Whether there is another name on the other side of the separator; most lines that are not headers fail this check.
 fn has_neighbour(bytes: &[u8], start: usize, end: usize, sign: u8) -> bool {
     let edge = |b: u8| matches!(b, b' ' | b'"' | b'\'' | b'*' | b'`' | b'\\');
     let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'#' | b'/');
@@ -106,14 +106,14 @@ fn ends_line(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at), None | Some(b'\n' | b'\r'))
 }
 
-/// Where the line begins that `at` is in. A break may be escaped.
+/// The start of the line that contains `at`. A line break may be escaped.
 fn line_start(bytes: &[u8], at: usize) -> usize {
     let least = at.saturating_sub(LONGEST_HEAD + 1);
     let plain = memchr::memrchr(b'\n', &bytes[least..at]).map_or(least, |i| least + i + 1);
     memchr::memmem::rfind(&bytes[plain..at], b"\\n").map_or(plain, |i| plain + i + 2)
 }
 
-/// Where the line ends that `at` is in. A break may be escaped.
+/// The end of the line that contains `at`. A line break may be escaped.
 fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
     let plain = until(bytes, at, most + 1, |b| b == b'\n' || b == b'\r');
     let escaped = memchr::memmem::find(&bytes[at..plain], b"\\n").map(|i| at + i);
@@ -121,7 +121,7 @@ fn line_end(bytes: &[u8], at: usize, most: usize) -> usize {
     if bytes[at..end].ends_with(b"\\r") { end - 2 } else { end }
 }
 
-/// Behind one break of a line.
+/// The position after one line break.
 fn behind_break(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     [&b"\r\n"[..], b"\n", b"\\r\\n", b"\\n"]
@@ -134,9 +134,9 @@ fn is_rule(line: &[u8]) -> bool {
     line.contains(&b'-') && line.iter().all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'='))
 }
 
-/// What each column says, when every field of the line is a name and one of them tells.
+/// The meaning of each column, if every field of the line is a name and at least one has a meaning.
 fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<NameMeaning>>> {
-    // Of most lines the first field shows that it is not a name.
+    // In most lines the first field already shows that it is not a name.
     let first = until(&bytes[..to], from, LONGEST_NAME * 2, |b| b == sign || matches!(b, b'{' | b'(' | b':' | b'='));
     if bytes[..to].get(first) != Some(&sign) {
         return None;
@@ -148,7 +148,7 @@ fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<
             && name.iter().any(u8::is_ascii_alphabetic)
             && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'/' | b'#'))
     };
-    // A table of Markdown has a sign at both ends.
+    // A Markdown table has a separator at both ends.
     let has_edges = sign == b'|' && fields.len() > 2 && fields[0].is_empty() && fields[fields.len() - 1].is_empty();
     let names = if has_edges { &fields[1..fields.len() - 1] } else { &fields[..] };
     if names.len() < 2 || fields.len() > MOST_COLUMNS || !names.iter().all(|name| is_name(&bytes[name.from..name.to])) {
@@ -162,12 +162,12 @@ fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<
     columns.iter().any(Option::is_some).then_some(columns)
 }
 
-/// A field of a line, without blanks and quotes around.
+/// A field of a line, without surrounding blanks and quotes.
 struct TableField {
     from: usize,
     to: usize,
     is_quoted: bool,
-    /// No blank stands around it.
+    /// Whether there is no blank around it.
     is_tight: bool,
 }
 
@@ -192,7 +192,7 @@ fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<TableField> {
             }
             None => {
                 let end = until(&bytes[..to], start, LONGEST, |b| b == sign);
-                // A quote closes the string that all of it stands in.
+                // A quote closes the string literal that contains the table.
                 let last = until(&bytes[..end.max(start)], start, LONGEST, |b| matches!(b, b'"' | b'\\'));
                 (start, start + bytes[start..last].trim_ascii_end().len(), end)
             }
@@ -211,7 +211,7 @@ fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<TableField> {
     }
 }
 
-/// Where a quoted field closes; a doubled quote is one of its letters.
+/// The position of a field's closing quote; a doubled quote is part of the field.
 fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> Option<usize> {
     let mut at = from;
     loop {

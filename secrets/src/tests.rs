@@ -1,4 +1,4 @@
-//! Tests of the whole: surroundings, marks, properties.
+//! Tests of the whole crate: surroundings, marks, properties.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -16,7 +16,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(redactor().redact(&redacted.text).text, expected, "a second time");
 }
 
-/// Parts are joined here, so that no scanner takes this file for a leak.
+/// The parts are joined at run time, so that no scanner reports this file as a leak.
 fn github() -> String {
     ["gh", "p_", "0wnX7Tz2Lq9fHd4KsVb1RmYc", "8JgPe64Nw2Ux"].concat()
 }
@@ -110,7 +110,7 @@ fn a_key_that_is_split_into_lines_of_an_array_is_found() {
     assert!(body.iter().all(|line| !text.contains(line.as_str())), "{text}");
 }
 
-/// What grows faster than its text does not end here in time.
+/// If the time grew faster than the text, this test would not end in time.
 #[test]
 fn hostile_text_ends() {
     let size = 1 << 16;
@@ -160,14 +160,14 @@ fn hostile_text_ends() {
     }
 }
 
-/// Surroundings and secrets that are always found there.
+/// Surroundings with secrets that are always found in them.
 fn planted() -> impl Strategy<Value = (String, String)> {
     let secret = prop_oneof![
         "[A-Za-z0-9]{36}".prop_map(|s| format!("gh{}_{s}", 'p')),
         "[0-9a-f]{40}".prop_map(|s| format!("d{}_v1_{s}{}", "op", &s[..24])),
         "[A-Za-z0-9]{24}".prop_map(|s| format!("s{}_live_{s}", 'k')),
     ]
-    // A made-up one may be a placeholder by chance: `xxxx`, or of few letters.
+    // A generated secret may be a placeholder by chance: `xxxx`, or with few different letters.
     .prop_filter("drawn", |s| {
         crate::value::entropy(s.as_bytes()) > 3.5
             && !crate::value::is_placeholder(s.as_bytes())
@@ -179,7 +179,7 @@ fn planted() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// Pieces of text that call the looks, in any order.
+/// Pieces of text that start the detectors, in any order.
 fn noise() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("password".to_owned()),
@@ -270,7 +270,8 @@ proptest! {
         }
     }
 
-    // A comma stands before a blank: `psw,a` above `aaaab,a` is a table, whose column `psw` is redacted rightly.
+    // A comma is followed by a blank, because `psw,a` above `aaaab,a` is a table, whose column `psw` is redacted
+    // correctly.
     #[test]
     fn prose_is_unchanged(text in "([a-z]{1,9}(, |[ .\n])){0,80}") {
         prop_assert_eq!(&*redactor().redact(&text).text, &text);

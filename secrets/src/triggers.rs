@@ -11,43 +11,43 @@ use crate::{
 /// The detector that a trigger word starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detector {
-    /// Of the rules that have the word as a keyword: a range of `Triggers::rules`.
+    /// The rules with the word as a keyword: a range of `Triggers::rules`.
     Rules(usize, usize),
-    /// Of a name of a setting around the word.
+    /// The name of a setting around the word.
     Name,
-    /// Of an address: `://`.
+    /// An address: `://`.
     Address,
-    /// Of a block: `-----BEGIN `.
+    /// A block: `-----BEGIN `.
     Block,
-    /// Of the body of a key, without its first line.
+    /// The body of a key, without its first line.
     Body,
-    /// Of a web token: `eyJ`.
+    /// A web token: `eyJ`.
     WebToken,
-    /// Of the token behind a scheme: `Bearer `.
+    /// The token after a scheme: `Bearer `.
     Scheme,
-    /// Of a header `Authorization`.
+    /// A header `Authorization`.
     Authorization,
-    /// Of a header `Cookie`.
+    /// A header `Cookie`.
     Cookie,
-    /// Of a command.
+    /// A command.
     Command,
-    /// Of a line of `.pgpass`.
+    /// A line of `.pgpass`.
     Pgpass,
-    /// Of what is piped into a program.
+    /// Text piped into a program.
     Piped,
-    /// Of what is quoted behind the word.
+    /// The quoted text after the word.
     Quoted,
-    /// Of a user and a password behind the word.
+    /// A user and a password after the word.
     Pair,
-    /// Of the arguments of a call.
+    /// The arguments of a call.
     Call,
-    /// Of what a command printed.
+    /// The output of a command.
     Printed,
-    /// Of rows under columns.
+    /// Rows under columns.
     Rows,
-    /// Of the values of a Kubernetes Secret.
+    /// The values of a Kubernetes Secret.
     Manifest,
-    /// Of the surroundings of an escape.
+    /// The surroundings of an escape.
     Escape,
 }
 
@@ -95,7 +95,7 @@ const NAMES: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct Triggers {
     automaton: AhoCorasick,
-    /// The look of each word, and the word itself when its case matters.
+    /// The detector of each word, and the word itself if its case matters.
     looks: Vec<(Detector, Option<Box<[u8]>>)>,
     /// Indices of rules, by word.
     pub(crate) rules: Vec<usize>,
@@ -117,7 +117,7 @@ impl Triggers {
             looks.push((Detector::Rules(flat.len(), flat.len() + of_word.len()), None));
             flat.extend(of_word);
         }
-        // The second says whether the case of the word matters.
+        // The second element is whether the case of the word matters.
         let calls: Vec<&str> = call::words().collect();
         let printing: Vec<&str> = printed::words().collect();
         let own: &[(Detector, bool, &[&str])] = &[

@@ -15,22 +15,23 @@ pub(crate) const WORDS: &[&str] = &[
     "%3a",
 ];
 
-/// How much before and behind an escape is read.
+/// How much before an escape is read, bytes.
 const BEFORE: usize = 400;
+/// How much after an escape is read, bytes.
 const BEHIND: usize = 640;
 /// Longest terminal escape sequence, bytes.
 const LONGEST_SEQUENCE: usize = 256;
 
-/// A stretch of the unescaped text and where it comes from.
+/// A piece of the unescaped text and its origin.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
-    /// Where it begins, unescaped.
+    /// Its start in the unescaped text.
     at: usize,
-    /// Where it begins in the text.
+    /// Its start in the original text.
     from: usize,
-    /// Where it ends in the text.
+    /// Its end in the original text.
     to: usize,
-    /// Whether it stands in the text as it is.
+    /// Whether it is copied unchanged from the text.
     is_copy: bool,
 }
 
@@ -115,7 +116,7 @@ impl Unescaped {
     }
 }
 
-/// Where a sequence of a terminal ends whose ESC stands right before `at`.
+/// The end of a terminal sequence whose ESC is directly before `at`.
 fn terminal_sequence(bytes: &[u8], at: usize) -> Option<usize> {
     match bytes.get(at)? {
         b'[' => {
@@ -135,8 +136,8 @@ fn terminal_sequence(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// What backslashes at `at` and the characters behind them stand for, and where that ends: a letter, or nothing, when it
-/// is a colour or the break of a line that goes on.
+/// The character that backslashes at `at` and the following characters represent, and the end of the escape; no
+/// character for a colour or a line continuation.
 fn behind_slashes(bytes: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
     let end = until(bytes, at, 16, |b| b != b'\\');
     let slashes = end - at;
@@ -154,7 +155,7 @@ fn behind_slashes(bytes: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
     }
 }
 
-/// A letter written by its number, which ends at `end`.
+/// A character written as a number that ends at `end`.
 fn coded(bytes: &[u8], letter: u8, end: usize) -> Option<(Option<u8>, usize)> {
     match letter {
         0x1b => terminal_sequence(bytes, end).map(|end| (None, end)),
@@ -163,7 +164,7 @@ fn coded(bytes: &[u8], letter: u8, end: usize) -> Option<(Option<u8>, usize)> {
     }
 }
 
-/// An entity of HTML that stands for a sign.
+/// An HTML entity for a sign.
 fn entity(bytes: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
     const NAMED: [(&[u8], u8); 8] = [
         (b"quot;", b'"'),

@@ -70,7 +70,7 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     is_words(names) || generic(names)
 }
 
-/// Whether a parenthesis that does not belong to a call stands in what looks drawn: `(aB3$kk91Lq`, `Kq(9xZ!pLm`.
+/// Whether a parenthesis outside a call is part of a value that looks random: `(aB3$kk91Lq`, `Kq(9xZ!pLm`.
 fn is_drawn_in_parentheses(value: &[u8]) -> bool {
     let Some(open) = value.iter().position(|b| *b == b'(') else { return false };
     if open == 0 || open == 1 && value[0] == b'$' {
@@ -118,7 +118,7 @@ fn generic(value: &[u8]) -> bool {
     })
 }
 
-/// Whether a value is a colour as in style sheets: `#10B981`.
+/// Whether a value is a colour in the notation of style sheets: `#10B981`.
 pub(crate) fn is_colour(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"#");
     digits.is_some_and(|digits| matches!(digits.len(), 3 | 4 | 6 | 8) && is_hex(digits))

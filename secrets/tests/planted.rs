@@ -1,7 +1,7 @@
-//! How much of what was planted is found, and how much of what is found was planted.
+//! Measures which planted secrets are found, and which redactions are planted secrets.
 //!
-//! `fixtures/redact` has the texts. A secret counts as found when nothing of it is left: none of its bytes lie outside
-//! what was redacted. What is redacted counts as planted when it touches a planted secret.
+//! The texts are in `fixtures/redact`. A secret counts as found if none of its bytes remain outside the redacted
+//! ranges. A redaction counts as correct if it overlaps a planted secret.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::path::Path;
@@ -16,7 +16,7 @@ struct Line {
     secrets: Vec<String>,
 }
 
-/// What parts the secrets in the files.
+/// The separator of the secrets in the files.
 const BREAK: &str = "\u{2016}";
 
 struct Score {
@@ -63,14 +63,14 @@ fn score(name: &str) -> Score {
     score
 }
 
-/// The least that is found of a set, and the least that is right of what is found.
+/// The minimum recall and precision for a set.
 struct Bars {
     recall: f64,
     precision: f64,
 }
 
-/// The bars are what was measured less one point or so: a few lines may be lost, four points fail, in the sets nobody tuned
-/// on as in the others.
+/// The limits are the measured values less about one percentage point: losing a few lines passes, losing four points
+/// fails, in the held-out sets as in the others.
 fn check(name: &str, bars: &Bars) {
     let score = score(name);
     let recall = score.found as f64 / score.planted as f64;

@@ -1,6 +1,6 @@
-//! All agents, and which one a provider means. What is known of one is an [`Agent`]; the values are in a file each:
-//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`], [`crate::opencode`], and, of
-//! those whose files are not read, [`crate::aider`], [`crate::crush`], [`crate::goose`], [`crate::amp`].
+//! All agents, and the agent of each provider. The facts about an agent are an [`Agent`]; each value has its own file:
+//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`], [`crate::opencode`], and,
+//! for agents whose files are not read, [`crate::aider`], [`crate::crush`], [`crate::goose`], [`crate::amp`].
 
 use events::Provider;
 
@@ -12,11 +12,11 @@ pub use crate::{
     opencode::OPENCODE, pi::PI, qwen::QWEN,
 };
 
-/// Every agent with processes of its own.
+/// Every agent that runs in separate processes.
 pub static ALL: [&Agent; 10] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN, &OPENCODE, &AIDER, &CRUSH, &GOOSE, &AMP];
 
 impl Agent {
-    /// The agent of a provider; `None` for our own, which is a library, and for one that is not known.
+    /// The agent of a provider; `None` for our own agent, which is a library, and for unknown providers.
     #[must_use]
     pub const fn of(provider: Provider) -> Option<&'static Self> {
         match provider {
@@ -34,13 +34,13 @@ impl Agent {
         }
     }
 
-    /// The providers whose agents have this, in the order of [`ALL`].
+    /// The providers whose agents satisfy `has`, in the order of [`ALL`].
     pub fn providers_with(has: impl Fn(&Self) -> bool) -> Vec<Provider> {
         ALL.into_iter().filter(|agent| has(agent)).map(|agent| agent.provider).collect()
     }
 }
 
-/// What the name of a provider stands for; `None` when the name says it.
+/// The meaning of a provider's name; `None` if the name is self-explanatory.
 #[must_use]
 pub const fn explanation(provider: Provider) -> Option<&'static str> {
     match provider {

@@ -1,4 +1,4 @@
-//! aider. Seen in 0.86.2: its name, its process, which Python runs, its end, and its screen.
+//! aider. Tested with 0.86.2: its name, its process (run by Python), its end, and its screen.
 
 use events::Provider;
 

@@ -1,4 +1,4 @@
-//! Amp. Seen in 0.0.1790142911, without an account: its name, its process and the question it begins with.
+//! Amp. Tested with 0.0.1790142911, without an account: its name, its process and its first question.
 
 use events::Provider;
 

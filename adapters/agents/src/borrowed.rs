@@ -1,4 +1,4 @@
-//! Borrowed text for decoders: strings that need no copy unless they hold escapes.
+//! Borrowed text for decoders: strings that are copied only if they contain escapes.
 
 pub mod escapes;
 

@@ -18,7 +18,7 @@ pub static CLAUDE: Agent = Agent {
     script_below: None,
     version: VersionSources {
         package: Some("@anthropic-ai/claude-code"),
-        // Its own installer: ~/.local/share/claude/versions/2.1.330
+        // The agent's own installer: ~/.local/share/claude/versions/2.1.330
         directory: Some("claude/versions"),
         printed: Some(PrintedVersion { before: &[""], behind: " (Claude Code)" }),
     },
@@ -64,9 +64,9 @@ pub static CLAUDE: Agent = Agent {
         switches: &[Switch::All { path: &["disableAllHooks"], off: true }],
         config: None,
         after_install: None,
-        // Run on both sides of every fact: on `since` the settings are read with the event in them, on `not_in` a
-        // denied command runs. The names are those of the enumeration in `cli.js`. Unknown events are fatal up to
-        // 2.1.100 and skipped from 2.1.101 on.
+        // Both sides of every version limit were tested: with `since` the settings with the event are read, with
+        // `not_in` a denied command runs. The names come from the enumeration in `cli.js`. Unknown events are fatal up
+        // to 2.1.100 and skipped from 2.1.101 on.
         versions: HookVersions {
             oldest: v(1, 0, 38),
             newest: v(2, 1, 330),
@@ -86,11 +86,11 @@ pub static CLAUDE: Agent = Agent {
             rewrite: true,
             before_rules: false,
             dialog_meanwhile: true,
-            // That of the command.
+            // The directory of the command.
             names_directory: true,
         },
     }),
-    // Names as fixtures/telemetry has them, of 2.1.328.
+    // Names as in fixtures/telemetry, from 2.1.328.
     gen_ai_provider: Some("anthropic"),
     telemetry: Some(Telemetry {
         service: Name::Is("claude-code"),
@@ -107,7 +107,7 @@ pub static CLAUDE: Agent = Agent {
     }),
 };
 
-/// Left out: `WorktreeCreate` and `WorktreeRemove`, which change what the agent does by being there.
+/// Omitted: `WorktreeCreate` and `WorktreeRemove`, whose mere presence changes the agent's behaviour.
 const EVENTS: &[HookEvent] = &[
     new_in("SessionStart", v(1, 0, 61), v(1, 0, 62)),
     new_in("UserPromptSubmit", v(1, 0, 51), v(1, 0, 53)),

@@ -45,7 +45,7 @@ pub static CODEX: Agent = Agent {
     }),
     hooks: Some(Hooks {
         settings_file: "hooks.json",
-        // It reads with a parser of the standard, and ignores the whole file otherwise.
+        // Codex reads the file with a standard JSON parser, and ignores the whole file if it contains comments.
         comments: false,
         timeout_unit: TimeoutUnit::Seconds,
         named_entries: false,
@@ -57,14 +57,14 @@ pub static CODEX: Agent = Agent {
             has_hooks_too: "has hooks too; Codex runs both, and says so at each start",
             untrusted: "Codex does not trust any of them yet, and runs none until it does",
         }),
-        // 0.169: it keeps a hash of each hook that was trusted, and skips all others.
+        // 0.169: Codex stores a hash of each trusted hook, and skips all other hooks.
         after_install: Some(
             "Codex runs new or changed hooks only after you trusted them: it asks at its next start \
              (\"Hooks need review\"), and `/hooks` shows them",
         ),
-        // Every version that reads `hooks.json` skips unknown events in it, and the sandbox, the rules and the
-        // user's own hooks hold in all of them. Events are dated by their name in the program, `Stop`,
-        // `SessionEnd` and `Interrupt` by what the program does with an entry.
+        // Every version that reads `hooks.json` skips unknown events in it, and the sandbox, the rules and the user's
+        // own hooks apply in all of them. Events are dated by their name in the program; `Stop`, `SessionEnd` and
+        // `Interrupt` by what the program does with an entry.
         versions: HookVersions {
             oldest: v(0, 60, 1),
             newest: v(0, 169, 0),
@@ -84,11 +84,11 @@ pub static CODEX: Agent = Agent {
             rewrite: false,
             before_rules: false,
             dialog_meanwhile: false,
-            // It names that of the turn, and a call may have another.
+            // The hook contains the directory of the turn, and a call may have another.
             names_directory: false,
         },
     }),
-    // `codex_cli_rs` and `codex_otel.log_only` in fixtures/telemetry, of 0.169.0.
+    // `codex_cli_rs` and `codex_otel.log_only` as in fixtures/telemetry, from 0.169.0.
     gen_ai_provider: Some("openai"),
     telemetry: Some(Telemetry {
         service: Name::StartsWith("codex"),

@@ -1,4 +1,4 @@
-//! Crush. Not tried: its program could not be installed. The name is that of its documentation.
+//! Crush. Not tested, because its program could not be installed. The name comes from its documentation.
 
 use events::Provider;
 

@@ -1,4 +1,4 @@
-//! What the directories of agents are called where people read of them.
+//! The names of agents' directories, as shown to users.
 
 use std::path::Path;
 
@@ -6,27 +6,28 @@ use events::Provider;
 
 use crate::{Agent, pi};
 
-/// The title of a directory in which an agent stores its files: its agent's name, unless several programs share it.
+/// The title of a directory in which an agent stores its files: the agent's name, unless several programs share the
+/// directory.
 #[must_use]
 pub fn title(provider: Provider, directory: &Path) -> &'static str {
     let own = if provider == Provider::Capture { "capture sessions" } else { provider.as_str() };
     pi::title(provider, directory).unwrap_or(own)
 }
 
-/// The name of a directory as a source: its agent's name, unless several programs share it.
+/// The name of a directory as a source: the agent's name, unless several programs share the directory.
 #[must_use]
 pub fn source_name(provider: Provider, directory: &Path) -> &'static str {
     pi::title(provider, directory).unwrap_or(provider.as_str())
 }
 
-/// The program that goes on with a session whose transcript stands there, where another one than the agent's own does.
+/// The program that continues a session with this transcript, if it is not the agent's usual program.
 #[must_use]
 pub fn program(provider: Provider, transcript: &Path) -> Option<&'static str> {
     pi::program(provider, transcript)
 }
 
-/// The command line that goes on with a session, by its agent's own id and where its transcripts stand; `None` where
-/// the agent has none.
+/// The command line that continues a session, by the agent's id for it and the paths of its transcripts; `None` if the
+/// agent has no such command.
 #[must_use]
 pub fn resume_line<'a>(
     provider: Provider,

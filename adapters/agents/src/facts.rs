@@ -1,5 +1,5 @@
-//! What is known of one agent, as plain data: a struct without defaults, so that a new agent does not compile until
-//! every fact of it is stated.
+//! The facts about one agent, as plain data: a struct without defaults, so that a new agent does not compile until
+//! every fact is stated.
 
 use std::path::PathBuf;
 
@@ -10,118 +10,118 @@ use crate::{hooks::Hooks, telemetry::Telemetry};
 /// An agent whose processes and files are observed.
 #[derive(Debug)]
 pub struct Agent {
-    /// Which one.
+    /// The provider.
     pub provider: Provider,
-    /// The names of its program, the usual one first, and of its script where an interpreter runs it.
+    /// The names of its program, the usual one first, and of its script if an interpreter runs it.
     pub programs: &'static [&'static str],
-    /// A part of the path of its script, where an interpreter runs it under another name.
+    /// A part of the path of its script, if an interpreter runs the script under another name.
     pub script_below: Option<&'static str>,
-    /// Where its version is found.
+    /// The sources of its version.
     pub version: VersionSources,
-    /// The word behind its name with which it serves the sessions of other processes.
+    /// The subcommand that serves the sessions of other processes.
     pub daemon_word: Option<&'static str>,
-    /// The options, and the words behind its name, with which it does one prompt and nobody can type into it.
+    /// The options and subcommands that run one prompt, so that the user cannot type into it.
     pub headless: &'static [&'static str],
-    /// Whether its files tell that, and tell when it changes.
+    /// Whether its files record that a session is headless, including changes.
     pub tells_headless: bool,
-    /// The words behind its name with which it holds a conversation.
+    /// The subcommands that hold a conversation.
     pub commands: Commands,
-    /// Variables that it sets for what it runs: whoever has one was started by it.
+    /// Variables that it sets for the programs it runs: a process with one of them was started by the agent.
     pub descent_variables: &'static [&'static str],
-    /// Where it keeps its files.
+    /// The directory of its files.
     pub home: Home,
-    /// Its files of conversations.
+    /// Its conversation files.
     pub transcripts: Transcripts,
-    /// The words that take a session up again, before its id; `None` where that does harm or is not known.
+    /// The words that resume a session, before its id; `None` if that does harm or is not known.
     pub resume: Option<&'static str>,
-    /// The option that names the model with it, where the names are those of its files.
+    /// The option that sets the model of the resumed session, if its names are those in the agent's files.
     pub resume_model: Option<&'static str>,
-    /// What taking a session up again does to it, where that does harm.
+    /// The harm that resuming a session does to it, if any.
     pub resume_harm: Option<&'static str>,
     /// The bytes of the key that interrupts its turn.
     pub interrupt_key: &'static [u8],
-    /// The versions, as ranges, whose dialogs may be answered by keys: from the oldest with which that was tested up to
-    /// the next version that may change dialogs as a whole. Within a range, `terminal` answers only dialogs whose whole
-    /// layout it knows. None where no dialog is answered by keys.
+    /// The version ranges whose dialogs may be answered by keys: from the oldest tested version up to the next version
+    /// that may change dialogs as a whole. Within a range, `terminal` answers only dialogs whose whole layout it knows.
+    /// Empty if no dialog is answered by keys.
     pub tested_dialogs: &'static [&'static str],
-    /// Where it keeps the MCP servers of the user; `None` where that is not known here.
+    /// The location of the user's MCP servers; `None` if it is not known.
     pub mcp_settings: Option<McpSettings>,
-    /// How it is driven over a protocol; `None` where it speaks none that is known here.
+    /// How it is driven over a protocol; `None` if it supports no known protocol.
     pub drive: Option<Drive>,
-    /// Its hooks; `None` for an agent without.
+    /// Its hooks; `None` for an agent without hooks.
     pub hooks: Option<Hooks>,
-    /// The value of OpenTelemetry's `gen_ai.provider.name` for it; `None` where its models are of several providers.
+    /// Its value of OpenTelemetry's `gen_ai.provider.name`; `None` if its models come from several providers.
     pub gen_ai_provider: Option<&'static str>,
     /// Its telemetry; `None` for an agent that sends none.
     pub telemetry: Option<Telemetry>,
 }
 
-/// With which words behind its name a program holds a conversation. Without a word it does.
+/// The subcommands with which a program holds a conversation. Without a subcommand it always does.
 #[derive(Debug)]
 pub enum Commands {
-    /// With all but these, and those that no agent talks with: `login`, `update`.
+    /// All subcommands except these, and except those that never hold a conversation: `login`, `update`.
     AllBut(&'static [&'static str]),
-    /// With these only: other programs have its name.
+    /// Only these: other programs have the same name.
     Only(&'static [&'static str]),
 }
 
-/// Where an agent keeps its files.
+/// The directory in which an agent keeps its files.
 #[derive(Debug)]
 pub struct Home {
     /// The variable that names the directory.
     pub variable: &'static str,
-    /// The directory below what the variable names; empty for that itself.
+    /// The directory below the one that the variable names; empty for that directory itself.
     pub below_variable: &'static str,
-    /// The directories below the user's home, when the variable is not set.
+    /// The directories below the user's home, if the variable is not set.
     pub usual: &'static [&'static str],
 }
 
-/// Where an agent keeps the MCP servers of the user.
+/// The location of the user's MCP servers in an agent's settings.
 #[derive(Debug)]
 pub struct McpSettings {
-    /// The files, relative to its home, as JSON or TOML by their names.
+    /// The files, relative to the agent's home; their names determine JSON or TOML.
     pub files: &'static [&'static str],
-    /// The key of the table with an entry for each server.
+    /// The key of the table that has one entry per server.
     pub servers: &'static str,
-    /// The command that removes one, before its name.
+    /// The command that removes a server, before the server's name.
     pub remove: &'static str,
 }
 
-/// Where an agent keeps its conversations.
+/// The location of an agent's conversations.
 #[derive(Debug)]
 pub struct Transcripts {
-    /// The directories below its home that hold them.
+    /// The directories below its home that contain the transcripts.
     pub directories: &'static [&'static str],
-    /// What is common to the paths of all transcripts, and of no other file that is read.
+    /// The common part of the paths of all transcripts, which no other file that is read has.
     pub path: TranscriptPath,
 }
 
-/// What tells a transcript from the other files of an agent that are read.
+/// Distinguishes transcripts from the other files of an agent that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TranscriptPath {
-    /// The end of its name.
+    /// The end of the file name.
     EndsWith(&'static str),
-    /// A part of its path, such as a directory between slashes.
+    /// A part of the path, such as a directory between slashes.
     Contains(&'static str),
 }
 
-/// Where an agent's version is found.
+/// The sources of an agent's version.
 #[derive(Debug)]
 pub struct VersionSources {
-    /// Its package on npm, whose `package.json` has the version.
+    /// Its package on npm, whose `package.json` contains the version.
     pub package: Option<&'static str>,
-    /// The end of a directory in which the program's file name is its version.
+    /// The end of a directory in which the name of the program's file is its version.
     pub directory: Option<&'static str>,
-    /// What it prints for `--version`; `None` where that was not looked at.
+    /// The output of `--version`; `None` if that was not examined.
     pub printed: Option<PrintedVersion>,
 }
 
 /// The line in which an agent prints its version.
 #[derive(Debug)]
 pub struct PrintedVersion {
-    /// What stands before it, one of these.
+    /// Possible texts before the version.
     pub before: &'static [&'static str],
-    /// What stands behind it.
+    /// The text after the version.
     pub behind: &'static str,
 }
 
@@ -130,19 +130,19 @@ pub struct PrintedVersion {
 pub struct Drive {
     /// The protocol.
     pub protocol: Protocol,
-    /// Its program and the words that make it speak the protocol.
+    /// The program and the words that start it with the protocol.
     pub command: &'static [&'static str],
     /// Whether a request for an edit names every file it changes, so that rules may decide about it.
     pub names_edits: bool,
-    /// Whether a request for a command tells in the agent's own words in which directory it runs, so that rules may decide
-    /// about it.
+    /// Whether a request for a command contains, from the agent, the directory in which it runs, so that rules may
+    /// decide about it.
     pub names_directory: bool,
 }
 
-/// The protocols by which agents are driven.
+/// The protocols that drive agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// Lines of JSON on standard input and output, Claude Code's.
+    /// Claude Code's protocol: lines of JSON on standard input and output.
     StreamJson,
     /// The app server of Codex: JSON-RPC without a version.
     AppServer,
@@ -157,21 +157,21 @@ impl Agent {
         !self.transcripts.directories.is_empty()
     }
 
-    /// The command line that takes a session up again, for a person to type.
+    /// The command line that resumes a session, for the user to type.
     #[must_use]
     pub fn resume_command(&self, session: &str) -> Option<String> {
         let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
     }
 
-    /// The word behind its name that takes a session up again.
+    /// The subcommand or option that resumes a session.
     #[must_use]
     pub fn resume_word(&self) -> Option<&'static str> {
         self.resume?.split(' ').nth(1)
     }
 
-    /// The session that a command line of this agent takes up again, if it names one: the counterpart of
-    /// [`Self::resume_command`]. One that is to be forked is not taken up.
+    /// The session that a command line of this agent resumes, if it names one: the counterpart of
+    /// [`Self::resume_command`]. A forked session is not resumed.
     #[must_use]
     pub fn resumed<'a>(&self, command: &'a [String]) -> Option<&'a str> {
         let (program, option) = (self.resume?.split(' ').next()?, self.resume_word()?);
@@ -187,7 +187,7 @@ impl Agent {
         self.resume_command(id).filter(|_| !id.starts_with('-')).map(|_| id)
     }
 
-    /// Whether it does one prompt and takes no other, by the words behind its name.
+    /// Whether it runs one prompt and accepts no other, judged by the words after its name.
     pub fn is_headless<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> bool {
         let words = words.into_iter().take_while(|word| *word != "--");
         words.enumerate().any(|(at, word)| {
@@ -196,11 +196,11 @@ impl Agent {
         })
     }
 
-    /// The same as words, with the model where there is an option for it.
+    /// Like [`Self::resume_command`], as words, with the model if there is an option for it.
     #[must_use]
     pub fn resume_words(&self, session: &str, model: Option<&str>) -> Option<Vec<String>> {
         let mut words: Vec<String> = self.resume_command(session)?.split(' ').map(str::to_owned).collect();
-        // A name that begins like an option would be one.
+        // A model whose name starts with a dash would be read as an option.
         if let (Some(option), Some(model)) = (self.resume_model, model.filter(|model| !model.starts_with('-'))) {
             words.extend([option.to_owned(), model.to_owned()]);
         }
@@ -231,7 +231,7 @@ impl TranscriptPath {
 }
 
 impl PrintedVersion {
-    /// The version in a line; `None` when the line is another one.
+    /// The version in a line; `None` if the line has another form.
     #[must_use]
     pub fn in_line<'t>(&self, line: &'t str) -> Option<&'t str> {
         let rest = line.trim().strip_suffix(self.behind)?;
@@ -240,7 +240,7 @@ impl PrintedVersion {
 }
 
 impl Home {
-    /// The directories in an environment; none when neither the variable nor HOME is set.
+    /// The directories according to an environment; empty if neither the variable nor HOME is set.
     pub fn directories(&self, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
         match variable(self.variable) {
             Some(dir) if self.below_variable.is_empty() => vec![dir],

@@ -28,7 +28,7 @@ pub static GEMINI: Agent = Agent {
     descent_variables: &["GEMINI_CLI"],
     home: Home { variable: "GEMINI_CLI_HOME", below_variable: ".gemini", usual: &[".gemini"] },
     transcripts: Transcripts { directories: &["tmp"], path: TranscriptPath::Contains("/chats/") },
-    // In 0.61.0 the next start in the same directory after `--resume` deletes the session's file.
+    // In 0.61.0, the next start in the same directory after `--resume` deletes the session's file.
     resume: None,
     resume_model: None,
     resume_harm: Some(
@@ -47,7 +47,7 @@ pub static GEMINI: Agent = Agent {
         settings_file: "settings.json",
         comments: true,
         timeout_unit: TimeoutUnit::Milliseconds,
-        // It shows the name while a hook runs, and turns hooks off by it.
+        // Gemini CLI shows the name while a hook runs, and disables hooks by name.
         named_entries: true,
         switches: &[
             Switch::All { path: &["hooksConfig", "enabled"], off: false },
@@ -55,8 +55,8 @@ pub static GEMINI: Agent = Agent {
         ],
         config: None,
         after_install: None,
-        // Unknown events are skipped with a warning, and exclusions, policies and the user's own hooks hold in all
-        // versions, as far as a version has them. Up to 0.25.0 no hook is run.
+        // Unknown events are skipped with a warning. Exclusions, policies and the user's own hooks apply in every
+        // version that supports them. Up to 0.25.0 no hook is run.
         versions: HookVersions {
             oldest: v(0, 10, 0),
             newest: v(0, 61, 0),
@@ -68,7 +68,7 @@ pub static GEMINI: Agent = Agent {
             shell_tools: &["run_shell_command"],
             shell_switches: &["is_background"],
             shell_details: Some("exec"),
-            // It asks for one thing at a time, and names it otherwise when it is done.
+            // Gemini CLI makes one request at a time, and its result uses another name.
             keyed_requests: false,
         },
         answers: HookAnswers {
@@ -80,12 +80,12 @@ pub static GEMINI: Agent = Agent {
             names_directory: true,
         },
     }),
-    // Names as fixtures/telemetry has them, of 0.61.0.
+    // Names as in fixtures/telemetry, from 0.61.0.
     gen_ai_provider: Some("gcp.gemini"),
     telemetry: Some(Telemetry {
         service: Name::Is("gemini-cli"),
         scope: Name::Is("gemini-cli"),
-        // Its settings have no place for headers; the exporter reads them from the environment.
+        // The settings have no field for headers; the exporter reads them from the environment.
         environment: &[
             ("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer {token}"),
             ("OTEL_BLRP_SCHEDULE_DELAY", "{interval_ms}"),
@@ -98,8 +98,8 @@ pub static GEMINI: Agent = Agent {
     }),
 };
 
-/// Left out: `BeforeModel`, `AfterModel`, `BeforeToolSelection` and `PreCompress`, which Gemini CLI fires for each
-/// step of an answer (`PreCompress` whether it compresses or not).
+/// Omitted: `BeforeModel`, `AfterModel`, `BeforeToolSelection` and `PreCompress`, which Gemini CLI fires for each step
+/// of an answer (`PreCompress` even if it does not compress).
 const EVENTS: &[HookEvent] = &[
     new_in("SessionStart", v(0, 25, 0), v(0, 26, 0)),
     new_in("BeforeAgent", v(0, 25, 0), v(0, 26, 0)),

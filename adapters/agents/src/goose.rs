@@ -1,4 +1,4 @@
-//! goose, of Block. Not tried: its program could not be installed. The names are those of its documentation.
+//! goose, by Block. Not tested, because its program could not be installed. The names come from its documentation.
 
 use events::Provider;
 

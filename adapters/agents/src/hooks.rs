@@ -1,30 +1,30 @@
-//! The description of an agent's hooks: the settings file, the events, what each version of the agent does with them,
-//! and the answers a hook can give.
+//! The description of an agent's hooks: the settings file, the events, the behaviour of each version of the agent, and
+//! the answers a hook can return.
 
 use semver::Version;
 
 /// An agent's hooks.
 #[derive(Debug)]
 pub struct Hooks {
-    /// The file below the agent's home that holds them.
+    /// The settings file with the hooks, relative to the agent's home.
     pub settings_file: &'static str,
-    /// Whether that file may have comments and trailing commas.
+    /// Whether that file may contain comments and trailing commas.
     pub comments: bool,
     /// The unit of an entry's timeout.
     pub timeout_unit: TimeoutUnit,
-    /// Whether entries have names, which the agent shows and by which it turns them off.
+    /// Whether entries have names, which the agent shows and by which it disables them.
     pub named_entries: bool,
-    /// Switches in the settings file that turn hooks off.
+    /// Switches in the settings file that disable hooks.
     pub switches: &'static [Switch],
-    /// A second file with facts about hooks.
+    /// A second file with settings for hooks.
     pub config: Option<HookConfig>,
-    /// What must happen before new entries are run, for a person.
+    /// The step that the user must take before new entries run, as text for the user.
     pub after_install: Option<&'static str>,
-    /// What each version accepts.
+    /// The events that each version accepts.
     pub versions: HookVersions,
-    /// What its payloads are made of.
+    /// The contents of its hook payloads.
     pub payload: HookPayload,
-    /// What its hooks ask and can be answered.
+    /// The requests its hooks make and the answers they accept.
     pub answers: HookAnswers,
 }
 
@@ -35,103 +35,104 @@ pub enum TimeoutUnit {
     Seconds,
     /// Milliseconds.
     Milliseconds,
-    /// Seconds below this number, milliseconds from it on.
+    /// Seconds below this number, milliseconds from this number on.
     SecondsBelow(u64),
 }
 
-/// A switch in the settings file that turns hooks off.
+/// A switch in the settings file that disables hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
-    /// All of them, when the value at these names is `off`.
+    /// All hooks, if the value at this path is `off`.
     All {
-        /// The names, from the root.
+        /// The path, from the root.
         path: &'static [&'static str],
-        /// The value that turns them off.
+        /// The value that disables them.
         off: bool,
     },
-    /// Those that the list at these names has, by name or by command.
+    /// The hooks in the list at this path, by name or by command.
     Listed {
-        /// The names, from the root.
+        /// The path, from the root.
         path: &'static [&'static str],
     },
 }
 
-/// A TOML file below the agent's home in which hooks are switched, defined and trusted besides.
+/// A TOML file below the agent's home that also enables, defines and trusts hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookConfig {
     /// Its name.
     pub file: &'static str,
-    /// The keys of the table `features` that turn all hooks off when they are false; the last is the one that
-    /// [`HookVersions::on_by_default`] is about.
+    /// The keys of the table `features` that disable all hooks if they are false; [`HookVersions::on_by_default`]
+    /// refers to the last one.
     pub switches: &'static [&'static str],
-    /// What a person is told, behind the file's name, when it defines hooks too.
+    /// Text for the user, after the file's name, if the file defines hooks too.
     pub has_hooks_too: &'static str,
-    /// What a person is told when none of our entries is among those noted as trusted.
+    /// Text for the user if none of our entries is recorded as trusted.
     pub untrusted: &'static str,
 }
 
-/// What is known about the versions of one agent.
+/// The tested versions of one agent.
 #[derive(Debug)]
 pub struct HookVersions {
-    /// The oldest version that was run with our entries.
+    /// The oldest version tested with our entries.
     pub oldest: Version,
-    /// The newest version that was run with our entries. Later ones are taken to accept the same events.
+    /// The newest version tested with our entries. Later versions are assumed to accept the same events.
     pub newest: Version,
-    /// The first version that reads the rest of a settings file with an unknown event in it; `None` when
-    /// every version that was run does.
+    /// The first version that reads the rest of a settings file that contains an unknown event; `None` if every tested
+    /// version does.
     pub reads_the_rest_since: Option<Version>,
-    /// The first version that runs hooks without a setting that says so, and that setting; `None` when all
-    /// versions with hooks do.
+    /// The first version that runs hooks without a setting that enables them, and that setting; `None` if all versions
+    /// with hooks do.
     pub on_by_default: Option<(Version, &'static str)>,
-    /// The events for which something is installed: those that tell something no file tells as soon.
+    /// The events for which a hook is installed: those that report something earlier than any file does.
     ///
-    /// Left out are events that fire per chunk or step of a model's answer, since each costs the agent the
-    /// start of a process, and those that change what the agent does by being there.
+    /// Omitted are events that fire per chunk or step of a model's answer, because each starts a process, and events
+    /// whose mere presence changes the agent's behaviour.
     pub events: &'static [HookEvent],
 }
 
-/// Since when an agent accepts an event.
+/// The first version in which an agent accepts an event.
 #[derive(Debug)]
 pub struct HookEvent {
     /// The name in the settings.
     pub event: &'static str,
     /// The first published version that accepts it.
     pub since: Version,
-    /// The version published before that one, which does not; `None` for the oldest that was run.
+    /// The version published before that one, which does not accept it; `None` for the oldest tested version.
     pub not_in: Option<Version>,
 }
 
-/// What an agent's hooks are told.
+/// The input of an agent's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookPayload {
     /// The tools that run a command line.
     pub shell_tools: &'static [&'static str],
     /// The boolean inputs of these tools that request nothing beyond the command while they are `false`.
     pub shell_switches: &'static [&'static str],
-    /// The type by which the details of a notification name a command; `None` where there are no details.
+    /// The type that identifies a command in the details of a notification; `None` if there are no details.
     pub shell_details: Option<&'static str>,
-    /// Whether the result of a tool names it as the request did, so that requests made at once are told apart.
+    /// Whether the result of a tool identifies the call in the same way as the request, so that simultaneous requests
+    /// can be distinguished.
     pub keyed_requests: bool,
 }
 
-/// What an agent's hooks ask and can be answered.
+/// The requests that an agent's hooks make and the answers they accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookAnswers {
-    /// The event by which a hook asks for a decision.
+    /// The event with which a hook requests a decision.
     pub asking_event: &'static str,
-    /// It takes an allowance; otherwise only a denial.
+    /// Whether it accepts an allowance; otherwise only a denial.
     pub allowance: bool,
-    /// It takes another command in place of the one it asked for.
+    /// Whether it accepts another command in place of the requested one.
     pub rewrite: bool,
-    /// Its hook is called for every tool, before the agent's own rules are asked.
+    /// Whether its hook is called for every tool, before the agent applies its own rules.
     pub before_rules: bool,
-    /// It shows its dialog while the hook waits; otherwise nothing of it tells that it waits.
+    /// Whether it shows its dialog while the hook waits; otherwise nothing shows that it waits.
     pub dialog_meanwhile: bool,
-    /// The directory its hook names is the one the command would run in.
+    /// Whether the directory in the hook's input is the one in which the command would run.
     pub names_directory: bool,
 }
 
-/// A version, in few letters for tables.
+/// A version; short for use in tables.
 pub(crate) const fn v(major: u64, minor: u64, patch: u64) -> Version {
     Version::new(major, minor, patch)
 }
@@ -141,7 +142,7 @@ pub(crate) const fn from_the_first(event: &'static str, since: Version) -> HookE
     HookEvent { event, since, not_in: None }
 }
 
-/// An event that came later: the version before it, and its own.
+/// An event added later: the version before it, and the first version with it.
 pub(crate) const fn new_in(event: &'static str, not_in: Version, since: Version) -> HookEvent {
     HookEvent { event, since, not_in: Some(not_in) }
 }

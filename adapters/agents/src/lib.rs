@@ -1,7 +1,7 @@
 //! Facts about the agents, and how capture starts them: home directories, program names, environment variables, and the
 //! form of a decision.
 //!
-//! Start at [`Agent`]: whatever differs between agents and can be said as data is a field of it.
+//! Start at [`Agent`]: every difference between agents that can be expressed as data is a field of it.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -30,29 +30,29 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::Agent;
 
-/// The hidden verb of the host of a run.
+/// The hidden subcommand of the host of a run.
 pub const HOST: &str = "run-host";
-/// The hidden verb under which our own program becomes the program of a run.
+/// The hidden subcommand with which our own executable becomes the program of a run.
 pub const RUN_CHILD: &str = "run-child";
-/// The hidden verb under which our own program becomes an agent that is driven over its protocol.
+/// The hidden subcommand with which our own executable becomes an agent that is driven over its protocol.
 pub const DRIVE_CHILD: &str = "drive-child";
-/// The hidden verb of the host of a command that our own agent runs.
+/// The hidden subcommand of the host of a command that our own agent runs.
 pub const TOOL_HOST: &str = "tool-host";
-/// The variable in which a program finds the id of its run.
+/// The variable with the id of a program's run.
 pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
-/// Names, in the environment of an agent that is driven over its protocol, the process that drives it.
+/// The variable, set for an agent that is driven over its protocol, with the process that drives it.
 pub const DRIVEN: &str = "CAPTURE_DRIVEN_BY";
 
 /// The receiver has stopped and accepts nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
-/// The agents' homes that are read: the usual ones, and further ones from the configuration.
+/// The agents' homes that are read: the usual ones, and additional ones from the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Homes(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl Homes {
-    /// The homes of one agent, the one it uses itself first.
+    /// The homes of one agent, the agent's default first.
     #[must_use]
     pub fn of(&self, provider: Provider) -> &[PathBuf] {
         self.0.get(&provider).map_or(&[], Vec::as_slice)
@@ -93,13 +93,13 @@ pub enum CannotRun {
     NotExecutable {
         /// The command as given.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl CannotRun {
-    /// The exit code a shell gives for it.
+    /// The exit code a shell would report.
     #[must_use]
     pub fn shell_code(&self) -> u8 {
         match self {
@@ -118,7 +118,7 @@ impl CannotRun {
     }
 }
 
-/// An error of the system in its own words, without the number.
+/// The text of a system error, without the number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! opencode. All of it seen in 1.18.33.
+//! opencode. All facts were tested with 1.18.33.
 
 use events::Provider;
 
@@ -9,7 +9,7 @@ use crate::facts::{
 /// opencode.
 pub static OPENCODE: Agent = Agent {
     provider: Provider::Opencode,
-    // npm's entry is the program itself, under a name of its own.
+    // npm's entry is the program itself, under a different name.
     programs: &["opencode", "opencode.exe"],
     script_below: None,
     version: VersionSources {
@@ -38,19 +38,19 @@ pub static OPENCODE: Agent = Agent {
         "uninstall",
         "web",
     ]),
-    // For commands of its shell; `AGENT`, which it sets too, is not its own.
+    // Set for commands of its shell; it sets `AGENT` too, but so do other programs.
     descent_variables: &["OPENCODE", "OPENCODE_PID"],
     home: Home { variable: "XDG_DATA_HOME", below_variable: "opencode", usual: &[".local/share/opencode"] },
     transcripts: Transcripts { directories: &[""], path: TranscriptPath::EndsWith(".db") },
     resume: Some("opencode -s"),
     resume_model: None,
     resume_harm: None,
-    // Twice: the first press asks for the second.
+    // Twice: the first press asks for a second one.
     interrupt_key: b"\x1b\x1b",
-    // Its dialog does not name the key that refuses, so a version with others would look the same.
+    // Its dialog does not show the key that refuses, so a version with other keys would look the same.
     tested_dialogs: &[">=1.18.33, <1.19.0"],
     mcp_settings: None,
-    // Of edits, only `write` was seen.
+    // Of the edits, only `write` was tested.
     drive: Some(Drive {
         protocol: Protocol::Acp,
         command: &["opencode", "acp"],

@@ -1,4 +1,4 @@
-//! pi, and oh-my-pi, which looks at the same variable.
+//! pi, and oh-my-pi, which reads the same variable.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub static PI: Agent = Agent {
     descent_variables: &[],
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
     transcripts: Transcripts { directories: &["sessions"], path: TranscriptPath::EndsWith(".jsonl") },
-    // A path, an id or a part of one; oh-my-pi 18.3.4 has the option too. Both go on with the session's own model.
+    // A path, an id or a part of an id; oh-my-pi 18.3.4 has the option too. Both continue with the session's own model.
     resume: Some("pi --session"),
     resume_model: None,
     resume_harm: None,
@@ -37,7 +37,7 @@ pub(crate) fn title(provider: Provider, directory: &Path) -> Option<&'static str
     is_of_omp(provider, directory).then_some("oh-my-pi")
 }
 
-/// The program of a session in such a directory.
+/// The program of a session in a directory of oh-my-pi.
 pub(crate) fn program(provider: Provider, directory: &Path) -> Option<&'static str> {
     is_of_omp(provider, directory).then_some("omp")
 }

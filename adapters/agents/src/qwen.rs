@@ -1,4 +1,4 @@
-//! Qwen Code. All of it seen in 0.24.4, whose program needs Node.js 22.
+//! Qwen Code. All facts were tested with 0.24.4, which needs Node.js 22.
 
 use events::Provider;
 
@@ -11,7 +11,7 @@ use crate::{
 pub static QWEN: Agent = Agent {
     provider: Provider::Qwen,
     programs: &["qwen"],
-    // It starts itself again as `node --expose-gc …/@qwen-code/qwen-code/cli.js`.
+    // It restarts itself as `node --expose-gc …/@qwen-code/qwen-code/cli.js`.
     script_below: Some("/@qwen-code/qwen-code/cli"),
     version: VersionSources {
         package: Some("@qwen-code/qwen-code"),
@@ -22,9 +22,9 @@ pub static QWEN: Agent = Agent {
     headless: &["-p", "--prompt"],
     tells_headless: false,
     commands: Commands::AllBut(&[]),
-    // For commands of its shell; hooks have it not.
+    // Set for commands of its shell, but not for hooks.
     descent_variables: &["QWEN_CODE"],
-    // `QWEN_RUNTIME_DIR` and a setting move the conversations elsewhere: then they are named in `[roots]`.
+    // `QWEN_RUNTIME_DIR` and a setting move the conversations; the user then lists the directory in `[roots]`.
     home: Home { variable: "QWEN_HOME", below_variable: "", usual: &[".qwen"] },
     transcripts: Transcripts { directories: &["projects"], path: TranscriptPath::EndsWith(".jsonl") },
     resume: Some("qwen --resume"),
@@ -33,18 +33,18 @@ pub static QWEN: Agent = Agent {
     interrupt_key: b"\x1b",
     tested_dialogs: &[],
     mcp_settings: None,
-    // It has `--acp`, which was not tried.
+    // It has `--acp`, which was not tested.
     drive: None,
     hooks: Some(Hooks {
         settings_file: "settings.json",
         comments: true,
-        // From 1000 on a number is taken for milliseconds.
+        // A number from 1000 on is interpreted as milliseconds.
         timeout_unit: TimeoutUnit::SecondsBelow(1_000),
         named_entries: false,
         switches: &[Switch::All { path: &["disableAllHooks"], off: true }],
         config: None,
         after_install: None,
-        // With an unknown event in the file the other hooks are called and a rule that denies holds.
+        // If the file contains an unknown event, the other hooks are called and a rule that denies applies.
         versions: HookVersions {
             oldest: v(0, 24, 4),
             newest: v(0, 24, 4),
@@ -60,9 +60,9 @@ pub static QWEN: Agent = Agent {
         },
         answers: HookAnswers {
             asking_event: "PermissionRequest",
-            // Tried: a command that was allowed ran, one that was denied did not, and the model was told why.
+            // Tested: an allowed command ran, a denied one did not, and the model received the reason.
             allowance: true,
-            // Not tried.
+            // Not tested.
             rewrite: false,
             before_rules: false,
             dialog_meanwhile: false,
@@ -70,13 +70,13 @@ pub static QWEN: Agent = Agent {
             names_directory: false,
         },
     }),
-    // It has telemetry, which was not looked at.
+    // It has telemetry, which was not examined.
     gen_ai_provider: None,
     telemetry: None,
 };
 
-/// Left out: `PostToolBatch`, `MessageDisplay`, `UserPromptExpansion`, `InstructionsLoaded`, `TodoCreated`,
-/// `TodoCompleted` and `SessionDelete`, which tell nothing of the status.
+/// Omitted: `PostToolBatch`, `MessageDisplay`, `UserPromptExpansion`, `InstructionsLoaded`, `TodoCreated`,
+/// `TodoCompleted` and `SessionDelete`, which do not affect the status.
 const EVENTS: &[HookEvent] = &[
     from_the_first("SessionStart", v(0, 24, 4)),
     from_the_first("UserPromptSubmit", v(0, 24, 4)),

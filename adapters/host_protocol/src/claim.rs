@@ -1,4 +1,4 @@
-//! The events a terminal host reports of its run: claims read from the screen, input, recordings and the exit.
+//! The events that a terminal host reports about its run: claims read from the screen, input, recordings and the exit.
 
 use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
 use schemars::JsonSchema;
@@ -17,24 +17,24 @@ pub enum HostEvent {
         /// Its text, title and body joined by `: `.
         text: String,
     },
-    /// The terminal's bell rang; several within a second are one.
+    /// The terminal's bell rang; several bells within a second are reported as one.
     Bell,
     /// A key answered a dialog.
     Answered {
-        /// What it meant: `Yes`, `esc`.
+        /// The meaning of the key: `Yes`, `esc`.
         meaning: String,
     },
-    /// A prompt was typed and submitted, as far as keys and screen tell.
+    /// A prompt was typed and submitted, judged by keys and screen.
     Prompt {
-        /// What was typed.
+        /// The typed text.
         text: String,
     },
-    /// Lines came to be visible that were not on the screen before.
+    /// Lines became visible that were not on the screen before.
     Text {
         /// The lines.
         text: String,
     },
-    /// The program goes on writing.
+    /// The program is still writing.
     Alive,
     /// The program ended.
     Exited {
@@ -45,23 +45,23 @@ pub enum HostEvent {
         #[serde(default)]
         signal: Option<i32>,
     },
-    /// A person put the session into a mode, of our own agent.
+    /// The user switched a session of our own agent to a mode.
     ModeGranted {
         /// The mode.
         mode: String,
-        /// Who, in words.
+        /// The user who switched it, as text.
         by: String,
     },
-    /// Our own agent decided about a call in process: the policy denied it, or a mode that a person granted allows it.
+    /// Our own agent decided about a call in process: the policy denied it, or a mode that the user granted allows it.
     CallDecided(Box<CallDecided>),
-    /// Our own agent allowed plain reads of the workspace in process. They are too many to be told one by one.
+    /// Our own agent allowed plain reads of the workspace in process. There are too many to report each.
     ReadsAllowed {
         /// The rule.
         #[serde(default)]
         rule: Option<String>,
-        /// How many.
+        /// Number of reads.
         count: u64,
-        /// The first of them; the last was before the frame.
+        /// Time of the first read; the last one was before the frame.
         since: Timestamp,
     },
     /// Frames were dropped because the server was unreachable for too long.
@@ -69,35 +69,35 @@ pub enum HostEvent {
         /// How many frames were dropped.
         frames: u64,
     },
-    /// An event of a later version.
+    /// An event of a later version of the protocol.
     #[serde(other)]
     Unknown,
 }
 
-/// A decision of our own agent that nobody was asked for.
+/// A decision of our own agent that it made without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallDecided {
     /// The model's id of the call.
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// What it would do.
+    /// The kind of the call.
     #[serde(default)]
     pub about: Option<ApprovalKind>,
-    /// What it would do it with: the command, the file, the address.
+    /// The subject of the call: the command, the file, the address.
     #[serde(default)]
     pub subject: Option<String>,
-    /// The directory in which it would run.
+    /// The directory in which the call would run.
     pub cwd: String,
-    /// Whether it was allowed.
+    /// Whether the call was allowed.
     pub allowed: bool,
-    /// The mode that allows it; the policy decided without one.
+    /// The mode that allowed it; `None` if the policy alone decided.
     #[serde(default)]
     pub mode: Option<String>,
-    /// The rule.
+    /// The rule that decided.
     #[serde(default)]
     pub rule: Option<String>,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -120,20 +120,20 @@ pub struct ScreenClaim {
     pub dialog: Option<Box<Dialog>>,
 }
 
-/// Whether text may be typed into a run as its screen stands.
+/// Whether text may be typed into a run, judged by its current screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "gate", rename_all = "snake_case")]
 pub enum TypingGate {
-    /// It reaches a prompt, or a program whose screen no rule reads.
+    /// The text reaches a prompt, or a program whose screen no rule reads.
     Open,
     /// A dialog or a menu is open that the text could answer.
     Choice {
-        /// What the screen shows, for a person.
+        /// The content of the screen, as text for the user.
         shows: String,
     },
-    /// There is no prompt now; there may be one later.
+    /// There is no prompt now, but there may be one later.
     Busy {
-        /// As for a choice.
+        /// The content of the screen, as text for the user.
         shows: String,
     },
 }

@@ -1,12 +1,10 @@
 //! The protocol between a terminal host and the server: lines of JSON over the Unix socket, after an HTTP upgrade to
 //! [`PROTOCOL`].
 //!
-//! The host says [`HostMessage::Hello`] first, then numbered frames; the server acknowledges a frame after
-//! its commit, and the host keeps it until then. A frame may be delivered twice (the
-//! acknowledgement was lost); its number makes it one. Unknown fields are ignored on both sides,
-//! an unknown kind of frame is acknowledged and counted, an unknown request is
-//! refused: hosts outlive servers and the other way
-//! round, so both may be of another version.
+//! The host sends [`HostMessage::Hello`] first, then numbered frames. The server acknowledges a frame after its commit;
+//! until then the host keeps it. If an acknowledgement is lost, a frame is delivered twice, and the server recognizes
+//! it by its number. A host may be older or newer than the server, so both sides ignore unknown fields, acknowledge and
+//! count unknown frames, and refuse unknown requests.
 
 use events::{Provider, RunId, Timestamp};
 use schemars::JsonSchema;
@@ -17,7 +15,7 @@ use crate::{
     screen::Size,
 };
 
-/// Name and version of the protocol, as the `Upgrade` header says it.
+/// Name and version of the protocol, as in the `Upgrade` header.
 pub const PROTOCOL: &str = "capture-host/1";
 
 /// A message from the host to the server.
@@ -26,13 +24,13 @@ pub const PROTOCOL: &str = "capture-host/1";
 pub enum HostMessage {
     /// The host's description; the first line of a connection, sent again when it changes.
     Hello(Box<Hello>),
-    /// Something happened.
+    /// An event of the run.
     Frame(HostFrame),
     /// The answer to [`ServerMessage::Ask`].
     Answer {
         /// The number of the request.
         id: u64,
-        /// The answer, or why there is none.
+        /// The answer, or the reason why there is none.
         answer: Result<serde_json::Value, String>,
     },
 }
@@ -50,86 +48,86 @@ pub enum ServerMessage {
     Ask {
         /// The number of the request.
         id: u64,
-        /// What.
+        /// The request.
         ask: HostRequest,
     },
 }
 
-/// A request the server makes of a host.
+/// A request of the server to a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum HostRequest {
     /// The current screen: a [`Picture`](crate::screen::Picture).
     Screen,
-    /// What changed of the screen since a revision, as soon as something has: a
-    /// [`GridUpdate`](crate::screen::GridUpdate). From 0 everything did.
+    /// The changes of the screen since a revision, sent as soon as there are any: a
+    /// [`GridUpdate`](crate::screen::GridUpdate). Revision 0 requests the whole screen.
     Grid {
-        /// The revision that is known.
+        /// The last revision that the server has.
         since: u64,
-        /// Answer after this time though nothing has changed, ms.
+        /// Longest wait before an answer without changes, ms.
         wait_ms: u32,
     },
     /// Lines that scrolled off the screen: a [`Scrollback`](crate::screen::Scrollback).
     Scrollback {
-        /// Before the line with this number.
+        /// Return lines before the line with this number.
         before: u64,
-        /// At most this many.
+        /// Maximum number of lines.
         count: u32,
     },
-    /// Give the terminal another size, or, without one, that of the terminal that types.
+    /// Resizes the terminal. Without a size, it follows the attached terminal that has control.
     Resize {
-        /// The size.
+        /// The requested size.
         size: Option<Size>,
     },
-    /// Which rule matched and why the others did not: an
-    /// [`Explanation`](crate::screen::Explanation).
+    /// Which rule matched, and why the others did not: an [`Explanation`](crate::screen::Explanation).
     Explain,
-    /// Type these bytes into the terminal, whatever its screen shows.
+    /// Types these bytes into the terminal, regardless of its screen.
     Type {
-        /// What, as text.
+        /// The bytes, as text.
         text: String,
-        /// As one paste, where the program takes pastes, so that a newline in it submits nothing.
+        /// Whether to send the text as one paste if the program supports pastes, so that a newline does not submit it.
         #[serde(default)]
         paste: bool,
     },
-    /// Press these keys, by name: `enter`, `esc`, `ctrl-c`, `up`, `y`.
+    /// Presses these keys, by name: `enter`, `esc`, `ctrl-c`, `up`, `y`.
     Keys {
-        /// One after another.
+        /// The keys, in order.
         keys: Vec<String>,
     },
-    /// Whether text may be typed into it as its screen stands: a [`TypingGate`].
+    /// Whether text may be typed, judged by the current screen: a [`TypingGate`].
     Gate,
-    /// Type a text if it may be typed and nobody else is typing, and press Enter if it is still the same prompt then: a
+    /// Types a text if typing is allowed and no user is typing, and presses Enter if the prompt is still the same: a
     /// [`PromptTyping`]. An error means that nothing was typed.
     Prompt {
         /// The text.
         text: String,
-        /// Whether to press Enter after it.
+        /// Whether to press Enter after the text.
         submit: bool,
     },
-    /// Whether somebody is at its terminal: a [`Presence`].
+    /// Whether a user is at the terminal of the run: a [`Presence`].
     Presence,
-    /// Write these bytes to the attached terminals: a notification, a bell.
+    /// Writes these bytes to the attached terminals: a notification, a bell.
     Announce {
-        /// What, escape sequences included.
+        /// The bytes, escape sequences included.
         bytes: String,
     },
-    /// Interrupt the program by its own key.
+    /// Interrupts the program with its interrupt key.
     Interrupt,
-    /// Answer a dialog by keys, if it still stands: an [`Answered`]. An error means that nothing was
-    /// typed. Never done twice: who gets no reply does not know whether it was done, and looks.
+    /// Answers a dialog by keys, if it is still open: an [`Answered`]. An error means that nothing was typed. The
+    /// server never repeats this request: without a reply it cannot know whether the keys were typed, and reads the
+    /// screen instead.
     Answer {
-        /// Which dialog: [`Dialog::mark`](events::Dialog::mark).
+        /// Identifies the dialog: [`Dialog::mark`](events::Dialog::mark).
         mark: String,
-        /// How.
+        /// The answer.
         answer: DialogAnswer,
     },
-    /// Do something with the session, of a host that runs it itself: a [`CommandOutcome`]. An error means that nothing
-    /// was done.
+    /// Sends a command to a session whose agent runs in the host: a [`CommandOutcome`]. An error means that nothing was
+    /// done.
     Session {
-        /// What.
+        /// The command.
         command: SessionCommand,
-        /// Who wants it.
+        /// The origin of the command.
         by: CommandOrigin,
     },
 }
@@ -176,11 +174,11 @@ pub enum SessionCommand {
 }
 
 impl SessionCommand {
-    /// The names of all.
+    /// The names of all commands.
     pub const NAMES: [&str; 10] =
         ["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
 
-    /// Its name, as it is written.
+    /// The name of the command, as it is written.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -216,13 +214,13 @@ pub struct SessionLimits {
     pub calls: Option<u64>,
 }
 
-/// Who wants something of a session. The server says it; nothing that a client sends does.
+/// The origin of a command to a session. The server sets it; clients cannot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum CommandOrigin {
-    /// A person, or a program that acts for one.
+    /// The user, or a program that acts for the user.
     Person,
-    /// A rule of the user, because of a finding.
+    /// A rule of the user, triggered by a finding.
     Monitor {
         /// The finding's id.
         finding: String,
@@ -260,27 +258,27 @@ pub enum OutcomeKind {
 pub enum PromptTyping {
     /// Nothing was typed.
     Refused {
-        /// What the screen said.
+        /// The state of the screen.
         gate: TypingGate,
     },
-    /// It was typed, and submitted if that was wanted.
+    /// The text was typed, and submitted if requested.
     Typed,
-    /// It was typed, but Enter was not pressed, or had no visible effect.
+    /// The text was typed, but Enter was not pressed, or had no visible effect.
     NotSubmitted {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Whether somebody is at the terminal of a run.
+/// Whether a user is at the terminal of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Presence {
     /// Whether a terminal that may type is attached.
     pub attached: bool,
-    /// Whether that terminal says that it has the focus; absent when it never said (mode 1004 of xterm).
+    /// Whether that terminal reports that it has the focus; absent if it never reported it (mode 1004 of xterm).
     #[serde(default)]
     pub focused: Option<bool>,
-    /// When a key was pressed last, ms ago.
+    /// Time since the last key press, ms.
     #[serde(default)]
     pub typed_ms: Option<u64>,
 }
@@ -289,24 +287,24 @@ pub struct Presence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DialogAnswer {
-    /// What it asks for is allowed, this time.
+    /// Allows the request once.
     AllowOnce,
-    /// It is refused. Of the agents we know this ends the turn.
+    /// Refuses the request. For all known agents this ends the turn.
     Deny,
 }
 
-/// The outcome of an answer of which at least one key was typed.
+/// The outcome of an answer for which at least one key was typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
-    /// Whether the key that answers was typed and the dialog went away within 2 s.
+    /// Whether the deciding key was typed and the dialog disappeared within 2 s.
     pub applied: bool,
-    /// Keys that were typed.
+    /// Number of keys typed.
     pub keys: u32,
     /// The mark of the dialog.
     pub before: String,
-    /// What the screen claims afterwards.
+    /// The claim of the screen afterwards.
     pub after: Option<Box<ScreenClaim>>,
-    /// Why the key that answers was not typed after others were.
+    /// Why the deciding key was not typed after earlier keys were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -364,14 +362,14 @@ pub struct Hello {
     pub draws: bool,
 }
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostFrame {
-    /// Counts from 1 within the run, without gaps but those a [`HostEvent::Gap`] tells of.
+    /// The number within the run, starting at 1. Gaps occur only where a [`HostEvent::Gap`] reports them.
     pub n: u64,
-    /// When, by the host's clock.
+    /// The time, by the host's clock.
     pub at: Timestamp,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub event: HostEvent,
 }

@@ -1,8 +1,8 @@
-//! What the host of a run and the server say to each other: frames and requests ([`frame`]), what a host claims of its
-//! run ([`claim`]) and what it tells of its screen ([`screen`]), the host's end of the connection ([`link`]), and the
-//! runs of a data directory ([`runs`]).
+//! The messages between the host of a run and the server: frames and requests ([`frame`]), the host's claims about its
+//! run ([`claim`]) and its screen ([`screen`]), the host's end of the connection ([`link`]), and the runs of a data
+//! directory ([`runs`]).
 //!
-//! Must not own a terminal, read a screen or decide what one means: that is `terminal`'s.
+//! The crate must not own a terminal, read a screen or interpret one; the crate `terminal` does.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

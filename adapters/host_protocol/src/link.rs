@@ -1,8 +1,8 @@
 //! The terminal host's connection to the server.
 //!
-//! A thread of its own: connects, says hello, sends frames, keeps them until they are
-//! acknowledged, and reconnects when the server is gone. Senders never wait: what
-//! cannot be queued is counted, and the count is reported instead ([`HostEvent::Gap`]).
+//! A separate thread connects, sends the hello, sends frames, keeps them until they are acknowledged, and reconnects
+//! when the connection is lost. Senders never wait: events that cannot be queued are counted, and the count is reported
+//! instead ([`HostEvent::Gap`]).
 
 use std::{
     collections::VecDeque,
@@ -26,11 +26,11 @@ use crate::{
     frame::{Hello, HostFrame, HostMessage, HostRequest, PROTOCOL, ServerMessage},
 };
 
-/// Most frames kept until the server acknowledges them; the oldest are dropped for new ones.
+/// Maximum number of frames kept until the server acknowledges them; the oldest are dropped for new ones.
 const SPOOL: usize = 4096;
-/// Most commands queued for the thread while it connects.
+/// Maximum number of commands queued for the thread while it connects.
 const COMMANDS: usize = 1024;
-/// Most lines of the server, and answers to it, that are queued.
+/// Maximum number of queued lines from the server and answers to it.
 const LINES: usize = 64;
 /// Connect, handshake and write timeout; after it the connection is dropped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,16 +38,16 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest wait between attempts to reconnect.
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
-/// How long the remaining frames are offered to the server at the end.
+/// How long the host tries to send the remaining frames before it exits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest line of the server's HTTP answer, bytes.
+/// Longest line of the server's HTTP response, bytes.
 const HEAD_BYTES: u64 = 16 << 10;
 
-/// Answer to a request that only a later version understands.
+/// Answer to a request that this version does not know.
 const NOT_UNDERSTOOD: &str =
     "the run was started by another version of capture, which does not know this request; start the run again";
 
-/// The field that every request has.
+/// The field that every request contains.
 #[derive(Deserialize)]
 struct RequestHeader {
     id: u64,
@@ -55,13 +55,13 @@ struct RequestHeader {
 
 /// A request of the server, with the callback for its answer.
 pub struct PendingRequest {
-    /// What.
+    /// The request.
     pub ask: HostRequest,
-    /// Called with the answer; dropped without a call when there is none.
+    /// Called with the answer; dropped without a call if there is none.
     pub reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>,
 }
 
-/// Finds the socket of the running server; the argument says whether a server may be started.
+/// Finds the socket of the running server; the argument permits starting a server.
 pub type FindSocket = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
 
 /// The connection. Dropping it waits briefly until everything sent is stored.
@@ -80,10 +80,10 @@ enum LinkCommand {
 }
 
 impl HostLink {
-    /// Starts the thread. `requests` receives the server's requests; they are refused when it is full.
+    /// Starts the thread. `requests` receives the server's requests; they are refused while it is full.
     ///
     /// # Errors
-    /// When the thread cannot be made.
+    /// If the thread cannot be created.
     pub fn start(hello: Hello, find: FindSocket, requests: Sender<PendingRequest>) -> std::io::Result<Self> {
         let (orders, incoming) = bounded(COMMANDS);
         let missed = Arc::new(AtomicU64::new(0));
@@ -111,7 +111,7 @@ impl HostLink {
         self.send_command(LinkCommand::Event(at, event));
     }
 
-    /// Sends a changed description: size, version, agent in the foreground.
+    /// Sends an updated description: size, version, agent in the foreground.
     pub fn hello(&self, hello: Hello) {
         self.send_command(LinkCommand::Hello(Box::new(hello)));
     }
@@ -122,16 +122,16 @@ impl HostLink {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// Whether it was tried at least once to connect, and where that is allowed to start a server.
+    /// Whether a connection was attempted at least once, including the start of a server if permitted.
     #[must_use]
     pub fn has_tried(&self) -> bool {
         self.tried.load(Ordering::Relaxed)
     }
 
-    /// Ends without waiting for a server that is not connected: what it was not sent is in the session's file.
+    /// Ends without waiting for a server that is not connected: unsent events are in the session's file.
     pub fn close(mut self) {
         if !self.is_connected() {
-            // The thread ends by itself, or with the process.
+            // The thread ends on its own, or with the process.
             self.orders = None;
             self.thread = None;
         }
@@ -157,16 +157,16 @@ impl Drop for HostLink {
     }
 }
 
-/// What arrives on a connection.
+/// An event of a connection.
 enum ConnectionEvent {
     Message(ServerMessage),
-    /// The answer to a question of the server.
+    /// The answer to a request of the server.
     Answered(u64, Result<serde_json::Value, String>),
     Closed,
 }
 
 enum LinkInput {
-    /// `None` when all senders are gone.
+    /// A command; `None` if all senders are dropped.
     Order(Option<LinkCommand>),
     Back(ConnectionEvent),
     Time,
@@ -193,7 +193,7 @@ struct LinkWorker {
     sent: u64,
     connection: Option<ServerConnection>,
     wait: Duration,
-    /// Whether a server was asked for once: a server that was stopped later is not started again.
+    /// Whether a server start was requested once: a server that is stopped later is not started again.
     started: bool,
 }
 
@@ -226,8 +226,8 @@ impl LinkWorker {
                 recv(back) -> events => LinkInput::Back(events.unwrap_or(ConnectionEvent::Closed)),
                 recv(timer) -> _ => LinkInput::Time,
             };
-            // Before anything else: whoever ends the connection waits for its reader, and that one
-            // must not wait for this end of the channel.
+            // Dropped first, because closing the connection waits for its reader, and the reader must not wait for this
+            // end of the channel.
             drop(back);
             match event {
                 LinkInput::Order(Some(order)) => self.apply(order),
@@ -259,8 +259,7 @@ impl LinkWorker {
         }
     }
 
-    /// Keeps a frame until it is acknowledged. Without room the oldest is dropped and replaced by a
-    /// gap that counts it.
+    /// Keeps a frame until it is acknowledged. If the spool is full, the oldest frame is dropped and counted in a gap.
     fn spool(&mut self, at: Timestamp, event: HostEvent) {
         while self.spool.len() >= SPOOL {
             let Some(oldest) = self.spool.pop_front() else { break };
@@ -298,7 +297,7 @@ impl LinkWorker {
         let Some(connection) = &self.connection else { return };
         let answers = connection.answers.clone();
         let reply: Box<dyn FnOnce(Result<serde_json::Value, String>) + Send> = Box::new(move |answer| {
-            // The server may have gone away meanwhile.
+            // The connection may have been closed since the request.
             answers.send(ConnectionEvent::Answered(id, answer)).ok();
         });
         if let Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) =
@@ -353,7 +352,7 @@ impl LinkWorker {
         self.connected.store(false, Ordering::Relaxed);
         if let Some(connection) = self.connection.take() {
             connection.stream.shutdown(std::net::Shutdown::Both).ok();
-            // The reader may stand before a full channel.
+            // The reader may be blocked by a full channel.
             drop(connection.back);
             connection.reader.join().ok();
         }
@@ -398,7 +397,7 @@ fn read(lines: BufReader<UnixStream>, events: &Sender<ConnectionEvent>) {
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot decode a message from the server");
-                // A request of a later version is answered at once.
+                // A request of a later version is answered immediately.
                 if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
                     && events.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()
                 {

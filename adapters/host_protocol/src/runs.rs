@@ -1,4 +1,4 @@
-//! The runs of a data directory that can be attached to: each terminal host writes a small file and removes it at the
+//! The runs of a data directory that can be attached to. Each terminal host writes a small file and removes it at the
 //! end.
 
 use std::{
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub struct Description {
     /// The run.
     pub run: RunId,
-    /// The name its user gave it.
+    /// The name set by the user.
     pub name: Option<String>,
     /// Process id of the program.
     pub pid: u32,
@@ -25,7 +25,7 @@ pub struct Description {
     pub host_pid: u32,
     /// Start of the host in clock ticks since boot.
     pub host_start_ticks: u64,
-    /// Where one attaches to it.
+    /// The socket to attach to.
     pub socket: PathBuf,
     /// The command, word by word.
     pub command: Vec<String>,
@@ -35,16 +35,16 @@ pub struct Description {
     pub started_at: Timestamp,
 }
 
-/// Where they are.
+/// The directory that contains the files of the runs.
 #[must_use]
 pub fn dir(data: &Path) -> PathBuf {
     data.join("runs")
 }
 
-/// Makes the directory, for its owner only.
+/// Creates the directory, accessible only to its owner.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If the directory cannot be created.
 pub fn make_dir(data: &Path) -> io::Result<PathBuf> {
     let dir = dir(data);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
@@ -63,19 +63,19 @@ fn file(data: &Path, run: RunId) -> PathBuf {
 }
 
 impl Description {
-    /// Writes it, whole or not at all.
+    /// Writes the description atomically.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn store(&self, data: &Path) -> io::Result<()> {
         atomic_file::replace(&file(data, self.run), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 }
 
-/// Writes another name into the description of a run; `written` changes what is written.
+/// Changes the name in the description of a run; `written` adjusts the description before it is written.
 ///
 /// # Errors
-/// When the description cannot be read or written.
+/// If the description cannot be read or written.
 pub fn rename(data: &Path, run: RunId, name: &str, written: fn(&mut Description)) -> io::Result<()> {
     let mut description: Description = serde_json::from_slice(&fs::read(file(data, run))?)?;
     description.name = Some(name.to_owned());
@@ -83,13 +83,13 @@ pub fn rename(data: &Path, run: RunId, name: &str, written: fn(&mut Description)
     description.store(data)
 }
 
-/// Takes the files of a run away.
+/// Removes the files of a run.
 pub fn remove(data: &Path, run: RunId) {
     fs::remove_file(file(data, run)).ok();
     fs::remove_file(socket(data, run)).ok();
 }
 
-/// All runs, the youngest first. What dead hosts left behind is taken away.
+/// All runs, newest first. Removes the files of hosts that have ended.
 #[must_use]
 pub fn list(data: &Path) -> Vec<Description> {
     let Ok(entries) = fs::read_dir(dir(data)) else { return Vec::new() };
@@ -110,16 +110,16 @@ pub fn list(data: &Path) -> Vec<Description> {
     runs
 }
 
-/// Keeps other runs from taking a name until this run is described.
+/// Reserves a name until this run has written its description.
 #[derive(Debug)]
 pub struct NameClaim {
     _lock: File,
 }
 
-/// Claims a name for a run: no other active run may have it.
+/// Reserves a name for a run.
 ///
 /// # Errors
-/// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when an active run has the name; anything else when that cannot be
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if an active run has the name; another error if that cannot be
 /// determined.
 pub fn claim_name(data: &Path, name: &str) -> io::Result<NameClaim> {
     let path = make_dir(data)?.join("names.lock");
@@ -134,20 +134,20 @@ pub fn claim_name(data: &Path, name: &str) -> io::Result<NameClaim> {
     }
 }
 
-/// What a person may mean by a word.
+/// The runs that match a word typed by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundRun {
-    /// This run.
+    /// Exactly one run.
     One(Box<Description>),
-    /// Any of these.
+    /// Several runs.
     Several(Vec<RunId>),
-    /// None.
+    /// No run.
     None,
 }
 
-/// Length of the shortest part of an id that names a run, as in all of capture.
+/// Shortest part of an id that identifies a run, as everywhere in capture.
 const SHORTEST_PART: usize = 3;
-/// Length of a short id: the last characters of an id, as lists show it.
+/// Length of a short id: the last characters of an id, as lists show them.
 const SHORT_ID: usize = 8;
 
 /// Finds a run by its name, its id, or at least 3 characters from the start or end of its id or of its short id.
@@ -169,7 +169,7 @@ pub fn find(data: &Path, given: &str) -> FoundRun {
     }
 }
 
-/// Whether the short id of this id begins so.
+/// Whether the short id of this id starts with `given`.
 fn is_short_start(id: &str, given: &str) -> bool {
     id.get(id.len().saturating_sub(SHORT_ID)..).is_some_and(|short| short.starts_with(given))
 }

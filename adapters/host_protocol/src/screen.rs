@@ -1,4 +1,4 @@
-//! The screen of a run as its host tells it: plain data.
+//! The screen of a run as its host reports it: plain data.
 
 mod explain;
 mod grid;

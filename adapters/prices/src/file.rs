@@ -1,4 +1,4 @@
-//! The form of a price table in TOML. Mistakes are reported with their line.
+//! The format of a price table in TOML. Errors are reported with their line.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use crate::{
 pub struct PriceError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub reason: String,
 }
 
-/// Billionths of a US dollar for a token, of US dollars for a million tokens.
+/// Converts US dollars per million tokens to billionths of a US dollar per token.
 const NANO_USD_PER_TOKEN: f64 = 1_000.0;
 
-/// A table that was read.
+/// A parsed table.
 #[derive(Debug)]
 pub(crate) struct PriceFile {
     pub(crate) date: Option<String>,
@@ -38,13 +38,13 @@ pub(crate) struct PricedModel {
     pub(crate) steps: Vec<PriceStep>,
 }
 
-/// The prices of a model from a day on.
+/// The prices of a model from a date on.
 #[derive(Debug, Clone)]
 pub(crate) struct PriceStep {
-    /// Its first day, counted from 1970-01-01.
+    /// The first day, counted from 1970-01-01.
     pub(crate) from_day: i64,
     base: Rates,
-    /// Prices of requests with more input than a number of tokens.
+    /// Prices of requests whose input exceeds a number of tokens.
     above: Option<(u64, Rates)>,
 }
 
@@ -54,7 +54,7 @@ impl PriceStep {
         Self { from_day: self.from_day, base: self.base.times(factor), above }
     }
 
-    /// What a call costs, billionths of a US dollar.
+    /// The cost of a call, in billionths of a US dollar.
     pub(crate) fn cost_nano_usd(&self, tokens: &CallTokens) -> u64 {
         let request = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);
         match &self.above {
@@ -123,7 +123,7 @@ struct ModelForm {
     _vendor: Option<String>,
     #[serde(default)]
     aliases: Vec<Spanned<String>>,
-    /// How many times as much fast processing costs.
+    /// The factor by which fast processing multiplies the prices.
     fast: Option<Spanned<f64>>,
     #[serde(default)]
     price: Vec<StepForm>,
@@ -154,7 +154,7 @@ struct AboveForm {
     thinking: Option<Spanned<f64>>,
 }
 
-/// The rates of a form. What is not given costs as much as what it is a part of.
+/// The rates of a form. A missing rate equals the rate of the category that includes it.
 macro_rules! rates {
     ($form:expr, $text:expr) => {{
         let form = $form;
@@ -244,7 +244,7 @@ fn day_of(date: &Spanned<String>, text: &str) -> Result<i64, PriceError> {
     };
     let parts: Vec<i64> = date.get_ref().split('-').map_while(|part| part.parse().ok()).collect();
     let [year @ 1970..=9999, month @ 1..=12, day @ 1..=31] = parts.as_slice() else { return Err(wrong()) };
-    // Howard Hinnant's days_from_civil, of years that begin in March.
+    // Howard Hinnant's days_from_civil, with years that begin in March.
     let year = if *month <= 2 { year - 1 } else { *year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let (era, year_of_era) = (year / 400, year % 400);

@@ -1,7 +1,7 @@
-//! Prices of models: the shipped table, the user's additions to it, and what a call of a model cost.
+//! Prices of models: the shipped table, the user's additions to it, and the cost of a call.
 //!
-//! Plain data: no I/O, no clock. A model without a price has none; it never costs nothing. Start at [`Prices::shipped`];
-//! `prices.toml` tells where its figures are from.
+//! Plain data: no I/O, no clock. A model without a price has no cost, which is different from a cost of zero. Start at
+//! [`Prices::shipped`]; `prices.toml` lists the sources of its figures.
 
 mod file;
 mod names;
@@ -14,7 +14,7 @@ pub use file::PriceError;
 
 /// The shipped table.
 const SHIPPED: &str = include_str!("prices.toml");
-/// Milliseconds of a day.
+/// Milliseconds per day.
 const DAY_MS: i64 = 86_400_000;
 
 /// Prices by model.
@@ -36,7 +36,7 @@ pub struct CallTokens {
     pub cache_read: u64,
     /// Input tokens written to a cache.
     pub cache_write: u64,
-    /// Those of them that stay in the cache for an hour.
+    /// The part of `cache_write` that stays in the cache for an hour.
     pub cache_write_hour: u64,
     /// Output tokens spent on thinking.
     pub thinking: u64,
@@ -46,15 +46,15 @@ impl Prices {
     /// The shipped table.
     ///
     /// # Errors
-    /// When it is not valid; a test makes sure that it is.
+    /// If the table is not valid; a test ensures that it is.
     pub fn shipped() -> Result<Self, PriceError> {
         Self::default().with(SHIPPED)
     }
 
-    /// The same with the models of a file of the user, which replace those of the same name.
+    /// Adds the models of a user's file, which replace models with the same name.
     ///
     /// # Errors
-    /// When the file is not valid; the message names the line.
+    /// If the file is not valid; the message contains the line.
     pub fn with(mut self, text: &str) -> Result<Self, PriceError> {
         let file = PriceFile::parse(text)?;
         for model in file.models {
@@ -75,27 +75,27 @@ impl Prices {
         &self.date
     }
 
-    /// Where the figures are from.
+    /// The sources of the figures.
     #[must_use]
     pub fn sources(&self) -> &[String] {
         &self.sources
     }
 
-    /// What a call cost at a time (milliseconds since 1970), billionths of a US dollar. `None` when the price of the
+    /// The cost of a call at a time (milliseconds since 1970), in billionths of a US dollar. `None` if the price of the
     /// model is not known.
     #[must_use]
     pub fn cost_nano_usd(&self, model: &str, at_ms: i64, tokens: &CallTokens) -> Option<u64> {
         self.of(model).and_then(|steps| steps.cost_nano_usd(at_ms, tokens))
     }
 
-    /// The prices of a model by the name an agent gives it.
+    /// The prices of a model, by the agent's name for it.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<ModelPrices<'_>> {
         names::candidates(model).find_map(|name| self.models.get(&name)).map(|steps| ModelPrices { steps })
     }
 }
 
-/// The name of a model by which differently written names of it are compared: without a date, a path, a variant or a speed.
+/// The name of a model in the form in which different spellings are compared: without date, path, variant and speed.
 #[must_use]
 pub fn plain_name(model: &str) -> String {
     names::shortest(model)
@@ -108,11 +108,11 @@ pub struct ModelPrices<'a> {
 }
 
 impl ModelPrices<'_> {
-    /// What a call cost at a time (milliseconds since 1970), billionths of a US dollar.
+    /// The cost of a call at a time (milliseconds since 1970), in billionths of a US dollar.
     #[must_use]
     pub fn cost_nano_usd(self, at_ms: i64, tokens: &CallTokens) -> Option<u64> {
         let day = at_ms.div_euclid(DAY_MS);
-        // A call before the first dated price was made at that price, as far as anybody knows.
+        // A call before the first dated price gets that price, because no earlier price is known.
         let step = self.steps.iter().rev().find(|step| step.from_day <= day).or(self.steps.first())?;
         Some(step.cost_nano_usd(tokens))
     }

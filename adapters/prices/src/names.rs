@@ -1,21 +1,21 @@
-//! Which entry of the table a model's name means. The rules, in this order, until an entry is found:
+//! Finds the entry of the table for a model's name. The rules, in this order, until an entry is found:
 //!
-//! 1. Upper and lower case do not matter; of a path the last part counts (`anthropic/claude-opus-4-5`), and of it what
-//!    stands before `[`, `@` or `:` (`claude-opus-5-5[1m]`). Of a name of Amazon Bedrock the region and the vendor are
-//!    dropped (`us.anthropic.claude-opus-4-6-v1`). A dot is a dash (`claude-opus-4.5`).
-//! 2. The version of a Bedrock name is dropped: `-v1` at the end. So is how hard the model was told to think, which does not
-//!    change its price: `-thinking`, `-high`.
+//! 1. Names are compared without case. Only the last part of a path counts (`anthropic/claude-opus-4-5`), and only up
+//!    to `[`, `@` or `:` (`claude-opus-5-5[1m]`). The region and the vendor of an Amazon Bedrock name are dropped
+//!    (`us.anthropic.claude-opus-4-6-v1`). A dot equals a dash (`claude-opus-4.5`).
+//! 2. The version at the end of a Bedrock name is dropped: `-v1`. So is the reasoning effort, which does not change the
+//!    price: `-thinking`, `-high`.
 //! 3. A date at the end is dropped: `-20251101`, `-2025-12-11`.
 //! 4. `-latest` at the end is dropped.
 //!
-//! `-fast` at the end is fast processing, which has a price of its own; what stands before it is read by the same rules.
+//! `-fast` at the end means fast processing, which has separate prices; the rest of the name is read by the same rules.
 //!
-//! Nothing else is guessed: a model that is new is unknown, though its name begins like an old one's.
+//! The module guesses nothing else: a new model is unknown even if its name begins like the name of a known one.
 
-/// The vendors in names of Amazon Bedrock (its documentation of model ids, November 2026).
+/// The vendors in names of Amazon Bedrock (from its documentation of model ids, November 2026).
 const VENDORS: [&str; 10] =
     ["amazon", "anthropic", "cohere", "deepseek", "meta", "minimax", "mistral", "moonshot", "openai", "qwen"];
-/// What says how hard a model was told to think.
+/// Suffixes for the reasoning effort.
 const EFFORTS: [&str; 6] = ["-thinking", "-minimal", "-low", "-medium", "-high", "-xhigh"];
 
 /// The end of the name of a model that is processed fast.
@@ -34,7 +34,7 @@ fn model_part(name: &str) -> String {
     name.trim().to_ascii_lowercase()
 }
 
-/// The names under which a model may stand in the table, the surest first.
+/// The names under which a model may be in the table, the most certain first.
 pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
     let whole = key(name);
     let (names, end) = match whole.strip_suffix(FAST) {
@@ -44,7 +44,7 @@ pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
     names.map(|name| format!("{name}{end}")).into_iter()
 }
 
-/// The name of a model in its shortest form, however it is processed.
+/// The shortest form of a model's name, without the suffix for fast processing.
 pub(crate) fn shortest(name: &str) -> String {
     let whole = key(name);
     let [.., shortest] = plain(name, whole.strip_suffix(FAST).unwrap_or(&whole));
@@ -60,8 +60,8 @@ fn plain(name: &str, whole: &str) -> [String; 5] {
     [whole, without_date(whole), plain, undated, bare].map(str::to_owned)
 }
 
-/// A Bedrock name without the region and the vendor that stand before it, `eu.anthropic.` or `anthropic.`; `None` when it is
-/// not a Bedrock name.
+/// A Bedrock name without the leading region and vendor, `eu.anthropic.` or `anthropic.`; `None` if it is not a Bedrock
+/// name.
 fn without_vendor(name: &str) -> Option<&str> {
     let mut parts = name.splitn(3, '.');
     let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());

@@ -78,7 +78,7 @@ fn names_of_agents_mean_entries_of_the_table() {
 fn long_requests_and_later_days_have_prices_of_their_own() {
     let prices = Prices::shipped().unwrap();
     let request = |input| CallTokens { input, cache_read: 100_000, cache_write: 50_000, ..CallTokens::default() };
-    // 200,000 tokens are not above 200,000. 20,525 is 2026-03-13.
+    // 200,000 tokens do not exceed 200,000. Day 20,525 is 2026-03-13.
     let sonnet = |day, input| usd(&prices, "claude-sonnet-4-6", day, request(input));
     assert_eq!(sonnet(20_524, 50_000), Some(0.15 + 0.03 + 0.1875));
     assert_eq!(sonnet(20_524, 50_001), Some(0.300_006 + 0.06 + 0.375));

@@ -1,4 +1,4 @@
-//! Which agent a process is, belongs to or was started by.
+//! Determines which agent a process is, belongs to, or was started by.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ use crate::{
     stat::{GENERATIONS, children, parent, start_ticks, stat_field},
 };
 
-/// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
-/// at, or is one of ours that is about to become another program.
+/// The agent that a process is; [`Provider::Unknown`] if it is not an agent; `None` if it cannot be examined, or is one
+/// of our own processes that is about to execute another program.
 #[must_use]
 pub fn agent_of(pid: u32) -> Option<Provider> {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
@@ -21,9 +21,9 @@ pub fn agent_of(pid: u32) -> Option<Provider> {
     Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
 }
 
-/// The agent in a process group, as its terminal's foreground has one: the leader, or what the
-/// leader started in the same group (`npx`, `sh -c`, `env`), or else what a shell's script is named after. `None` when
-/// the leader cannot be looked at.
+/// The agent in a process group, such as the foreground group of a terminal: the leader; a process that the leader
+/// started in the same group (`npx`, `sh -c`, `env`); or the agent after which a shell script is named. `None` if the
+/// leader cannot be examined.
 #[must_use]
 pub fn agent_in_group(group: u32) -> Option<Provider> {
     let leader = agent_of(group)?;
@@ -47,11 +47,11 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
     Some(script.unwrap_or(Provider::Unknown))
 }
 
-/// Most processes of a group that are examined.
+/// Maximum number of processes of a group that are examined.
 const GROUP: usize = 32;
 
-/// The nearest agent among a process and those that started it: its pid, its start, and whether it
-/// serves sessions for others.
+/// The nearest agent among a process and its ancestors: its pid, its start, and whether it serves sessions for other
+/// processes.
 #[must_use]
 pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
     let mut at = pid;
@@ -67,8 +67,8 @@ pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
     None
 }
 
-/// Whether an agent was started by this process: between them there are only processes of agents, as the
-/// script that starts a binary.
+/// Whether `starter` started an agent with only processes of agents between them, such as the script that starts a
+/// binary.
 #[must_use]
 pub fn is_started_by(agent: u32, starter: u32) -> bool {
     let mut at = agent;

@@ -1,4 +1,4 @@
-//! What is below a process, and what is left of it when it is gone.
+//! The descendants of a process, and the processes that remain after it ended.
 
 use std::{collections::BTreeSet, fs};
 
@@ -7,10 +7,10 @@ use crate::{
     stat::{children, start_ticks, stat_field},
 };
 
-/// Most processes that are listed.
+/// Maximum number of processes listed.
 const MOST: usize = 65_536;
 
-/// The processes that a process started, however far back, and that still run.
+/// The running descendants of a process.
 #[must_use]
 pub fn descendants(pid: u32) -> Vec<u32> {
     let (mut found, mut seen, mut at) = (vec![pid], BTreeSet::from([pid]), 0);
@@ -26,8 +26,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// What is left of a program that led a session and is gone: the processes of that session, and those that have the
-/// mark it was given, [`program_mark`](crate::program_mark).
+/// The remaining processes of a session leader that ended: the processes of its session, and those with the mark that
+/// the program got ([`program_mark`](crate::program_mark)).
 #[must_use]
 pub fn left_of(leader: u32, mark: Option<u64>) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

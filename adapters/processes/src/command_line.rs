@@ -1,11 +1,11 @@
-//! Tells an agent by its command line.
+//! Recognizes an agent by its command line.
 
 use std::ffi::OsString;
 
 use agents::{Agent, agent::ALL};
 use events::Provider;
 
-/// Subcommands of every agent that hold no conversation; those of one are in its value.
+/// Subcommands that hold no conversation, for every agent. Those of a single agent are in its [`Agent`] value.
 const NO_CONVERSATION: &[&str] = &[
     "mcp",
     "mcp-server",
@@ -23,7 +23,8 @@ const NO_CONVERSATION: &[&str] = &[
     "-h",
 ];
 
-/// Tells an agent that holds a conversation by its command line; with whether it serves others.
+/// The agent that a command line starts, if it holds a conversation; and whether it serves sessions for other
+/// processes.
 pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
     let (agent, mut words) = agent_named(arguments)?;
     let word = words.next();
@@ -33,26 +34,26 @@ pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
     Some((agent.provider, word.is_some() && word == agent.daemon_word))
 }
 
-/// Whether a command line starts an agent to take up an earlier session.
+/// Whether a command line starts an agent that resumes an earlier session.
 pub(crate) fn resumes(arguments: &[u8]) -> bool {
     let Some((agent, mut words)) = agent_named(arguments) else { return false };
     let word = words.next();
     word.is_some() && word == agent.resume_word()
 }
 
-/// Whether a command line starts an agent for one prompt, so that nobody can type into it.
+/// Whether a command line starts an agent for one prompt, so that the user cannot type into it.
 pub(crate) fn is_headless(arguments: &[u8]) -> bool {
     agent_named(arguments).is_some_and(|(agent, words)| agent.is_headless(words))
 }
 
-/// Options of Node.js that take the next word as their value (`node --help`, 24).
+/// Options of Node.js that use the next word as their value (`node --help`, 24).
 const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
 
-/// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
-/// words behind its name.
+/// The agent whose program, or script run by an interpreter, a command line names; and the words after that name.
 pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, impl Iterator<Item = &str>)> {
-    // A NUL is behind each word, the last one too: without this the word behind a bare name would be empty.
+    // Each word ends with NUL, the last one too: without this, a command line without arguments would have an empty
+    // word.
     let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
     let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
     let first = words.next()?;
@@ -70,7 +71,7 @@ pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, impl Iter
                 script => break script,
             }
         };
-        // Some are started by the path of their package, and not by their name.
+        // Some agents are started by the path of their package instead of by name.
         let below = |agent: &&Agent| agent.script_below.is_some_and(|part| script.contains(part));
         ALL.into_iter().find(below).or_else(|| by_name(&base(script)))?
     } else {
@@ -79,7 +80,8 @@ pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, impl Iter
     Some((agent, words))
 }
 
-/// The agent that a shell's script is named after: a script around an agent, as far as the agent itself is not seen.
+/// The agent after which a shell's script is named: a wrapper around an agent, used while the agent itself is not
+/// found.
 pub(crate) fn agent_of_script(arguments: &[u8]) -> Option<Provider> {
     const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "zsh", "ksh"];
     let name = |word: &[u8]| std::str::from_utf8(word).ok().and_then(|word| word.rsplit('/').next()).map(str::to_owned);
@@ -90,7 +92,7 @@ pub(crate) fn agent_of_script(arguments: &[u8]) -> Option<Provider> {
     which_agent(&rest.join(&0)).map(|(provider, _)| provider)
 }
 
-/// The agent a command starts; `None` when it starts none.
+/// The agent that a command starts; `None` if it starts none.
 #[must_use]
 pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
     use std::os::unix::ffi::OsStrExt;
@@ -98,7 +100,7 @@ pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
     which_agent(&words.join(&0)).map(|(provider, _)| provider)
 }
 
-/// The first word behind a program's name.
+/// The first word after a program's name.
 pub(crate) fn verb(arguments: &[u8]) -> Option<&[u8]> {
     arguments.split(|byte| *byte == 0).nth(1)
 }

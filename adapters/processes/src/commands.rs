@@ -4,11 +4,11 @@ use std::fs;
 
 use crate::stat::{children, start_ticks};
 
-/// Programs that take a command line as an argument.
+/// Programs that accept a command line as an argument.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ash", "ksh", "fish"];
-/// Maximum number of processes between an agent and its shell (a wrapper of npm, a sandbox), and the shell.
+/// Maximum depth of a shell below an agent: the processes between them (a wrapper of npm, a sandbox), and the shell.
 const DEPTH: usize = 3;
-/// Maximum number of processes looked at below an agent.
+/// Maximum number of processes examined below an agent.
 const MAX_PROCESSES: usize = 256;
 
 /// A shell that runs a command line (`bash -c …`), below another process.
@@ -21,8 +21,8 @@ pub struct ShellCommand {
 }
 
 /// The shell commands that run below a process now, and the processes that shells became by executing a command that
-/// `is_asked` recognises by its arguments (each ends with NUL). Hooks of this program are left out, since they are what
-/// asked, and the commands that `is_known`.
+/// `is_asked` recognizes by its arguments (each ends with NUL). Excludes commands that `is_known`, and hooks of this
+/// program, because they made the request.
 #[must_use]
 pub fn shell_commands_below(
     pid: u32,
@@ -59,7 +59,7 @@ pub fn shell_commands_below(
 fn is_shell_command(arguments: &[u8]) -> bool {
     let mut words = arguments.split(|byte| *byte == 0).map(|word| std::str::from_utf8(word).unwrap_or_default());
     let program = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    // `-c`, or `-lc` as Codex has it; long options do not count.
+    // `-c`, or `-lc` as Codex passes it; long options do not count.
     let takes_command =
         |word: &str| word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('c'));
     SHELLS.contains(&program) && words.take_while(|word| word.starts_with('-')).any(takes_command)
@@ -72,7 +72,7 @@ pub fn simple_command(line: &str) -> Option<String> {
 }
 
 /// The simple commands that may have become a process with these arguments (each ends with NUL), in the form of
-/// [`simple_command`]: bash executes a single command in its own place, and a script is run by its interpreter.
+/// [`simple_command`]: bash executes a single command in its own process, and a script is run by its interpreter.
 pub fn executed_commands(arguments: &[u8]) -> impl Iterator<Item = String> {
     let text = String::from_utf8_lossy(arguments);
     let words: Vec<String> = text.trim_end_matches('\0').split('\0').map(str::to_owned).collect();
@@ -89,7 +89,7 @@ pub fn executed_commands(arguments: &[u8]) -> impl Iterator<Item = String> {
     commands.into_iter()
 }
 
-/// Maximum number of arguments before a script: its interpreter, and one word for the interpreter.
+/// Maximum number of arguments before a script: its interpreter, and one argument of the interpreter.
 const INTERPRETER: usize = 2;
 
 /// Whether a command line calls `capture hook`.
@@ -125,7 +125,7 @@ mod tests {
         assert!(!ran(&["sleep", "50"], "sleep 5") && !ran(&["node", "test"], "test") && !ran(&[""], "sleep 5"));
         assert!(!ran(&["sleep", "5"], "sleep 5; echo slept") && !ran(&["sleep", "5"], "sleep '5"));
 
-        // bash does so with one command, dash does not.
+        // For a single command, bash becomes the command; dash does not.
         let mut child = Command::new("bash").args(["-c", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
         let asked = |arguments: &[u8]| executed_commands(arguments).any(|command| command == "cat");
         let arguments = || fs::read(format!("/proc/{}/cmdline", child.id())).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn what_runs_below_is_found_until_it_ends() {
         let below = || shell_commands_below(std::process::id(), |_| false, |_| false);
-        // `read` keeps the shell itself at work, below another program as in a sandbox.
+        // `read` keeps the shell itself running, below another program as in a sandbox.
         let mut child = Command::new("env").args(["sh", "-c", "read x; exit 0"]).stdin(Stdio::piped()).spawn().unwrap();
         let ours = |found: &[ShellCommand]| found.iter().any(|command| command.pid == child.id());
         while !ours(&below()) {

@@ -1,18 +1,17 @@
 //! Decides whether a process was started by an agent, directly or indirectly. Such processes may not decide for the
 //! user.
 //!
-//! Three things are looked at, and each of them is enough:
+//! Each of three signs is sufficient:
 //!
 //! - the **ancestors**: one of them is an agent, whether or not it holds a conversation;
-//! - the **environment**: it holds a variable that agents set for what they run;
-//! - the **mark**: whatever runs below `capture run` has a hard limit on file locks, which Linux keeps
-//!   for compatibility and does not use since 2.4.25 (getrlimit(2), `RLIMIT_LOCKS`). The kernel hands it
-//!   to every child, and a process without `CAP_SYS_RESOURCE` can lower it but not raise it, so neither a
-//!   cleaned environment nor a double fork nor a new session sheds it. It names the program
-//!   it was given to, by its start time and pid: a process that has the mark, but no longer the program among its
-//!   ancestors, was cut loose.
+//! - the **environment**: it contains a variable that agents set for the programs they run;
+//! - the **mark**: every process below `capture run` has a hard limit on file locks, which Linux keeps for
+//!   compatibility and has not used since 2.4.25 (getrlimit(2), `RLIMIT_LOCKS`). Children inherit the limit, and a
+//!   process without `CAP_SYS_RESOURCE` can lower it but not raise it, so a cleaned environment, a double fork or a new
+//!   session does not remove it. The mark contains the start time and pid of the program that first got it: a process
+//!   with the mark, but without that program among its ancestors, was detached.
 //!
-//! What an agent that is only observed cuts loose with a cleaned environment is not recognised.
+//! A process that an agent outside of `capture run` detaches with a cleaned environment is not recognized.
 
 use std::{fmt, fs, io, os::unix::fs::MetadataExt};
 
@@ -29,14 +28,14 @@ use agents::{DRIVEN, HOST, TOOL_HOST, agent::ALL};
 pub enum Descent {
     /// This ancestor, or the process itself, is an agent, or drives one.
     Agent {
-        /// Its process id.
+        /// The process id of the agent.
         pid: u32,
     },
-    /// Its environment holds a variable that agents set.
+    /// The environment contains this variable, which agents set.
     Variable(&'static str),
-    /// It was started below a run, and lost the connection to it.
+    /// The process was started below a run, and is no longer connected to it.
     CutLoose,
-    /// The process or an ancestor could not be looked at.
+    /// The process or an ancestor could not be examined.
     Unreadable,
 }
 
@@ -51,8 +50,7 @@ impl fmt::Display for Descent {
     }
 }
 
-/// Whether an agent started this process, however far back, and how that shows. `None` means that
-/// nothing shows it.
+/// Whether an agent started this process, directly or indirectly, and the sign for it; `None` without a sign.
 #[must_use]
 pub fn agent_descent(pid: u32) -> Option<Descent> {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return Some(Descent::Unreadable) };
@@ -65,7 +63,7 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
         return Some(Descent::Variable(name));
     }
     let Ok(mark) = mark_of(pid) else { return Some(Descent::Unreadable) };
-    // Where the mark was given to: the highest process that has it.
+    // The highest process with the mark is the one that got it first.
     let mut highest_marked = None;
     let (mut at, mut below) = (pid, None);
     for _ in 0..GENERATIONS {
@@ -75,7 +73,7 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
             return cut_loose.then_some(Descent::CutLoose);
         }
         let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return Some(Descent::Unreadable) };
-        // Whoever drives an agent may decide; what the agent cut loose has the driver for its parent.
+        // The driver of an agent may decide; but a process that the agent detached has the driver as its parent.
         if agent_named(&arguments).is_some() || is_tool_host(&arguments) || below.is_some() && is_driver(&arguments) {
             return Some(Descent::Agent { pid: at });
         }
@@ -100,30 +98,30 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
     Some(Descent::Unreadable)
 }
 
-/// Whether an agent started this process, however far back. A process that cannot be looked at counts
-/// as started by one.
+/// Whether an agent started this process, directly or indirectly. A process that cannot be examined counts as started
+/// by an agent.
 #[must_use]
 pub fn descends_from_agent(pid: u32) -> bool {
     agent_descent(pid).is_some()
 }
 
-/// Whether a process is `capture agent drive`, as its words say.
+/// Whether a process is `capture agent drive`, judged by its arguments.
 fn is_driver(arguments: &[u8]) -> bool {
     let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
     words.windows(2).any(|words| words == [&b"agent"[..], b"drive"])
 }
 
-/// Whether a process is the host of a run, as its words say.
+/// Whether a process is the host of a run, judged by its arguments.
 fn is_host(arguments: &[u8]) -> bool {
     verb(arguments) == Some(HOST.as_bytes())
 }
 
-/// Whether a process is the host of a command of our own agent, as its words say.
+/// Whether a process is the host of a command of our own agent, judged by its arguments.
 fn is_tool_host(arguments: &[u8]) -> bool {
     verb(arguments) == Some(TOOL_HOST.as_bytes())
 }
 
-/// Whether a process is a server that a host started: this very program, and its verb.
+/// Whether a process is a server started by a host: the same executable as ours, with the verb of the server.
 fn is_own_server(pid: u32) -> bool {
     let file = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     let own = file("/proc/self/exe");
@@ -132,30 +130,29 @@ fn is_own_server(pid: u32) -> bool {
         && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|arguments| verb(&arguments) == Some(b"serve"))
 }
 
-/// The program of a host: its first child. What that cuts loose becomes a later one.
+/// The program of a host: its first child. Detached processes become later children.
 fn program_of(host: u32) -> Option<u32> {
     children(host).into_iter().filter_map(|pid| Some((start_ticks(pid)?, pid))).min().map(|(_, pid)| pid)
 }
 
-/// The upper bits of a mark, which tell it from a limit that somebody set for another purpose.
+/// The upper bits of a mark, which distinguish it from a limit set for another purpose.
 const SIGNATURE: u64 = 0x4341 << 48;
-/// The lower bits: the program the mark was given to.
+/// The lower bits: the program that first got the mark.
 const NAME_BITS: u64 = (1 << 48) - 1;
 
-/// The program in a mark; `None` for one that names none: sealed, or lowered.
+/// The program in a mark; `None` if the mark contains none because it is sealed or was lowered.
 fn named_by(mark: u64) -> Option<u64> {
     (mark & !NAME_BITS == SIGNATURE && mark & NAME_BITS != 0).then_some(mark & NAME_BITS)
 }
 
-/// A process in 48 bits: its start in clock ticks since boot, and of those that start within one tick the pid.
-/// A process can lower its mark and not raise it, so it can take the name of no process that started later.
+/// A process in 48 bits: its start in clock ticks since boot, then its pid, which distinguishes processes that start
+/// within one tick. A process can only lower its mark, so it cannot adopt the name of a process that started later.
 fn name_of(pid: u32) -> Option<u64> {
     let start = start_ticks(pid)?;
     Some((start & 0xffff_ffff) << 16 | u64::from(pid & 0xffff))
 }
 
-/// The hard limit on file locks of a process; `None` for unlimited, which is what every process has that
-/// nobody marked.
+/// The hard limit on file locks of a process; `None` for unlimited, the value of every unmarked process.
 fn mark_of(pid: u32) -> io::Result<Option<u64>> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits"))?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"));
@@ -167,11 +164,11 @@ fn mark_of(pid: u32) -> io::Result<Option<u64>> {
     }
 }
 
-/// Marks this process, which is about to become the program of a run, and all it will start. A process
-/// that is marked already keeps its mark.
+/// Marks this process, which is about to become the program of a run, and all its future children. A process that is
+/// already marked keeps its mark.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub fn mark_program() -> io::Result<()> {
     mark_child(getpid())
 }
@@ -179,7 +176,7 @@ pub fn mark_program() -> io::Result<()> {
 /// Marks a child of this process, as [`mark_program`] does for the process itself.
 ///
 /// # Errors
-/// When the kernel refuses, or the child is gone.
+/// If the kernel refuses, or the child has ended.
 pub fn mark_child(program: Pid) -> io::Result<()> {
     let pid = program.as_raw_nonzero().get().unsigned_abs();
     if mark_of(pid)?.is_some() {
@@ -190,7 +187,7 @@ pub fn mark_child(program: Pid) -> io::Result<()> {
     Ok(())
 }
 
-/// What [`mark_program`] marks a process with, and all that is below it. `None` when the process has ended.
+/// The mark that [`mark_program`] gives to this process and all its children. `None` if the process has ended.
 #[must_use]
 pub fn program_mark(pid: u32) -> Option<u64> {
     Some(SIGNATURE | name_of(pid)?)
@@ -201,11 +198,11 @@ pub(crate) fn marked_with(pid: u32, mark: u64) -> bool {
     matches!(mark_of(pid), Ok(Some(own)) if own == mark)
 }
 
-/// Marks this process and all it will start as an agent's for good, when an agent started it. To be
-/// called before anything is started that outlives its parent.
+/// Permanently marks this process and all its future children as started by an agent, if an agent started it. Call it
+/// before starting anything that outlives its parent.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub fn seal_if_agents() -> io::Result<()> {
     if descends_from_agent(std::process::id()) { set(SIGNATURE) } else { Ok(()) }
 }
@@ -223,12 +220,12 @@ fn limit(mark: u64) -> Rlimit {
 mod tests {
     use super::*;
 
-    /// Starts a shell under this name with this word behind it, and a child of it that waits; gives both.
+    /// Starts a shell under this name with `word` as its argument, and a child that waits; returns both.
     fn family(name: &str, word: &str) -> (std::process::Child, u32, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let agent = dir.path().join(name);
         std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
-        // The shell takes the word for its script.
+        // The shell runs the file named `word` as its script.
         fs::write(dir.path().join(word), "sleep 1000 & echo $!; wait\n").unwrap();
         let mut child = std::process::Command::new(&agent)
             .arg(word)
@@ -253,7 +250,7 @@ mod tests {
     fn what_an_agent_started_descends_from_it() {
         let (child, grandchild, _dir) = family("claude", "script");
         assert_eq!(agent_descent(child.id()), Some(Descent::Agent { pid: child.id() }));
-        // Until it has become `sleep`, the grandchild looks like the agent itself.
+        // Until it executes `sleep`, the grandchild looks like the agent itself.
         let started = agent_descent(grandchild);
         assert!(
             matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),
@@ -266,7 +263,7 @@ mod tests {
     #[test]
     fn an_agent_that_holds_no_conversation_is_an_agent_all_the_same() {
         let (child, grandchild, _dir) = family("codex", "mcp-server");
-        // Until it has become `sleep`, the grandchild looks like the agent itself.
+        // Until it executes `sleep`, the grandchild looks like the agent itself.
         let started = agent_descent(grandchild);
         assert!(
             matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),
@@ -293,7 +290,7 @@ mod tests {
         assert_eq!(named_by(5), None, "lowered by somebody");
         let own = std::process::id();
         assert_eq!(mark_of(own).unwrap(), getrlimit(Resource::Locks).maximum);
-        // A child that starts within the same tick has another name, and a higher one.
+        // A child that starts within the same tick has a different, higher name.
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         assert_ne!(name_of(child.id()), name_of(own));
         child.kill().unwrap();

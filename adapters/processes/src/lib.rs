@@ -1,8 +1,8 @@
-//! The process table: finds the processes that are agents, and notices when they end.
+//! The process table: finds agents among the processes, and reports when they end.
 //!
-//! [`ProcessTable`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
-//! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
-//! held together with the start time of its process.
+//! [`ProcessTable`] scans `/proc` for agents of our own user; [`Watcher`] waits for processes to end (with pidfd, which
+//! costs nothing while they run). A pid may be reused, so it is always stored together with the start time of its
+//! process.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,4 +1,4 @@
-//! Connects to a Unix socket of our own user, and identifies the process that listens there.
+//! Connects to a Unix socket of our own user, and identifies the process that listens on it.
 
 use std::{
     io,
@@ -16,19 +16,19 @@ use rustix::{
     process::geteuid,
 };
 
-/// The process that listens at the other end of a connection, as the kernel names it.
+/// The listening process at the other end of a connection, as reported by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listener {
-    /// Its user.
+    /// Its user id.
     pub uid: u32,
-    /// Its process id; 0 when it runs in another pid namespace.
+    /// Its process id; 0 if it runs in another pid namespace.
     pub pid: u32,
 }
 
-/// Longest path that an address of a socket holds everywhere, bytes.
+/// Longest path that fits in a socket address on every platform, bytes.
 const ADDRESS_BYTES: usize = 100;
 
-/// A path by which a socket can be named in an address, as long as this lives.
+/// A path to a socket that fits in an address while this value exists.
 #[derive(Debug)]
 pub struct AddressPath {
     path: PathBuf,
@@ -36,10 +36,10 @@ pub struct AddressPath {
 }
 
 impl AddressPath {
-    /// The path as it is, or, when it is too long for an address, by way of a descriptor of its directory.
+    /// The path unchanged or, if it is too long for an address, through a descriptor of its directory.
     ///
     /// # Errors
-    /// When the directory cannot be opened.
+    /// If the directory cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(Self { path: path.to_owned(), _directory: None });
@@ -59,12 +59,12 @@ impl AsRef<Path> for AddressPath {
     }
 }
 
-/// Connects to the socket at `path` and checks that the process listening there runs as our own
-/// user. `within` bounds the connect and every later write.
+/// Connects to the socket at `path` and checks that the listening process runs as our own user. `within` bounds the
+/// connect and every later write.
 ///
 /// # Errors
-/// When nobody listens, the listener's queue stays full for `within`, or the listener runs as
-/// another user ([`io::ErrorKind::PermissionDenied`]).
+/// If no process listens, the listener's queue stays full for `within`, or the listener runs as another user
+/// ([`io::ErrorKind::PermissionDenied`]).
 pub fn connect(path: &Path, within: Duration) -> io::Result<(UnixStream, Listener)> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within))?;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn names_the_process_that_listens() {
         let dir = tempfile::tempdir().unwrap();
-        // An address holds 108 bytes.
+        // An address has 108 bytes.
         for directory in ["short".to_owned(), "d".repeat(120)] {
             let directory = dir.path().join(directory);
             std::fs::create_dir(&directory).unwrap();

@@ -1,4 +1,4 @@
-//! Finds the file that a bare command name starts: the first executable one on a PATH, as a shell finds it.
+//! Finds the file that a bare command name starts: the first executable file on a PATH, as a shell does.
 
 use std::{
     ffi::OsStr,
@@ -8,10 +8,10 @@ use std::{
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-/// The file `word` means in these directories, taken in order.
+/// The file that `word` refers to in these directories, searched in order.
 ///
 /// # Errors
-/// `NotFound` when there is none; `PermissionDenied` when what is there may not be executed.
+/// `NotFound` if there is none; `PermissionDenied` if only files without execute permission were found.
 pub fn find_program<D: AsRef<Path>>(dirs: impl IntoIterator<Item = D>, word: &OsStr) -> io::Result<PathBuf> {
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
     for dir in dirs.into_iter().filter(|_| !word.is_empty()) {
@@ -25,10 +25,10 @@ pub fn find_program<D: AsRef<Path>>(dirs: impl IntoIterator<Item = D>, word: &Os
     Err(refused)
 }
 
-/// Checks that a file could be executed by this process.
+/// Checks that this process could execute a file.
 ///
 /// # Errors
-/// When it is not there, is a directory or another thing than a file, or may not be executed.
+/// If it does not exist, is not a regular file, or must not be executed.
 pub fn check_executable(path: &Path) -> io::Result<()> {
     let meta = std::fs::metadata(path)?;
     if meta.is_dir() {

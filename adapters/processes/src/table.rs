@@ -17,37 +17,36 @@ use crate::{
 /// A process that looks like an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentProcess {
-    /// Which agent.
+    /// The agent.
     pub provider: Provider,
     /// Process id.
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
-    /// How long it had been running when it was found, ms.
+    /// Its age when it was found, ms.
     pub age_ms: i64,
-    /// The process that started it; of a child the first of its agent's processes, which may have started it
-    /// through others (Qwen Code 0.24.4 starts itself again twice).
+    /// The process that started it. For a child: the first process of the same agent, which may have started it
+    /// indirectly (Qwen Code 0.24.4 restarts itself twice).
     pub parent: Option<u32>,
-    /// Started by another process of the same agent: a part of it, not one of its own.
+    /// Whether it was started by another process of the same agent and so is a part of that agent.
     pub child: bool,
     /// Working directory.
     pub cwd: PathBuf,
-    /// Serves sessions for other processes (a daemon), so its directory says nothing.
+    /// Whether it serves sessions for other processes (a daemon), so that its directory is not significant.
     pub shared: bool,
-    /// It was started to take up an earlier session.
+    /// Whether it was started to resume an earlier session.
     pub resumes: bool,
-    /// It does one prompt, and nobody can type into it.
+    /// Whether it answers one prompt, so that the user cannot type into it.
     pub headless: bool,
-    /// The run it belongs to, as its environment says; a daemon belongs to none, whoever started it.
+    /// The run it belongs to, according to its environment. A daemon belongs to no run, whichever process started it.
     pub run: Option<RunId>,
-    /// Regular files it has open below a home of agents, transcripts among them.
+    /// Regular files that it has open below an agent's home, transcripts among them.
     pub open_files: Vec<PathBuf>,
 }
 
-/// Scans the processes of our own user for agents that keep their
-/// sessions in the homes that are read; agents with other homes are left out. A process
-/// that was not an agent twice is not examined again, so that a scan costs little more than
-/// listing `/proc`.
+/// Scans the processes of our own user for agents with sessions in the configured homes; agents with other homes are
+/// skipped. A process that was examined twice and was not an agent is not examined again, so that a scan costs little
+/// more than listing `/proc`.
 #[derive(Debug)]
 pub struct ProcessTable {
     homes: Homes,
@@ -56,7 +55,7 @@ pub struct ProcessTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanResult {
-    /// Examined once, and not an agent then; it may have been about to become one.
+    /// Examined once, and not an agent at that time; it may have been about to become one.
     Once,
     /// Examined twice, and not an agent.
     Stranger,
@@ -64,7 +63,7 @@ enum ScanResult {
 }
 
 impl ProcessTable {
-    /// A table of the agents of these homes.
+    /// Creates a table for agents with these homes.
     #[must_use]
     pub fn new(homes: Homes) -> Self {
         Self { homes, looks: HashMap::new() }
@@ -104,12 +103,12 @@ impl ProcessTable {
     }
 }
 
-/// The first of the processes of one agent that started each other down to this one; `None` when none of them
-/// started it. Each is given with its parent.
+/// The topmost process in the chain of processes of the same agent that leads to this one; `None` if no such process
+/// started it. Each process is listed with its parent.
 pub(crate) fn launcher(pid: u32, provider: Provider, processes: &[(u32, Provider, Option<u32>)]) -> Option<u32> {
     let parent = |of: u32| processes.iter().find(|(pid, ..)| *pid == of).and_then(|(_, _, parent)| *parent);
     let is_same = |pid: &u32| processes.iter().any(|(one, of, _)| one == pid && *of == provider);
-    // No more steps than processes: what was read while pids were given out again may go round.
+    // At most as many steps as processes: if pids were reused during the scan, the chain may be circular.
     std::iter::successors(Some(pid), |pid| parent(*pid).filter(is_same)).take(processes.len()).skip(1).last()
 }
 
@@ -148,8 +147,8 @@ fn run_in(environment: &[u8]) -> Option<RunId> {
     run.parse().ok()
 }
 
-/// The run a process belongs to, as its environment says; `None` for a daemon, which outlives the
-/// one that started it.
+/// The run a process belongs to, according to its environment; `None` for a daemon, which outlives the process that
+/// started it.
 #[must_use]
 pub fn run_of(pid: u32) -> Option<RunId> {
     let shared = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).is_some_and(|(_, shared)| shared);
@@ -162,13 +161,13 @@ fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
 }
 
-/// Where an agent with this environment may keep its sessions. Nothing else of it is looked at.
+/// The directories in which an agent with this environment may keep its sessions. No other variables are read.
 pub(crate) fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
     let variable = |name: &str| variable_in(environment, name).map(PathBuf::from);
     Agent::of(provider).map_or_else(Vec::new, |agent| agent.home.directories(variable))
 }
 
-/// Most descriptors of a process that are examined.
+/// Maximum number of descriptors examined per process.
 const DESCRIPTORS: usize = 512;
 
 fn open_files(process: &Path) -> Vec<PathBuf> {

@@ -6,8 +6,8 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// The processes of our own user that hold the end `local` of a TCP connection of this machine to
-/// `remote`. None when there is no such connection, or whoever holds it cannot be looked at.
+/// The processes of our own user that have the end `local` of a local TCP connection to `remote` open. Empty if there
+/// is no such connection, or the processes that have it open cannot be examined.
 #[must_use]
 pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
     let Some(TableRow { inode, .. }) = find_in_tables(local, remote) else { return Vec::new() };
@@ -22,8 +22,8 @@ pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
     pids.filter(holds).collect()
 }
 
-/// Whether the process `pid` holds every socket that listens on this address, so that a connection
-/// to it can reach no other process.
+/// Whether the process `pid` has every socket open that listens on this address, so that a connection to the address
+/// reaches no other process.
 #[must_use]
 pub fn listener_of_tcp(address: SocketAddr, pid: u32) -> bool {
     let wanted = address.ip().to_canonical();
@@ -45,20 +45,20 @@ pub(super) struct TableRow {
     local: SocketAddr,
     remote: SocketAddr,
     listens: bool,
-    /// Its user.
+    /// Its user id.
     pub(super) uid: u32,
-    /// 0 when no process holds it any more.
+    /// 0 if no process has it open any more.
     inode: u64,
 }
 
-/// The socket with these addresses, while a process holds it.
+/// The socket with these addresses, if a process has it open.
 pub(super) fn find_in_tables(local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
     let same = |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
     let is_it = |row: &TableRow| same(row.local, local) && same(row.remote, remote) && row.inode != 0;
     tables().find_map(|table| rows(&table).find(is_it))
 }
 
-/// The kernel's tables, each read when it is needed.
+/// The kernel's tables, each read on demand.
 fn tables() -> impl Iterator<Item = String> {
     ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().map(|table| fs::read_to_string(table).unwrap_or_default())
 }
@@ -66,8 +66,8 @@ fn tables() -> impl Iterator<Item = String> {
 /// The state of a listening socket.
 const LISTEN: &str = "0A";
 
-/// The rows of a table as `/proc/net/tcp` has it (proc_net_tcp(5)): addresses are 32-bit words in the
-/// machine's order, ports hexadecimal.
+/// The rows of a table in the format of `/proc/net/tcp` (proc_net_tcp(5)): addresses are 32-bit words in the machine's
+/// byte order, ports are hexadecimal.
 fn rows(table: &str) -> impl Iterator<Item = TableRow> {
     table.lines().skip(1).filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);

@@ -17,8 +17,8 @@ use rustix::{
 
 use super::tcp::find_in_tables;
 
-/// The user who holds the end `local` of a TCP connection of this machine to `remote`. `None` when there is
-/// no such connection, or nobody holds that end any more.
+/// The user whose process has the end `local` of a local TCP connection to `remote` open. `None` if there is no such
+/// connection, or no process has that end open any more.
 #[must_use]
 pub fn user_of_tcp(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     query_user(local, remote).unwrap_or_else(|_| find_in_tables(local, remote).map(|socket| socket.uid))
@@ -30,7 +30,7 @@ const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 /// `NLM_F_REQUEST`
 const REQUEST: u16 = 1;
-/// `TCP_LISTEN`: a listener is what the kernel finds where there is no such connection.
+/// `TCP_LISTEN`: if there is no such connection, the kernel finds a listener.
 const LISTEN: u8 = 10;
 /// Length of a netlink header.
 const HEADER: usize = 16;
@@ -41,7 +41,7 @@ fn query_user(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> 
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &request(local, remote), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = [0; 512];
-    // The kernel has answered before it returns from the request.
+    // The kernel has answered before the request returns.
     let (length, _) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
     user_in(answer.get(..length).unwrap_or_default(), local, remote)
 }
@@ -104,7 +104,7 @@ fn user_in(answer: &[u8], local: SocketAddr, remote: SocketAddr) -> io::Result<O
     if state == LISTEN || !is(local, ip(4), port(0)) || !is(remote, ip(20), port(2)) {
         return Ok(None);
     }
-    // Behind the id: three words, then user and inode. Nobody holds a socket without an inode.
+    // After the id: three words, then user and inode. A socket without an inode is not open in any process.
     let (uid, inode) = (word(HEADER + 4 + SOCKET_ID + 12), word(HEADER + 4 + SOCKET_ID + 16));
     Ok(uid.filter(|_| inode.is_some_and(|inode| inode != 0)))
 }
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(query_user(from, to).unwrap(), Some(own), "{address}");
             assert_eq!(find_in_tables(from, to).map(|socket| socket.uid), Some(own), "{address}");
             assert_eq!(user_of_tcp(from, to), Some(own));
-            // A listener is there, but not this connection.
+            // There is a listener, but not this connection.
             let nobody: SocketAddr = (to.ip(), 1).into();
             assert_eq!(query_user(to, nobody).unwrap(), None, "{address}");
             drop(client);

@@ -1,8 +1,8 @@
-//! The terminal of a process, and what its environment says.
+//! The terminal and the environment of a process.
 
 use std::fs;
 
-/// The terminal device that a process reads from or writes to; `None` when it has none, or is somebody else's.
+/// The terminal device that a process reads from or writes to; `None` if it has none, or belongs to another user.
 #[must_use]
 pub fn terminal_of(pid: u32) -> Option<String> {
     (0..=2).find_map(|descriptor| {
@@ -12,8 +12,8 @@ pub fn terminal_of(pid: u32) -> Option<String> {
     })
 }
 
-/// A variable in the environment a process was started with; `None` when it has none of that name, the value is not
-/// UTF-8, or the process is somebody else's.
+/// A variable in the environment a process was started with; `None` if it is not set or not UTF-8, or the process
+/// belongs to another user.
 #[must_use]
 pub fn variable_of(pid: u32, name: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -36,7 +36,7 @@ mod tests {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", "echo ready; read _"]).env("PANE", "%3").env("PANE_2", "x");
         let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        // Until it speaks, its environment may not be there yet.
+        // The environment may be missing until the process writes its first line.
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         assert_eq!(variable_of(child.id(), "PANE").as_deref(), Some("%3"));
         assert_eq!(variable_of(child.id(), "PAN"), None);

@@ -11,7 +11,7 @@ use crate::{
     watcher::{EndedProcess, Watcher},
 };
 
-/// As `/proc` has them: a NUL behind each word.
+/// Arguments in the format of `/proc`: each word ends with NUL.
 fn arguments(words: &[&str]) -> Vec<u8> {
     words.iter().flat_map(|word| word.bytes().chain([0])).collect()
 }

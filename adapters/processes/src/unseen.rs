@@ -1,4 +1,4 @@
-//! Agents that run on this machine and are not observed: those of other users and in containers.
+//! Agents that run on this machine and are not observed: agents of other users and in containers.
 
 use std::{
     fs::{self, Metadata},
@@ -17,7 +17,7 @@ use crate::{
 pub enum Unseen {
     /// Another user runs it.
     OtherUser,
-    /// It runs in a container: its process has another number there.
+    /// It runs in a container: its process has another id there.
     Container,
 }
 
@@ -35,16 +35,16 @@ impl Unseen {
 /// An agent that is not observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnseenAgent {
-    /// Which agent.
+    /// The agent.
     pub provider: Provider,
     /// Its process id, as this process sees it.
     pub pid: u32,
-    /// Why.
+    /// The reason.
     pub why: Unseen,
 }
 
-/// The agents that run on this machine, as far as `/proc` shows them, and are not observed. What an agent started of
-/// its own kind is left out.
+/// The agents that run on this machine without being observed, according to `/proc`. Agents started by an agent of the
+/// same kind are omitted.
 #[must_use]
 pub fn unseen_agents() -> Vec<UnseenAgent> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -60,7 +60,7 @@ pub fn unseen_agents() -> Vec<UnseenAgent> {
 fn look_at(pid: u32) -> Option<UnseenAgent> {
     let owner = fs::metadata(format!("/proc/{pid}")).as_ref().map(Metadata::uid).ok()?;
     let (provider, _) = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)?;
-    // Only remains of a process have no state.
+    // A process without a state, or a zombie, is not an agent.
     stat_field(pid, 3).filter(|state| state != "Z")?;
     let why = if is_nested(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?) {
         Unseen::Container
@@ -72,7 +72,7 @@ fn look_at(pid: u32) -> Option<UnseenAgent> {
     Some(UnseenAgent { provider, pid, why })
 }
 
-/// Whether a process has further numbers in namespaces below ours (proc(5), `NSpid`).
+/// Whether a process has further ids in pid namespaces below ours (proc(5), `NSpid`).
 fn is_nested(status: &str) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1)

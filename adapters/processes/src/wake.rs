@@ -16,10 +16,10 @@ pub struct Wake(Arc<OwnedFd>);
 #[derive(Debug)]
 pub struct WakeReceiver(OwnedFd);
 
-/// Makes a connected pair.
+/// Creates a connected pair.
 ///
 /// # Errors
-/// When the system gives no descriptors.
+/// If the system has no descriptors left.
 pub fn pair() -> io::Result<(Wake, WakeReceiver)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     Ok((Wake(Arc::new(write)), WakeReceiver(read)))
@@ -28,7 +28,7 @@ pub fn pair() -> io::Result<(Wake, WakeReceiver)> {
 impl Wake {
     /// Wakes the other side.
     pub fn wake(&self) {
-        // A full pipe has woken it already.
+        // A full pipe has already woken it.
         rustix::io::write(&*self.0, &[1]).ok();
     }
 }

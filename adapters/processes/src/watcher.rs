@@ -1,4 +1,4 @@
-//! Reports when a process ends, on a thread of its own.
+//! Reports when a process ends, on a separate thread.
 
 use std::{
     collections::HashMap,
@@ -27,13 +27,13 @@ pub struct EndedProcess {
     pub start_ticks: u64,
 }
 
-/// Most requests queued for the watcher.
+/// Maximum number of requests queued for the watcher.
 const REQUESTS: usize = 4096;
 
-/// Interval between checks of a process where pidfd is not available.
+/// Interval between checks of a process if pidfd is not available.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Waits for processes to end, on a thread of its own.
+/// Waits for processes to end, on a separate thread.
 pub struct Watcher {
     requests: Option<Sender<EndedProcess>>,
     wake: Wake,
@@ -41,10 +41,10 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread; `ended` is called on it, once for each watched process.
+    /// Starts the thread, which calls `ended` once for each watched process.
     ///
     /// # Errors
-    /// When the thread or its wake-up descriptor cannot be made.
+    /// If the thread or its wake-up descriptor cannot be created.
     pub fn start(ended: impl FnMut(EndedProcess) + Send + 'static) -> std::io::Result<Self> {
         let (requests, incoming) = bounded(REQUESTS);
         let (wake, woken) = wake::pair()?;
@@ -53,8 +53,8 @@ impl Watcher {
         Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
     }
 
-    /// Watches a process. One that is gone already is reported at once. Never waits: the one who
-    /// calls may be the one the reports go to.
+    /// Watches a process. A process that has already ended is reported immediately. Never blocks, because the caller
+    /// may be the thread that receives the reports.
     pub fn watch(&self, pid: u32, start_ticks: u64) {
         if let Some(requests) = &self.requests {
             if requests.try_send(EndedProcess { pid, start_ticks }).is_err() {
@@ -87,7 +87,7 @@ pub(crate) fn watch(incoming: &Receiver<EndedProcess>, woken: &WakeReceiver, mut
                         .ok()
                         .and_then(Pid::from_raw)
                         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-                    // Asked after the descriptor was made: now it can only be the right one.
+                    // Checked after the descriptor was opened, so the descriptor belongs to the right process.
                     if is_alive(process.pid, process.start_ticks) {
                         watched.insert(process, descriptor);
                     } else {

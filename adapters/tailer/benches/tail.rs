@@ -1,4 +1,4 @@
-//! What reading files costs, each figure beside its limit: `cargo bench -p tailer --bench tail`.
+//! The cost of reading files, each figure beside its limit: `cargo bench -p tailer --bench tail`.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use tailer::{
 const FILES: usize = 2200;
 const FILES_A_DIRECTORY: usize = 8;
 
-/// Makes an event of each line, without looking into it.
+/// Creates an event for each line, without parsing it.
 struct Lines {
     session: Arc<str>,
     events: bool,
@@ -94,7 +94,7 @@ fn fill(home: &Path, files: usize) {
     }
 }
 
-/// Reads everything once; gives the cursors.
+/// Reads everything once and returns the cursors.
 fn read_all(home: &Path, config: &CollectorConfig) -> Vec<Cursor> {
     let mut cursors = std::collections::HashMap::new();
     let mut collector = Collector::new(config.clone(), roots(home), Vec::new());
@@ -201,7 +201,7 @@ fn latency(home: &Path, config: &CollectorConfig, cursors: &[Cursor], name: &str
         wait(n * 17, false);
     }
     for n in 0..appends {
-        // Out of step with every poll.
+        // Out of phase with the polls.
         let wait_for = pause + pause * (n * 7 % 10) as u32;
         let _ = crossbeam_channel::never::<()>().recv_timeout(wait_for);
         wait((n % 10) * 17, true);

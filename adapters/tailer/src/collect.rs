@@ -1,15 +1,14 @@
-//! Finds the agents' files, decides when to read them, and sends on what it read.
+//! Finds the agents' files, decides when to read them, and sends their events.
 //!
-//! A [`Collector`] owns the table of files and of directories. One call of [`Collector::round`]
-//! is one turn: take in hints, look at the directories and files whose time has come, read what
-//! changed, say when to come again. [`Collector::start`] is a thin shell round it: one thread for
-//! what is live, and a few for the history, which take files from a queue. A file belongs to one
-//! thread at a time, so its batches are in order.
+//! A [`Collector`] owns the table of files and of directories. One call of [`Collector::round`] applies hints, checks
+//! the directories and files that are due, reads the changed files, and returns the time of the next round.
+//! [`Collector::start`] runs the rounds on one thread for live files, and a few threads for history, which get files
+//! from a queue. A file belongs to one thread at a time, so its batches are in order.
 //!
-//! The poll is the truth and hints are hints: hot files are looked at every half second, quiet
-//! ones and directories every few seconds, each by one `stat`; where hints arrive, directories every
-//! minute and quiet files every five. See `round` for the turn, `tree`
-//! for finding files, `queue` for the history, [`control`] for the handle.
+//! Polling finds every change; hints only find it sooner. Hot files are checked every half second, quiet files and
+//! directories every few seconds, each with one `stat`. Where hints arrive, directories are checked every minute and
+//! quiet files every five. See `round` for a round, `tree` for finding files, `queue` for the history, [`control`] for
+//! the handle.
 
 mod batch;
 mod committed;
@@ -51,12 +50,12 @@ use files::{FileId, Files};
 use queue::HistoryQueue;
 use report::Errors;
 
-/// How a collector works. [`CollectorConfig::new`] has the figures that were measured.
+/// The settings of a collector. [`CollectorConfig::new`] sets the measured values.
 #[derive(Debug, Clone)]
 pub struct CollectorConfig {
     /// Reads both clocks.
     pub clock: fn() -> Now,
-    /// Bounds of reading.
+    /// Limits of reading.
     pub limits: ReadLimits,
     /// Interval between checks of hot files without hints.
     pub hot_poll: Duration,
@@ -64,26 +63,27 @@ pub struct CollectorConfig {
     pub hot_poll_watched: Duration,
     /// Interval between checks of quiet files and directories.
     pub quiet_poll: Duration,
-    /// Interval between checks of directories that are watched, so that they only find what left no hint.
+    /// Interval between checks of watched directories, which only find changes without a hint.
     pub watched_directories_poll: Duration,
-    /// The same of quiet files in them; each check of the others looks at some of these.
+    /// Interval between checks of quiet files in watched directories; each check of the other quiet files includes some
+    /// of these.
     pub watched_files_poll: Duration,
     /// How long a file is hot after a change.
     pub hot_for: Duration,
     /// A file changed within this time before the start is read before the rest of the history.
     pub fresh_for: Duration,
-    /// Most quiet files checked in one round; the others are checked in the next ones.
+    /// Maximum number of quiet files checked in one round; the rest are checked in later rounds.
     pub quiet_files: usize,
-    /// Most files kept open between checks.
+    /// Maximum number of files kept open between checks.
     pub open_files: usize,
-    /// Most directories watched, those changed last; 0 for polling alone.
+    /// Maximum number of directories watched, the most recently changed ones; 0 means only polling.
     pub watches: usize,
-    /// Threads that read the history; with 0 the rounds do it, one batch each.
+    /// Number of threads that read history; with 0, each round reads one batch.
     pub workers: usize,
 }
 
 impl CollectorConfig {
-    /// The usual figures.
+    /// The default settings.
     #[must_use]
     pub fn new(clock: fn() -> Now) -> Self {
         Self {
@@ -104,12 +104,12 @@ impl CollectorConfig {
     }
 }
 
-/// Says which files below a root are of interest, by their paths alone.
+/// Decides which files below a root to read, by their paths alone.
 pub trait Recognize: Send + Sync {
-    /// How to read the file with this path below the root; `None` for a file to leave alone.
+    /// How to read the file with this path below the root; `None` if the file is not to be read.
     fn file(&self, relative: &Path) -> Option<FileSpec>;
 
-    /// Whether files of interest can be in this directory or below it.
+    /// Whether this directory may contain files to read, at any depth.
     fn enter(&self, _relative: &Path) -> bool {
         true
     }
@@ -121,15 +121,14 @@ impl<F: Fn(&Path) -> Option<FileSpec> + Send + Sync> Recognize for F {
     }
 }
 
-/// A directory a provider keeps its sessions in. It need not exist yet. Roots must not lie in each
-/// other.
+/// A directory in which a provider keeps its sessions. It may not exist yet. Roots must not contain each other.
 #[derive(Clone)]
 pub struct Root {
     /// The agent.
     pub provider: Provider,
-    /// The directory, absolute. It may be a symbolic link, nothing below it may.
+    /// The directory, absolute. The directory itself may be a symbolic link, but links below it are not followed.
     pub dir: PathBuf,
-    /// What in it is of interest.
+    /// Decides which of its files are read.
     pub recognize: Arc<dyn Recognize>,
 }
 
@@ -139,7 +138,7 @@ impl std::fmt::Debug for Root {
     }
 }
 
-/// Owns what is known of all files.
+/// Owns the state of all files.
 pub struct Collector {
     config: CollectorConfig,
     roots: Vec<Root>,
@@ -150,16 +149,16 @@ pub struct Collector {
     queue: Arc<HistoryQueue>,
     shared: Arc<CollectorShared>,
     errors: Errors,
-    /// How far files were read that are not found yet.
+    /// The cursors, in short form, of files that are not found yet.
     unclaimed: HashMap<String, CursorSummary>,
     committed: Arc<dyn CommittedCursors>,
-    /// Closed files whose whole cursor is in memory, longest closed first.
+    /// Closed files whose whole cursor is in memory; the one closed longest ago is first.
     closed: VecDeque<FileId>,
     /// Files to read in this round.
     dirty: VecDeque<FileId>,
-    /// Files looked at often.
+    /// Files that are checked often.
     hot: Vec<FileId>,
-    /// Files that are gone, longest gone first.
+    /// Files that disappeared; the one gone longest is first.
     gone: VecDeque<FileId>,
     ignored: Arc<[PathBuf]>,
     due: Due,
@@ -174,29 +173,29 @@ impl std::fmt::Debug for Collector {
     }
 }
 
-/// When what is done next, by the steady clock.
+/// When each kind of work is due next, by the steady clock.
 #[derive(Debug, Default)]
 struct Due {
     hot: Duration,
     quiet: Duration,
-    /// Watched directories are not looked at before.
+    /// Watched directories are not checked before this time.
     watched_directories: Duration,
-    /// Where in the table the next turn over quiet files begins, and the next over all of them.
+    /// The index in the table at which the next check of quiet files starts, and the next check of all files.
     quiet_from: FileId,
     sweep_from: FileId,
-    /// The earliest time lost hints are answered by looking everywhere, and whether they are to be.
+    /// The earliest time of the next check of everything after lost hints, and whether one is requested.
     everything: Duration,
     everything_wanted: bool,
-    /// All roots were walked once.
+    /// Whether all roots were walked once.
     first_done: bool,
-    /// The first round is over: what comes now happens now.
+    /// Whether the first round is over: later files are live.
     first_over: bool,
-    /// The errors that were reported.
+    /// The version of the errors that were reported.
     reported: u64,
 }
 
 impl Collector {
-    /// Makes a collector of these roots that goes on where earlier ones ended.
+    /// Creates a collector for these roots that continues where earlier ones ended.
     #[must_use]
     pub fn new(config: CollectorConfig, roots: Vec<Root>, known: impl Into<KnownFiles>) -> Self {
         let KnownFiles { summaries, committed } = known.into();
@@ -228,18 +227,18 @@ impl Collector {
         }
     }
 
-    /// A handle to it.
+    /// A handle to this collector.
     #[must_use]
     pub fn control(&self) -> CollectorHandle {
         CollectorHandle::new(Arc::clone(&self.shared))
     }
 
-    /// Runs on threads of its own until stopped, or until `sink` says so. Each thread has its own
-    /// clone of `sink`; it may block, then reading waits. For one path batches must be committed
-    /// in the order they were given: one bounded channel does it.
+    /// Runs on separate threads until stopped, or until `sink` returns [`Stopped`]. Each thread has a clone of `sink`.
+    /// If `sink` blocks, reading waits. Batches of one path must be committed in the order in which they are sent: a
+    /// single bounded channel is enough.
     ///
     /// # Errors
-    /// When a thread cannot be made.
+    /// If a thread cannot be created.
     pub fn start<S>(self, sink: S) -> io::Result<Running>
     where
         S: FnMut(Batch) -> Result<(), Stopped> + Clone + Send + 'static,
@@ -275,7 +274,7 @@ impl Collector {
     }
 }
 
-/// A collector at work. Dropping it stops it.
+/// A running collector. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
     control: CollectorHandle,
@@ -284,19 +283,19 @@ pub struct Running {
 }
 
 impl Running {
-    /// A handle to it.
+    /// A handle to this collector.
     #[must_use]
     pub fn control(&self) -> CollectorHandle {
         self.control.clone()
     }
 
-    /// Whether all its threads still run.
+    /// Whether all its threads are running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops; no batch is given after it returned. A sink that blocks must be let go first.
+    /// Stops the collector; it sends no batch afterwards. Unblock the sink first.
     pub fn stop(self) {
         drop(self);
     }

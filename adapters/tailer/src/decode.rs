@@ -1,8 +1,8 @@
 //! The interface between reading a file and decoding it.
 //!
-//! A [`Decoder`] sees the records of one file in order and says what they mean. It does no I/O
-//! and reads no clock. [`feed`] drives it over one line: it repairs what can be repaired, finds
-//! the records in a damaged line, and keeps what nobody understands as `unrecognized`.
+//! A [`Decoder`] gets the records of one file in order and converts them to events. It does no I/O and reads no clock.
+//! [`feed`] passes one line to it: it repairs what can be repaired, finds the records in a damaged line, and emits the
+//! remaining bytes as `unrecognized`.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,7 +15,7 @@ use events::{
 pub struct Record<'a> {
     /// The bytes, without the newline.
     pub bytes: &'a [u8],
-    /// Where they start in the file.
+    /// Their offset in the file.
     pub offset: u64,
     /// When they were read, by capture's clock.
     pub observed_at: Timestamp,
@@ -31,24 +31,23 @@ impl From<serde_json::Error> for Malformed {
     }
 }
 
-/// Understands the records of one file of one provider.
+/// Decodes the records of one file of one provider.
 pub trait Decoder: Send {
-    /// Says what one record means. On an error nothing may have been put out, and the decoder's
-    /// state must be as before: the caller tries again with repaired bytes.
+    /// Decodes one record. On an error, it must not have emitted anything or changed its state, because the caller
+    /// tries again with repaired bytes.
     ///
     /// # Errors
-    /// When the bytes are not a record. A well-formed record of an unknown kind is not an error but
-    /// `unrecognized`.
+    /// If the bytes are not a record. A well-formed record of an unknown kind is not an error but `unrecognized`.
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed>;
 
-    /// All whole records that are in the file now were given: a record held back until the next
-    /// one explains it must be put out.
+    /// Called after all complete records of the file were passed: the decoder must emit a record that it was holding
+    /// back until the next one explains it.
     fn pause(&mut self, _out: &mut Decoded) {}
 
-    /// The file is gone from the disk. It may come back; then a new decoder is made for it.
+    /// Called when the file disappeared from disk. If it returns, a new decoder is created.
     fn removed(&mut self, _observed_at: Timestamp, _out: &mut Decoded) {}
 
-    /// What is needed to go on from the next record after a restart, as JSON.
+    /// The state needed to continue with the next record after a restart, as JSON.
     fn state(&self) -> Option<String> {
         None
     }
@@ -57,12 +56,12 @@ pub trait Decoder: Send {
     fn session(&self) -> Option<&Arc<str>>;
 }
 
-/// A line of which only place and hash are kept.
+/// A line of which only position and hash are stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stub<'a> {
     /// `oversized` or `damaged`.
     pub raw_kind: &'a str,
-    /// Why it was not decoded.
+    /// The reason why it was not decoded.
     pub issue: &'a str,
     /// Where it starts in the file, bytes.
     pub offset: u64,
@@ -72,10 +71,10 @@ pub struct Stub<'a> {
     pub hash: [u8; 32],
 }
 
-/// What decoders put out, for one file.
+/// The output of a decoder for one file.
 #[derive(Debug)]
 pub struct Decoded {
-    /// The file the records come from.
+    /// The file with the records.
     path: Arc<str>,
     generation: u32,
     provider: Provider,
@@ -86,13 +85,13 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// An empty output for a file.
+    /// Creates an empty output for a file.
     #[must_use]
     pub fn new(provider: Provider, path: Arc<str>, generation: u32) -> Self {
         Self { path, generation, provider, events: Vec::new(), issues: 0 }
     }
 
-    /// Begins an event that comes from `record`; fill in what else is known and [`push`] it.
+    /// Creates an event for `record`; set its other fields and [`push`] it.
     ///
     /// [`push`]: Self::push
     #[must_use]
@@ -121,7 +120,7 @@ impl Decoded {
         }
     }
 
-    /// Where a record's bytes are.
+    /// The position of a record's bytes.
     #[must_use]
     pub fn origin(&self, record: &Record<'_>) -> Origin {
         Origin::File {
@@ -132,12 +131,12 @@ impl Decoded {
         }
     }
 
-    /// Puts out an event.
+    /// Emits an event.
     pub fn push(&mut self, event: NewEvent) {
         self.events.push(event);
     }
 
-    /// Puts out a record of a kind this decoder does not know. Not an issue: agents add kinds.
+    /// Emits a record of a kind that this decoder does not know. This is not an issue, because agents add kinds.
     pub fn unrecognized(
         &mut self,
         record: &Record<'_>,
@@ -162,8 +161,8 @@ impl Decoded {
         self.push(event);
     }
 
-    /// Puts out what stands for a line that was not decoded: where its bytes are and their hash,
-    /// never the text. Counted as an issue. An equal one is a copy: records carry ids and times.
+    /// Emits a stub for a line that was not decoded: the position and hash of its bytes, never the text. Counts as an
+    /// issue. An equal stub is a copy, because records contain ids and times.
     pub fn stub(&mut self, stub: &Stub<'_>, observed_at: Timestamp, session: &Arc<str>) {
         self.issues += 1;
         let record = Record { bytes: &[], offset: stub.offset, observed_at };
@@ -204,21 +203,21 @@ impl Decoded {
     }
 }
 
-/// The identity of the `index`-th event made from a record that has no id of its own. Events with
-/// it must be put out with [`Repeat::Next`].
+/// The identity of the `index`-th event of a record without an id. Events with it must be emitted with
+/// [`Repeat::Next`].
 #[must_use]
 pub fn line_identity(provider: Provider, session: &str, bytes: &[u8], index: u32) -> Identity {
     Identity::of(provider, "line", &[session.as_bytes(), bytes, &index.to_le_bytes()])
 }
 
-/// Most positions in a damaged line that are tried as the start of a record.
+/// Maximum number of positions in a damaged line that are tried as the start of a record.
 const SALVAGE_TRIES: usize = 256;
-/// Most bytes read in these attempts.
+/// Maximum number of bytes read in these attempts.
 const SALVAGE_BYTES: usize = 256 << 20;
 
-/// Gives one line to a decoder. A line that is not a record is repaired (NUL bytes at its ends,
-/// invalid UTF-8, lone surrogates), then searched for the records glued together in it; what is
-/// left over is put out as `unrecognized` with kind `damaged` and counted as an issue.
+/// Passes one line to a decoder. A line that is not a record is repaired (NUL bytes at its ends, invalid UTF-8, lone
+/// surrogates), then searched for records glued together in it. The remaining bytes are emitted as `unrecognized` with
+/// kind `damaged` and counted as an issue.
 pub fn feed(decoder: &mut dyn Decoder, line: Record<'_>, out: &mut Decoded) {
     let (bytes, skipped) = trim(line.bytes);
     if bytes.is_empty() {
@@ -239,8 +238,8 @@ pub fn feed(decoder: &mut dyn Decoder, line: Record<'_>, out: &mut Decoded) {
     salvage(decoder, record, &error, out);
 }
 
-/// Drops white space, a byte order mark and NUL bytes around a record; says how many bytes went
-/// from the front.
+/// Removes white space, a byte order mark and NUL bytes around a record; also returns the number of bytes removed from
+/// the front.
 fn trim(bytes: &[u8]) -> (&[u8], usize) {
     let blank = |b: &u8| matches!(b, 0 | b' ' | b'\t' | b'\r' | b'\n');
     let start = bytes.iter().position(|b| !blank(b)).unwrap_or(bytes.len());
@@ -268,7 +267,7 @@ fn attempt(decoder: &mut dyn Decoder, record: Record<'_>, out: &mut Decoded) -> 
     }
 }
 
-/// Makes bytes valid UTF-8 and lone surrogate escapes readable; `None` when neither was wrong.
+/// Makes bytes valid UTF-8 and replaces lone surrogate escapes; `None` if nothing needed repair.
 fn repair(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     let text = String::from_utf8_lossy(bytes);
     let changed = matches!(text, Cow::Owned(_));
@@ -324,8 +323,8 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
     Some(fixed)
 }
 
-/// Finds the records in a damaged line: whole ones one after another (`}{`), and after a cut one
-/// the next that reads to its end.
+/// Finds the records in a damaged line: complete ones in sequence (`}{`), and after an incomplete one the next that
+/// parses completely.
 fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut Decoded) {
     let unknown: Arc<str> = Arc::from("");
     let mut at = 0;
@@ -354,8 +353,8 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
             }
         };
         let end = start + length;
-        // Inside a cut record a small inner object is whole too; a record ends where the line
-        // ends or the next record begins.
+        // A small object inside an incomplete record is complete too; a record ends where the line ends or the next
+        // record begins.
         let (after, _) = trim(&line.bytes[end..]);
         if !after.is_empty() && !after.starts_with(b"{\"") {
             at = start + 2;
@@ -364,7 +363,7 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
         let record = Record { bytes: &line.bytes[start..end], offset: line.offset + start as u64, ..line };
         let before = out.events.len();
         if (start > 0 || end < line.bytes.len()) && attempt(decoder, record, out).is_ok() {
-            // What is lost stands before the record, in the log too.
+            // The lost bytes precede the record, in the log too.
             let saved = out.events.split_off(before);
             give_up(decoder, lost_from, start, out);
             out.events.extend(saved);
@@ -377,7 +376,7 @@ fn salvage(decoder: &mut dyn Decoder, line: Record<'_>, error: &str, out: &mut D
     give_up(decoder, lost_from, line.bytes.len(), out);
 }
 
-/// Length of the JSON value at the start of `bytes`; how far it was read when there is no whole one.
+/// Length of the JSON value at the start of `bytes`; without a complete value, the number of bytes read.
 fn whole_value(bytes: &[u8]) -> Result<usize, usize> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
     match values.next() {

@@ -1,18 +1,17 @@
 //! Reads the records of one file, through appends, truncation, replacement and rewriting.
 //!
-//! A [`Tail`] owns what is known of one path: its [`Cursor`], the open file, the decoder. Each
-//! [`Tail::read`] gives a bounded [`TailRead`]: events and the cursor they lead to, to be committed
-//! together. It reads files and nothing else: when to look is decided in [`crate::collect`].
+//! A [`Tail`] owns the state of one path: its [`Cursor`], the open file, the decoder. Each [`Tail::read`] returns a
+//! bounded [`TailRead`]: events and the cursor after them, to be committed together. It only reads files;
+//! [`crate::collect`] decides when.
 //!
-//! A file that only grows is read from the offset on, whole lines only. What was read is held
-//! against the file after the bytes are in hand and before they are believed: (device, inode),
-//! the first 4096 bytes, the 64 bytes before the offset, before and after the read. When they are
-//! not what they were, the path has a new generation and is read from 0; that records come again
-//! is harmless, since events have identities. Not noticed is a change in place that leaves both
-//! windows and does not shorten the file: nobody can know without reading everything again.
+//! A file that only grows is read from the offset on, in whole lines. Before the bytes of a read are used, the file is
+//! compared with earlier reads: (device, inode), the first 4096 bytes, and the 64 bytes before the offset, before and
+//! after the read. If they differ, the path has a new generation and is read from 0; repeated records are harmless,
+//! because events have identities. A change in place outside both windows that does not shorten the file is not
+//! noticed: only reading everything again could detect it.
 //!
-//! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that
-//! are rewritten instead of appended to, `rows` for databases.
+//! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that are rewritten instead
+//! of appended to, `rows` for databases.
 
 mod broken;
 mod compressed;
@@ -44,25 +43,25 @@ pub use spec::{FileFormat, FileSpec, MakeDecoder, Now, ReadLimits, RowTable};
 pub struct TailRead {
     /// The events, in the order of the file.
     pub events: Vec<NewEvent>,
-    /// The cursor moved: offset, generation, issues or the session changed.
+    /// Whether the cursor moved: offset, generation, issues or the session changed.
     pub moved: bool,
-    /// More is there: read again.
+    /// Whether there is more to read now.
     pub more: bool,
-    /// The file is gone. Said once.
+    /// Whether the file disappeared. Reported once.
     pub vanished: bool,
-    /// When the file was last written, as it says itself.
+    /// The file's modification time.
     pub modified_at: Option<Timestamp>,
-    /// Look again soon although nothing may change: it was half written, or changed so lately
-    /// that its times could not show another change.
+    /// Whether to check again soon even without a change: the file was half written, or changed so recently that its
+    /// times might not show another change.
     pub unsettled: bool,
 }
 
-/// A change within this time before a look may leave no trace in the file's times.
+/// A change within this time before a check may leave the file's times unchanged.
 const RACY: Duration = Duration::from_secs(2);
-/// How often a read is repeated while the file changes, before it is left for the next read.
+/// How often a read is repeated while the file changes, before the next round reads it.
 const TRIES: usize = 3;
 
-/// What a thread needs for reading, used for one file after another.
+/// The resources of a thread for reading, used for one file after another.
 pub struct TailReader {
     limits: ReadLimits,
     buffer: Buffer,
@@ -76,13 +75,13 @@ impl std::fmt::Debug for TailReader {
 }
 
 impl TailReader {
-    /// A reader of the real disk.
+    /// Creates a reader for the real disk.
     #[must_use]
     pub fn new(limits: ReadLimits) -> Self {
         Self::on(limits, Box::new(System))
     }
 
-    /// Sets whether it reads one file after another without a pause: then it keeps the memory that one needed for the next.
+    /// Sets whether it reads one file after another without a pause: it then keeps its memory for the next file.
     pub(crate) fn set_busy(&mut self, busy: bool) {
         self.buffer.set_busy(busy);
     }
@@ -92,7 +91,7 @@ impl TailReader {
     }
 }
 
-/// One path and what was read of it.
+/// The state of one path and of its reading.
 pub struct Tail {
     place: RootedPath,
     provider: Provider,
@@ -103,12 +102,12 @@ pub struct Tail {
     open: Option<OpenFile>,
     stream: Option<compressed::OpenStream>,
     decoder: Option<Box<dyn Decoder>>,
-    /// Numbers the records without ids of a generation that is read from its start. A file may be written in several steps
-    /// after it was emptied, or while it is copied, so that reading up to its end is not the end of its copies.
+    /// Numbers the records without ids of a generation that is read from its start. A file may be written in several
+    /// steps after it was truncated, or while it is copied, so copies may follow after its current end.
     occurrences: Option<Occurrences>,
     gone: bool,
     broken: Option<broken::Broken>,
-    /// Hash of a whole file as it was decoded last.
+    /// Hash of a whole file when it was last decoded.
     decoded: Option<blake3::Hash>,
 }
 
@@ -124,9 +123,8 @@ impl std::fmt::Debug for Tail {
 }
 
 impl Tail {
-    /// Begins where `cursor` stands, or with the start of a file never seen. A generation that
-    /// was not read to its end is read again from its start: the numbers its records without ids
-    /// got are not known any more.
+    /// Starts at `cursor`, or at the start of a new file. A generation that was not read to its end is read again from
+    /// its start, because the numbers of its records without ids are lost.
     #[must_use]
     pub fn new(place: RootedPath, provider: Provider, spec: FileSpec, cursor: Option<Cursor>) -> Self {
         let mut cursor = cursor.unwrap_or_default();
@@ -152,13 +150,13 @@ impl Tail {
         tail
     }
 
-    /// Where it stands.
+    /// The current cursor.
     #[must_use]
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Where it stands, when it is no longer needed.
+    /// Returns the cursor and drops the rest.
     #[must_use]
     pub fn into_cursor(self) -> Cursor {
         self.cursor
@@ -176,13 +174,13 @@ impl Tail {
         self.provider
     }
 
-    /// Whether a first pass is under way, which would have to start over if this were dropped.
+    /// Whether a first pass is incomplete; it would have to start over if this were dropped.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         !self.cursor.caught_up && self.cursor.offset > 0
     }
 
-    /// Whether the file was gone at the last look.
+    /// Whether the file was gone at the last check.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone
@@ -191,7 +189,7 @@ impl Tail {
     /// Reads about [`ReadLimits::batch_bytes`] more.
     ///
     /// # Errors
-    /// When the file must not or cannot be read. Nothing is lost: the cursor has not moved.
+    /// If the file must not or cannot be read. Nothing is lost, because the cursor has not moved.
     pub fn read(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         match self.spec.format {
             FileFormat::Lines => self.read_lines(reader, now),
@@ -216,7 +214,7 @@ impl Tail {
             };
             look.more = !at_end;
             if left && at_end {
-                // The file that had this name is read to its end: now for the one that has it.
+                // The old file with this name is read to its end; continue with the new one.
                 self.open = None;
                 look.more = true;
             }
@@ -226,8 +224,7 @@ impl Tail {
         Ok(TailRead { more: true, unsettled: true, ..TailRead::default() })
     }
 
-    /// Opens the file and finds out whether it is the one the cursor speaks of. `false`: it is
-    /// gone.
+    /// Opens the file and checks whether it is the one of the cursor. Returns `false` if it is gone.
     fn open(&mut self, reader: &TailReader, there: Option<Stat>) -> Result<bool, TailError> {
         let Some(source) = self.open_source(reader, there)? else {
             return Ok(false);
@@ -249,7 +246,7 @@ impl Tail {
         Ok(true)
     }
 
-    /// Opens what `there` describes; `None` when it is gone.
+    /// Opens the file described by `there`; `None` if it is gone.
     fn open_source(&self, reader: &TailReader, there: Option<Stat>) -> Result<Option<Box<dyn Source>>, TailError> {
         let Some(there) = there else { return Ok(None) };
         match disk::admit(&there).and_then(|()| reader.disk.open(&self.place)) {
@@ -260,7 +257,7 @@ impl Tail {
         }
     }
 
-    /// Takes a batch from the open file. `None`: it is not the file it was.
+    /// Reads a batch from the open file. `None` if the file was replaced.
     fn read_next(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
         let Some(open) = &self.open else {
             return Ok(None);
@@ -310,16 +307,16 @@ impl Tail {
         )))
     }
 
-    /// Moves the cursor behind what was decoded.
+    /// Moves the cursor after the decoded bytes.
     fn settle(&mut self, stat: &Stat, at_end: bool) {
         self.marks.store(&mut self.cursor);
         self.cursor.size = stat.size.max(self.cursor.offset);
-        // A cursor that does not stand at the end must never look like that of an unchanged file.
+        // A cursor that is not at the end must never equal the cursor of an unchanged file.
         self.cursor.changed_ns = if at_end { stat.changed_ns } else { 0 };
         self.cursor.caught_up |= at_end;
     }
 
-    /// Numbers the events of a generation that is read from its start, and takes over what the decoder knows.
+    /// Numbers the events of a generation that is read from its start, and copies the decoder's state into the cursor.
     fn emit(&mut self, out: Decoded) -> Vec<NewEvent> {
         let Decoded { mut events, issues, .. } = out;
         if let Some(seen) = &mut self.occurrences {
@@ -337,7 +334,7 @@ impl Tail {
         events
     }
 
-    /// The path has another file from now on.
+    /// Starts a new generation, because the path has another file.
     fn renew(&mut self) {
         self.cursor.generation += 1;
         self.start_over();
@@ -356,7 +353,7 @@ impl Tail {
         self.occurrences = Some(Occurrences::default());
     }
 
-    /// The file is not at its path and nothing of it is open.
+    /// Handles a file that is neither at its path nor open.
     fn vanish(&mut self, now: Now) -> TailRead {
         if self.gone || self.cursor.generation == 0 {
             self.gone = true;
@@ -382,7 +379,7 @@ impl Tail {
         TailRead { events, moved: true, vanished: true, ..TailRead::default() }
     }
 
-    /// After an error: the decoder may be ahead of the cursor, and the file is opened again.
+    /// After an error, drops the decoder, which may be ahead of the cursor, and the open file.
     fn fail(&mut self, source: io::Error) -> TailError {
         let error = self.io(source);
         self.open = None;
@@ -409,8 +406,7 @@ fn is_racy(stat: &Stat, now: Now) -> bool {
     age_ms.unsigned_abs() < RACY.as_millis() as u64
 }
 
-/// Lets a decoder put out; what it put out before it panicked does not count. Says whether it went
-/// well.
+/// Runs a decoder; its output is discarded if it panics. Returns whether it succeeded.
 fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
     let had = out.events.len();
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| decode(out))).is_ok();
@@ -420,8 +416,8 @@ fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
     done
 }
 
-/// Gives a line to the decoder. One that makes it panic is kept as a stub: a fault of ours in one
-/// line must not be the end of the file.
+/// Passes a line to the decoder. A line on which it panics becomes a stub, so that a bug does not end the reading of
+/// the file.
 fn feed(decoder: &mut dyn Decoder, line: SplitLine<'_>, observed_at: Timestamp, out: &mut Decoded) {
     let (offset, length, hash, raw_kind, issue) = match line {
         SplitLine::Oversized { offset, length, hash } => {

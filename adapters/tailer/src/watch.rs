@@ -1,10 +1,9 @@
-//! Hints from the operating system that something changed under a directory.
+//! Hints from the operating system that something changed in a directory.
 //!
-//! A hint only means "look": it can be late, doubled, lost or about nothing, and the truth is the
-//! poll in [`crate::collect`]. Directories are watched one by one, not recursively: only those a
-//! provider keeps sessions in cost a watch (inotify has a fixed number of them per user), links
-//! are never followed, and the number is bounded by the caller. Hints of reading are dropped
-//! here: our own reads would otherwise wake us endlessly.
+//! A hint only means "check": it can be late, duplicated, lost or spurious, and the poll in [`crate::collect`] finds
+//! every change anyway. Directories are watched one by one, not recursively: only directories with sessions use a watch
+//! (inotify limits them per user), links are never followed, and the caller limits the number. Hints about reads are
+//! dropped here, because our own reads would otherwise wake us endlessly.
 
 use std::{
     io,
@@ -16,21 +15,21 @@ use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
 #[cfg(test)]
 mod tests;
 
-/// Where to look.
+/// The target of a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// At this file or directory.
+    /// This file or directory.
     Path(PathBuf),
-    /// Everywhere: hints were lost.
+    /// Everything, because hints were lost.
     Everything,
 }
 
 /// How changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// By hints first.
+    /// By hints, with polling as a fallback.
     Watching,
-    /// By polling alone, and why.
+    /// Only by polling, and the reason.
     Polling(&'static str),
 }
 
@@ -62,8 +61,8 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Begins to watch, so far nothing. `tell` is called on a thread of its own and must not
-    /// block. Where watching is not possible the mode says so.
+    /// Starts without directories. `tell` is called on a separate thread and must not block. If watching is not
+    /// possible, the mode contains the reason.
     #[must_use]
     pub fn start(tell: impl Fn(Hint) + Send + 'static) -> Self {
         let handler = move |event: notify::Result<Event>| forward(event, &tell);
@@ -74,19 +73,19 @@ impl Watch {
         }
     }
 
-    /// Watches nothing, by choice.
+    /// Watches nothing, as configured.
     #[must_use]
     pub fn off() -> Self {
         Self { watcher: None, mode: Mode::Polling(SWITCHED_OFF), directories: 0 }
     }
 
-    /// Watches with this watcher.
+    /// Uses this watcher.
     pub(crate) fn with(watcher: Box<dyn Watcher + Send>) -> Self {
         Self { watcher: Some(watcher), mode: Mode::Watching, directories: 0 }
     }
 
-    /// Watches a directory, not what is below it. Returns whether it is watched; when the system
-    /// has no more watches, watching ends altogether and the mode says so.
+    /// Watches a directory, but not its subdirectories. Returns whether it is watched. If the system has no watches
+    /// left, watching ends altogether, and the mode contains the reason.
     pub fn add(&mut self, directory: &Path) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
@@ -97,8 +96,8 @@ impl Watch {
                 true
             }
             Err(error) if is_exhausted(&error) => {
-                // Hints for some directories only would make the latency of a file a riddle, and
-                // the watches are better left to those who need them.
+                // With hints for only some directories the latency of a file would be unpredictable, and other programs
+                // may need the watches.
                 self.watcher = None;
                 self.directories = 0;
                 self.mode = Mode::Polling(reason(&error));
@@ -111,11 +110,11 @@ impl Watch {
         }
     }
 
-    /// Watches a directory no longer.
+    /// Stops watching a directory.
     pub fn remove(&mut self, directory: &Path) {
         if let Some(watcher) = &mut self.watcher {
             self.directories = self.directories.saturating_sub(1);
-            // It fails when the directory is gone, and with it the watch.
+            // Fails if the directory is gone; the watch then ended with it.
             let _ = watcher.unwatch(directory);
         }
     }
@@ -133,7 +132,7 @@ impl Watch {
     }
 }
 
-/// Most directories to watch: an eighth of the watches that the user may have, and what was measured at most.
+/// Maximum number of directories to watch: an eighth of the user's watches, and no more than was measured.
 #[must_use]
 pub fn most_directories() -> usize {
     const LEAST: usize = 1024;
@@ -143,8 +142,8 @@ pub fn most_directories() -> usize {
     allowed.map_or(LEAST, |allowed| (allowed / 8).clamp(LEAST, MOST))
 }
 
-/// Whether a directory is on a file system that no other machine writes to. What another machine, or the host of a
-/// virtual one, writes is not reported.
+/// Whether a directory is on a file system that no other machine writes to. Writes by another machine, or by the host
+/// of a virtual machine, cause no hint.
 pub(crate) fn is_local(directory: &Path) -> bool {
     /// NFS, SMB, SMB2, CIFS, FUSE, 9P, Ceph, AFS, folders shared by VirtualBox and VMware (`linux/magic.h` and the
     /// kernel's file systems).

@@ -42,7 +42,7 @@ const SYSTEM: &[&str] = &[
     "/var/lib",
 ];
 
-/// Directories in which a home keeps what is its owner's.
+/// Directories in a home that contain the user's own files.
 const OWN: &[&str] = &[
     "Desktop",
     "Documents",
@@ -63,7 +63,7 @@ const OWN: &[&str] = &[
     ".thunderbird",
 ];
 
-/// Files in a home that shells, sessions and programs run by themselves.
+/// Files in a home that shells, sessions and programs run without being asked.
 const AT_LOGIN: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -129,7 +129,7 @@ const FETCHERS: &[&str] = &[
 const CONNECTORS: &[&str] = &["nc", "ncat", "netcat", "telnet", "socat"];
 
 impl DangerScan<'_> {
-    /// The files that a command writes or takes away, as they are written.
+    /// The files that a command writes or removes, as written.
     pub(super) fn written(&self, command: &PossibleCommand) -> Vec<String> {
         let (name, words) = (command.name(), command.texts());
         let mut all: Vec<String> = command
@@ -186,7 +186,7 @@ impl DangerScan<'_> {
         all
     }
 
-    /// What a command would erase: its operands, and what it is told to by others.
+    /// The targets that a command would erase: its operands, and names that it gets from other commands.
     fn targets(&self, command: &PossibleCommand) -> Vec<String> {
         let mut all: Vec<String> =
             command.texts().into_iter().skip(1).filter(|word| !word.starts_with('-')).map(str::to_owned).collect();
@@ -199,7 +199,7 @@ impl DangerScan<'_> {
         all
     }
 
-    /// Whether erasing this would take a home, the system, or all of the workspace.
+    /// Whether erasing this would erase a home, the system, or the whole workspace.
     fn is_vital(&self, written: &str) -> bool {
         if written.is_empty() || written.starts_with('$') {
             return false;
@@ -335,7 +335,7 @@ impl DangerScan<'_> {
         if takes && command.within.iter().any(|from| self.is_fetched(*from, 0)) {
             return true;
         }
-        // A program whose name is printed by what was fetched, or a file that was fetched.
+        // A program whose name is printed by fetched content, or a file that was fetched.
         let script = if takes { operands.first().copied() } else { words.first().copied() };
         let Some(script) = script.filter(|script| takes || script.contains('/')) else { return false };
         let same = |file: &str| {
@@ -356,7 +356,7 @@ impl DangerScan<'_> {
         })
     }
 
-    /// Whether what a command prints was fetched, or was hidden in another form.
+    /// Whether the output of a command was fetched, or was decoded from another form.
     fn is_fetched(&self, index: usize, depth: usize) -> bool {
         let Some(command) = self.line.all.get(index) else { return false };
         let words = command.texts();
@@ -448,7 +448,7 @@ impl DangerScan<'_> {
         }
     }
 
-    /// Whether a file is capture's own.
+    /// Whether a file belongs to capture.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         const DIRS: &[&str] =
             &[".config/capture", ".local/share/capture", ".local/state/capture", "Library/Application Support/capture"];
@@ -519,9 +519,9 @@ impl DangerScan<'_> {
         }
     }
 
-    /// Whether something runs what stands in a file, at every login or start.
+    /// Whether a file is run at every login or start.
     pub(super) fn runs_at_login(&self, path: &Path) -> bool {
-        // Beginnings of paths.
+        // Path prefixes.
         const STARTS: &[&str] = &[
             "/etc/cron",
             "/etc/anacrontab",

@@ -8,7 +8,7 @@ use crate::{
     shell::{PossibleCommand, PossibleRedirect},
 };
 
-/// Programs that send what they are given to another machine.
+/// Programs that send their arguments or input to another machine.
 const SENDERS: &[&str] = &[
     "curl",
     "wget",
@@ -59,7 +59,7 @@ const SENDERS: &[&str] = &[
     "logger",
 ];
 
-/// Options whose value is a key or a file to use, and not one to send.
+/// Options whose value is a key or a file that is used and not sent.
 const USED: &[&str] = &[
     "-i",
     "--key",
@@ -85,7 +85,7 @@ const USED: &[&str] = &[
     "--keyfile",
 ];
 
-/// Files that a line may pass secrets through, in one look.
+/// Maximum number of files through which a secret is followed in a line.
 const MAX_STEPS: usize = 6;
 
 impl DangerScan<'_> {
@@ -102,7 +102,7 @@ impl DangerScan<'_> {
         given || self.names_secret(&name, command) || self.reads_tainted(command)
     }
 
-    /// Whether a program that sends names a secret itself.
+    /// Whether a sending program names a secret itself.
     fn names_secret(&self, name: &str, command: &PossibleCommand) -> bool {
         let reads = command
             .redirects
@@ -111,7 +111,7 @@ impl DangerScan<'_> {
         if reads {
             return true;
         }
-        // What these are given is for the other machine, or a name.
+        // The arguments of these programs are run on the other machine, or are names.
         if matches!(
             name,
             "ssh"
@@ -154,13 +154,13 @@ impl DangerScan<'_> {
         all
     }
 
-    /// Whether what a command of the line prints holds a secret.
+    /// Whether the output of a command of the line contains a secret.
     fn holds_secret(&self, index: usize, depth: usize) -> bool {
         let Some(command) = self.line.all.get(index) else { return false };
         if depth > MAX_STEPS {
             return false;
         }
-        // It only tells how much, or of what kind.
+        // The output only shows the size or kind.
         if matches!(command.name().as_str(), "wc" | "ls" | "stat" | "du" | "test" | "[") {
             return false;
         }
@@ -196,7 +196,7 @@ impl DangerScan<'_> {
         }
     }
 
-    /// Whether a command reads a file that another command of the line put a secret into.
+    /// Whether a command reads a file into which another command of the line wrote a secret.
     fn reads_tainted(&self, command: &PossibleCommand) -> bool {
         let read: Vec<String> = self
             .sent_files(command)

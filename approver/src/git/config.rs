@@ -10,8 +10,8 @@ use crate::{
 /// Longest configuration file that is read, bytes.
 const MAX: usize = 256 * 1024;
 
-/// Keys that are harmless, or outweighed by what the safe form sets. Of a key with a name in its
-/// middle (`branch.main.remote`) the name is left out.
+/// Keys that are harmless, or overridden by the settings of the rewritten command. For a key with a name in its middle
+/// (`branch.main.remote`), the name is omitted.
 const HARMLESS: &[&str] = &[
     "core.repositoryformatversion",
     "core.filemode",
@@ -144,14 +144,14 @@ const HARMLESS: &[&str] = &[
     "url.pushinsteadof",
 ];
 
-/// Looks at the configuration of the repository in which git would run. `tells`: the command prints
-/// the addresses of remotes. Returns the directory of git, for a linked worktree its own.
+/// Checks the configuration of the repository in which git would run. `tells`: the command prints the addresses of
+/// remotes. Returns the git directory; for a linked worktree, its own.
 ///
 /// # Errors
-/// A sentence that names what may run something, or says that it cannot be told.
+/// Names the setting that could run something, or says that this cannot be determined.
 pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<PathBuf, String> {
     let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != FileContent::Missing) else {
-        // `diff` and `grep` would look at files outside of one, and read through links.
+        // `diff` and `grep` would read files outside a repository, and follow links.
         return Err("Not inside a git repository: git could read any path.".into());
     };
     if cwd.components().any(|part| part.as_os_str() == ".git") {
@@ -167,7 +167,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
     let mut files = Vec::new();
     let (own, common) = match facts.read(&dot_git, MAX) {
         FileContent::Unreadable | FileContent::Missing => {
-            // It would name another repository, whose configuration counts.
+            // It would name another repository, whose configuration would apply.
             if facts.read(&dot_git.join("commondir"), MAX) != FileContent::Missing {
                 return Err("`.git/commondir` leads to another repository.".into());
             }
@@ -197,8 +197,8 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
     Ok(own)
 }
 
-/// The repository to which a linked worktree belongs. It must know of the worktree, or else any
-/// directory could pose as one.
+/// The repository to which a linked worktree belongs. It must list the worktree; otherwise any directory could pretend
+/// to be one.
 fn worktree(own: &Path, dot_git: &Path, facts: &dyn Facts) -> Result<PathBuf, String> {
     let odd = || "`.git` is a file that names no worktree of a repository.".to_owned();
     let FileContent::Bytes(common) = facts.read(&own.join("commondir"), MAX) else { return Err(odd()) };
@@ -209,7 +209,7 @@ fn worktree(own: &Path, dot_git: &Path, facts: &dyn Facts) -> Result<PathBuf, St
     if belongs { Ok(common) } else { Err(odd()) }
 }
 
-/// What git reads in its directory. A link would let it read, or write, elsewhere.
+/// The parts of a git directory that git reads. A link would let it read, or write, elsewhere.
 const PARTS: &[&str] = &[
     "objects",
     "objects/info",
@@ -246,15 +246,14 @@ fn no_links(dir: &Path, facts: &dyn Facts) -> Result<(), String> {
     }
 }
 
-/// The path a pointer names. git takes more than the last line end off, so nothing but plain
-/// characters is understood.
+/// The path in a pointer file. git strips more than the last line break, so only plain characters are accepted.
 fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
     let text = std::str::from_utf8(bytes).ok()?.strip_prefix(prefix)?;
     let path = text.strip_suffix('\n').unwrap_or(text);
     (!path.is_empty() && !path.contains(char::is_control)).then(|| from.join(path))
 }
 
-/// Goes through the keys of a configuration. What is not written as git writes it is not understood.
+/// Checks the keys of a configuration. Lines in a form that git does not write are refused.
 fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
     let bad = |line: usize| format!("Cannot parse line {line} of `{}`.", file.display());
     let text = std::str::from_utf8(bytes).map_err(|_| bad(0))?;
@@ -273,7 +272,7 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let key = key.trim_matches([' ', '\t']);
         let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        // A value that goes on in the next line would hide what that is.
+        // A value that continues on the next line would hide the next line.
         if key.is_empty() || !plain || value.ends_with('\\') {
             return Err(bad(index + 1));
         }
@@ -290,7 +289,7 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// `core]`, `remote "origin"]`: the section's name, without that of its part.
+/// `core]`, `remote "origin"]`: the section's name, without the subsection.
 fn heading(head: &str) -> Option<String> {
     let head = head.strip_suffix(']')?;
     let (name, part) = match head.split_once(' ') {
@@ -398,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_pointer_is_one_plain_line() {
-        // git takes the `\r` off, and would go to another directory than the one looked at.
+        // git strips the `\r`, and would use another directory than the one that was checked.
         let linked = |dot_git: &str, common: &str| {
             StubFacts::default()
                 .with_file("/w/.git", dot_git)

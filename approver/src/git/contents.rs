@@ -15,16 +15,16 @@ use crate::{
 /// Maximum number of tracked files with suspicious names whose content is examined.
 const MAX_SUSPECTS: usize = 400;
 
-/// The operands of a command, each known to be one or the other.
+/// The operands of a command, each classified.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
-    /// Commits, peeled.
+    /// Peeled commits.
     pub(super) commits: Vec<String>,
     /// Paths and patterns of paths, as written.
     pub(super) paths: Vec<String>,
-    /// The files in commits that are named (`HEAD:src/main.rs`), from the top of the repository.
+    /// The named files in commits (`HEAD:src/main.rs`), relative to the top of the repository.
     in_commits: Vec<PathBuf>,
-    /// Patterns of what is left out of what the command prints.
+    /// Patterns that the command must exclude.
     pub(super) left_out: Vec<String>,
 }
 
@@ -34,10 +34,11 @@ impl Operands {
         !self.in_commits.is_empty()
     }
 
-    /// Tells commits from paths, as git does: behind a `--`, and from the first on that is a file, all are paths.
+    /// Distinguishes commits from paths, as git does: all operands after a `--`, and from the first existing file on,
+    /// are paths.
     ///
     /// # Errors
-    /// A sentence that names what is not known to be one or the other.
+    /// A sentence that names the operand that cannot be classified.
     pub(super) fn new(asked: &GitSubcommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
         let mut found = Self::default();
         let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
@@ -65,11 +66,11 @@ impl Operands {
     }
 }
 
-/// Whether what a command prints holds no secret that is tracked or lies there; the patterns that leave those out
-/// that only stand in commits.
+/// Checks that the output of a command contains no secret that is tracked or is in the workspace. Returns the patterns
+/// that exclude secrets that are only in commits.
 ///
 /// # Errors
-/// A sentence that names a secret, or says that it cannot be told.
+/// A sentence that names a secret, or says that this cannot be determined.
 pub(super) fn check(
     name: &str,
     asked: &GitSubcommand,
@@ -121,7 +122,7 @@ pub(super) fn check(
     if !history {
         return Ok(Vec::new());
     }
-    // What lies there and is not tracked may have been once.
+    // An untracked secret may have been tracked before.
     if let crate::facts::SecretsBelow::Secrets(found) = facts.reached(&search) {
         let lies = |secret: &&PathBuf| {
             let inside = secret.strip_prefix(&working_dir.workspace).unwrap_or(secret);
@@ -146,12 +147,12 @@ pub(super) fn check(
     Ok(left_out_of_history(&kept))
 }
 
-/// What a command is bound to.
+/// The paths to which a command is limited.
 #[derive(Debug, PartialEq, Eq)]
 enum PathBound {
-    /// A file, or all below a directory.
+    /// A file, or everything below a directory.
     Below(PathBuf),
-    /// What is below a directory and ends like this: a pattern.
+    /// The paths below a directory with this ending: a pattern.
     Ending(PathBuf, String),
 }
 
@@ -166,7 +167,7 @@ impl PathBound {
     }
 }
 
-/// The paths to which a command is bound. None: all of them.
+/// The paths to which a command is limited. Empty: all paths.
 fn bound(
     asked: &GitSubcommand,
     operands: &Operands,
@@ -188,14 +189,14 @@ fn bound(
         bound
             .extend(working_dir.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
     }
-    // A commit by itself is not bound by the files that are named beside it.
+    // A commit on its own is not limited by files named beside it.
     let whole = operands.paths.is_empty() && operands.commits.len() > operands.in_commits.len();
     let lines = asked.options.iter().any(|given| given == "-L");
     if whole && !lines { Ok(Vec::new()) } else { Ok(bound) }
 }
 
-/// Whether the files that are named hold nothing that looks like a secret now. Of one that is only in commits nothing
-/// is known; sources are what is looked at so all day.
+/// Checks that the named files contain no text that looks like a secret now. The content of a file that is only in
+/// commits is unknown; source files are accepted, because agents look at them like this all the time.
 fn plain(path: &Path, in_commits: &[PathBuf], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     working_dir.printable(path, facts)?;
     let gone = in_commits.iter().any(|named| named == path)
@@ -208,14 +209,14 @@ fn plain(path: &Path, in_commits: &[PathBuf], working_dir: &WorkingDir, facts: &
     Ok(())
 }
 
-/// Endings of files that people write for compilers and readers.
+/// Extensions of source files and documents.
 const SOURCES: &[&str] = &[
     "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "c", "h", "cc", "cpp", "hpp", "cs", "java", "kt",
     "rb", "php", "swift", "scala", "ex", "exs", "erl", "hs", "ml", "lua", "zig", "dart", "vue", "svelte", "md", "rst",
     "html", "css", "scss", "proto",
 ];
 
-/// Endings of other files of which a pattern may be printed.
+/// Extensions of other files for which a pattern may be printed.
 const TEXTS: &[&str] = &["toml", "sh", "sql", "json", "yml", "yaml", "lock", "xml", "csv", "gradle", "cmake"];
 
 fn looks_into_commits(name: &str, asked: &GitSubcommand, operands: &Operands) -> bool {
@@ -227,11 +228,11 @@ fn looks_into_commits(name: &str, asked: &GitSubcommand, operands: &Operands) ->
     }
 }
 
-/// Whether the reflog, if it would be printed, holds no address. `git pull ADDRESS` writes the address into it, with
-/// the token that stands in it.
+/// Checks that the reflog, if it would be printed, contains no address. `git pull ADDRESS` writes the address into it,
+/// including a token.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason why not.
 pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
     let walks = asked.options.iter().any(|given| matches!(given.as_str(), "-g" | "--walk-reflogs"));
     if !walks && name != "reflog" {

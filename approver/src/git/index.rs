@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-/// The tracked files, from the top of the repository. `None` when the index is of a form that is not understood:
-/// split, sparse.
+/// The tracked files, relative to the top of the repository. `None` if the form of the index is not supported: split,
+/// sparse.
 ///
-/// As gitformat-index(5) has it: a header, entries padded to eight bytes (in version 4 not padded, each name without
-/// what it shares with the one before), extensions, a checksum.
+/// The format is described in gitformat-index(5): a header, entries padded to eight bytes (in version 4 not padded,
+/// each name without the prefix it shares with the previous one), extensions, a checksum.
 pub(super) fn names(index: &[u8]) -> Option<Vec<PathBuf>> {
-    // Nothing tells the length of hashes; only one of the two ends where it should.
+    // The index does not record the length of its hashes; with only one of the two lengths does it end correctly.
     names_with(index, 20).or_else(|| names_with(index, 32))
 }
 
@@ -41,7 +41,7 @@ fn names_with(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
     }
     let end = index.len().checked_sub(hash)?;
     while at < end {
-        // `link` splits the index, `sdir` stands for directories that are not listed.
+        // `link` splits the index, `sdir` replaces directories that are not listed.
         if matches!(index.get(at..at + 4)?, b"link" | b"sdir") {
             return None;
         }
@@ -50,7 +50,7 @@ fn names_with(index: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
     (at == end).then_some(found)
 }
 
-/// A number as packs write offsets, and how many bytes it takes.
+/// A number in the encoding of pack offsets, and its length in bytes.
 fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, byte) in bytes.iter().take(5).enumerate() {

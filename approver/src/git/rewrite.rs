@@ -1,4 +1,4 @@
-//! Writes the safe form of a git command.
+//! Creates the rewritten form of a git command.
 
 use super::contents::Operands;
 use crate::shell::ShellWord;
@@ -63,7 +63,7 @@ const UNSET: &[&str] = &[
     "VISUAL",
 ];
 
-/// Settings that outweigh those of every configuration.
+/// Settings that override every configuration.
 const SETTINGS: &[&str] = &[
     "core.fsmonitor=",
     "core.hooksPath=/dev/null",
@@ -86,34 +86,34 @@ const SETTINGS: &[&str] = &[
     "help.autoCorrect=never",
 ];
 
-/// The safe form of a command.
+/// The rewritten form of a command.
 #[derive(Debug)]
 pub(super) struct SafeCommand<'a> {
-    /// The directory of a `-C`.
+    /// The directory of `-C`.
     dir: Option<&'a str>,
-    /// Whether the user's own configuration is left out, whose `insteadOf` would put tokens into addresses.
+    /// Whether the user's own configuration is excluded, because its `insteadOf` would put tokens into addresses.
     pub(super) own_configuration_only: bool,
-    /// Options, their values and texts, in their order.
+    /// Options, their values and texts, in order.
     words: Vec<String>,
-    /// What stands behind them: commits, `--`, paths.
+    /// The words after them: commits, `--`, paths.
     behind: Vec<String>,
 }
 
 impl<'a> SafeCommand<'a> {
-    /// The safe form of a command that runs in `dir`, with these words besides its operands.
+    /// Creates the rewritten form of a command that runs in `dir`, with these words besides its operands.
     pub(super) const fn new(dir: Option<&'a str>, words: Vec<String>) -> Self {
         Self { dir, own_configuration_only: false, words, behind: Vec::new() }
     }
 
-    /// Takes the operands over as they were written.
+    /// Copies the operands as written.
     pub(super) fn add_words(&mut self, rest: &[ShellWord]) {
         self.words = rest.iter().map(|word| word.text.clone()).collect();
     }
 
-    /// Takes over operands, so that none is taken for another: commits, then a `--`, then paths.
+    /// Adds operands so that none can be confused with another kind: commits, then a `--`, then paths.
     pub(super) fn add_operands(&mut self, name: &str, operands: Operands) {
         self.behind = operands.commits;
-        // What is left out would leave commits out, too.
+        // Excluding paths would exclude commits too.
         if name == "log" && operands.paths.is_empty() && !operands.left_out.is_empty() {
             self.words.extend(["--full-history", "--sparse"].map(str::to_owned));
         }
@@ -124,7 +124,7 @@ impl<'a> SafeCommand<'a> {
         self.behind.extend(paths);
     }
 
-    /// The words of the safe form.
+    /// The words of the rewritten form.
     pub(super) fn render(self, name: &str, insert: &[String]) -> Vec<String> {
         let mut words = vec!["env"];
         for variable in UNSET.iter().filter(|name| !(self.own_configuration_only && **name == "GIT_CONFIG_GLOBAL")) {

@@ -9,26 +9,26 @@
 
 use std::collections::HashMap;
 
-/// Patterns, of which one has to match.
+/// A set of patterns.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     patterns: Vec<Box<str>>,
-    /// By the name at the end.
+    /// Patterns by the name at their end.
     names: PatternIndex,
-    /// Those of everything below a directory, by its name.
+    /// Patterns for everything below a directory, by the directory's name.
     directories: PatternIndex,
 }
 
-/// A byte at one end of a name, and the next one when it is known.
+/// A byte at one end of a name, and the next byte if it is known.
 type Ends = (u8, Option<u8>);
 
-/// Numbers of patterns by what the name that they end with looks like.
+/// Indices of patterns, by the name at their end.
 #[derive(Debug, Default)]
 struct PatternIndex {
     exact: HashMap<Box<str>, Vec<u32>>,
     /// By the first bytes.
     first: HashMap<Ends, Vec<u32>>,
-    /// By the last bytes, from the end, where the first one is not known.
+    /// By the last bytes, in reverse order, if the first byte is not known.
     last: HashMap<Ends, Vec<u32>>,
     other: Vec<u32>,
 }
@@ -46,13 +46,13 @@ impl Patterns {
         new
     }
 
-    /// Whether a path is meant by one of them. The path is in small letters.
+    /// Whether one of the patterns matches a path. The path is in lower case.
     pub(super) fn is_match(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         let name = parts.next_back().unwrap_or_default();
         let is_meant = |number: &u32, part: &str| {
             let pattern = usize::try_from(*number).ok().and_then(|number| self.patterns.get(number));
-            // Most are told apart by the name alone.
+            // The name alone decides in most cases.
             pattern.is_some_and(|pattern| {
                 name_matches(named(pattern).as_bytes(), part.as_bytes()) && matches(pattern.as_bytes(), path.as_bytes())
             })
@@ -94,15 +94,15 @@ impl PatternIndex {
     }
 }
 
-/// What the name at the end of a pattern looks like, or of the directory.
+/// The name at the end of a pattern, or the directory's name.
 fn named(pattern: &str) -> &str {
     let pattern = pattern.strip_suffix("/**").unwrap_or(pattern);
     pattern.rsplit('/').next().unwrap_or(pattern)
 }
 
-/// Whether a pattern means the path.
+/// Whether a pattern matches the path.
 pub(super) fn matches(pattern: &[u8], path: &[u8]) -> bool {
-    // What follows in any of the directories, from this one on.
+    // Whether the rest matches below any of the directories, from this one on.
     let below = |rest: &[u8], path: &[u8]| {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         slashes.map(|(at, _)| at + 1).any(|at| matches(rest, &path[at..]))
@@ -122,9 +122,9 @@ pub(super) fn matches(pattern: &[u8], path: &[u8]) -> bool {
     }
 }
 
-/// Whether the part of a pattern between two slashes means a name.
+/// Whether the part of a pattern between two slashes matches a name.
 fn name_matches(mut pattern: &[u8], mut name: &[u8]) -> bool {
-    // Behind the last `*`, and the name as far as it is not behind that.
+    // The pattern after the last `*`, and the part of the name that is compared with it.
     let mut again: Option<(&[u8], &[u8])> = None;
     loop {
         let next = match (pattern, name) {
@@ -142,7 +142,7 @@ fn name_matches(mut pattern: &[u8], mut name: &[u8]) -> bool {
         };
         (pattern, name) = match (next, again) {
             (Some(next), _) => next,
-            // The `*` means one byte more.
+            // The `*` matches one byte more.
             (None, Some((rest, [_, behind @ ..]))) => {
                 again = Some((rest, behind));
                 (rest, behind)
@@ -152,7 +152,7 @@ fn name_matches(mut pattern: &[u8], mut name: &[u8]) -> bool {
     }
 }
 
-/// Whether a class of letters has one.
+/// Whether a character class contains a byte.
 fn is_in(class: &[u8], byte: u8) -> bool {
     match class {
         [from, b'-', to, rest @ ..] => (*from..=*to).contains(&byte) || is_in(rest, byte),

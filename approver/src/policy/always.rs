@@ -39,8 +39,8 @@ pub fn rule_for(request: &PermissionRequest) -> Option<String> {
     Some(text)
 }
 
-/// A name for a rule, from what it says: short, and another for another. That of a rule for files has the name of the
-/// first file, without its directories.
+/// A name for a rule, derived from its content: short, and different for different rules. A rule for files is named
+/// after the first file, without its directories.
 fn name(request: &PermissionRequest, body: &str) -> String {
     let file = match request.kind {
         RequestKind::Read | RequestKind::Edit | RequestKind::Write => {
@@ -58,7 +58,7 @@ fn name(request: &PermissionRequest, body: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || file.is_some() && matches!(c, '.' | '-' | '_');
     let words: String = said.chars().map(|c| if is_of_word(c) { c } else { ' ' }).collect();
     let words: Vec<&str> = words.split_whitespace().skip(1).take(4).collect();
-    // FNV-1a: only to tell names apart.
+    // FNV-1a: used only to make names distinct.
     let hash = body.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     format!("always {} {:08x}", words.join(" "), hash >> 32)
 }
@@ -71,7 +71,7 @@ fn commands(text: &str) -> Option<Vec<String>> {
             return None;
         }
         let words = command.texts();
-        // A word that a rule would take for more than itself.
+        // A word that a rule would interpret as a wildcard or a change of directory.
         if words.iter().any(|word| matches!(*word, "*" | "...")) || words.first() == Some(&"cd") {
             return None;
         }

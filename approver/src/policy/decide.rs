@@ -56,7 +56,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
             Ok(_) => Err("No rule is for everyday work.".to_owned()),
             Err(why) => Err(why.clone()),
         };
-        // Paths were looked at before any of the line has run.
+        // The paths were resolved before any command of the line ran.
         let known = known
             .and_then(|known| if is_rearranged && !known.paths.is_empty() { Err(MOVED.into()) } else { Ok(known) });
         let work =
@@ -71,7 +71,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
         let why = if everyday { work.as_ref().err().or(known.as_ref().err()) } else { known.as_ref().err() };
         let otherwise = why.map_or("No rule allows this.", String::as_str);
         let judged = judge(policy, request, &part, facts, otherwise);
-        // Whoever allowed a command by its words wanted just these.
+        // A rule that allows a command by its words means exactly these words, so they are not rewritten.
         let rewrite = match judged.by_tables {
             None => None,
             Some(known_as) if known_as.work().is_some() => work.ok().and_then(|work| work.rewrite),
@@ -85,10 +85,10 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     conclude(parts, None, wrapper, rewrite)
 }
 
-/// Why a command is not known that names paths behind one that moves files.
+/// The reason why a command is unknown if it names paths after a command that moves files.
 const MOVED: &str = "An earlier command of the line moves files, so that its paths may lead elsewhere.";
 
-/// Whether the shell around a line is a program outside the workspace.
+/// Checks that the shell around a line is a program outside the workspace.
 fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
     let Ok(working_dir) = working_dir else { return Ok(()) };
@@ -98,7 +98,8 @@ fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: 
     tools::outside(name, &files, working_dir)
 }
 
-/// Where each command of a line runs. A `cd` counts for what follows it, which must then be safe without it, too.
+/// The directory in which each command of a line runs. A `cd` applies to the commands after it, which must then be safe
+/// without it, too.
 fn places(
     line: &CommandLine,
     working_dir: &Result<WorkingDir, String>,
@@ -140,7 +141,7 @@ impl PlaceWalk<'_> {
             LineNode::List(all) => {
                 for (at, (node, then)) in all.iter().enumerate() {
                     self.node(node, place);
-                    // Only what stands first and must succeed surely runs and leads there.
+                    // Only a `cd` that is first and must succeed certainly runs and changes the directory.
                     let surely = at == 0 && *then == Separator::And || !self.moves(node);
                     if let Ok(place) = place {
                         place.certain_place &= surely;
@@ -151,7 +152,7 @@ impl PlaceWalk<'_> {
                 for node in all {
                     self.node(node, &mut place.clone());
                 }
-                // One shell runs its last command by itself.
+                // Some shells run the last command of a pipe in the current shell.
                 if all.iter().any(|node| self.moves(node)) {
                     *place = Err(NOT_FOLLOWED.into());
                 }
@@ -171,7 +172,7 @@ impl PlaceWalk<'_> {
         }
     }
 
-    /// Whether a node changes the directory for what comes after it.
+    /// Whether a node changes the directory for later commands.
     fn moves(&self, node: &LineNode) -> bool {
         match node {
             LineNode::Text(_) | LineNode::Pipe(_) => false,
@@ -185,7 +186,7 @@ impl PlaceWalk<'_> {
     }
 
     fn command(&mut self, index: usize, place: &mut Result<WorkingDir, String>) {
-        // Those of its substitutions run where it does.
+        // The commands of its substitutions run in the same directory.
         self.places.resize(index, place.clone());
         let Some(command) = self.line.commands.get(index) else { return };
         if command.texts().first() != Some(&"cd") {
@@ -218,7 +219,7 @@ struct PartVerdict {
     rule: String,
     reason: String,
     tried: Vec<TriedRule>,
-    /// By which tables, and not by a spelled-out rule, it was allowed.
+    /// The tables that allowed it; `None` if an explicit rule did.
     by_tables: Option<KnownSafe>,
 }
 
@@ -276,7 +277,7 @@ impl PartVerdict {
     }
 }
 
-/// The first rule that matches; what was tried goes into the account.
+/// The first rule that matches; all tried rules are recorded.
 fn first<'a>(
     rules: &'a [PolicyRule],
     request: &PermissionRequest,
@@ -296,8 +297,8 @@ fn first<'a>(
     None
 }
 
-/// Deny beats ask beats allow; of equals the one that may do most is named, then the first. `rewrite` is `Some(None)` when one is
-/// needed and cannot be written.
+/// Deny overrides ask, and ask overrides allow; of equal decisions, the rule that permits the most is named, then the
+/// first. `rewrite` is `Some(None)` if a rewrite is needed but impossible.
 fn conclude(
     parts: Vec<ExplainedPart>,
     not_understood: Option<String>,

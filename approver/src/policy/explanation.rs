@@ -1,4 +1,4 @@
-//! The explanation of a decision of the policy, for people.
+//! The explanation of a decision of the policy, for the user.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::request::{Decision, Verdict};
 /// A decision on a request, with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The decision on a request.
+    /// The decision.
     pub decision: Decision,
     /// The reason why the command line could not be analysed, if it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct ExplainedPart {
     pub reason: String,
     /// Every rule that was tried, in order.
     pub tried: Vec<TriedRule>,
-    /// How much the rule permits. If several commands are allowed, the one that may do the most represents the line.
+    /// How much the rule permits. If several commands are allowed, the one that permits the most represents the line.
     #[serde(skip)]
     pub(crate) reach: u8,
 }

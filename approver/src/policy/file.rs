@@ -34,11 +34,11 @@ use crate::{
 pub struct PolicyError {
     /// The file.
     pub path: PathBuf,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// The column, counted from 1, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
 }
 
@@ -180,7 +180,7 @@ fn rule_tables<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<Spanned<RawRul
     value.deserialize_any(Tables)
 }
 
-/// Who wrote a policy.
+/// The author of a policy.
 #[derive(Clone, Copy)]
 enum PolicyOwner {
     Preset(Preset),
@@ -203,7 +203,7 @@ pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, Pol
     Ok(rules(text, path, PolicyOwner::Repository)?.0)
 }
 
-/// The rules of a file with those of the preset below them, and the preset.
+/// The rules of a file followed by the rules of its preset, and the preset.
 fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<(Vec<PolicyRule>, Option<Preset>), PolicyError> {
     let placed = |TomlFault { line, column, message }| PolicyError { path: path.to_owned(), line, column, message };
     let fail = |at: usize, message: String| placed(TomlFault::at(text, at, message));
@@ -240,7 +240,7 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<(Vec<PolicyRule>
         all.extend(preset(below)?.own);
         chosen = Some(below);
     }
-    // Whatever a preset allows, its denials come first.
+    // A preset's denials come first, whatever it allows.
     if matches!(whose, PolicyOwner::Preset(_)) {
         all.sort_by_key(|rule| rule.danger.is_none());
     }
@@ -332,7 +332,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
     })
 }
 
-/// A glob; what denies or asks is matched without regard to case.
+/// A glob; rules that deny or ask match it case-insensitively.
 fn glob(text: &str, exact: bool) -> Result<GlobMatcher, String> {
     let glob: Result<Glob, _> = GlobBuilder::new(text).literal_separator(true).case_insensitive(!exact).build();
     glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is not a glob: {error}"))

@@ -12,20 +12,20 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct CommandPattern {
     words: Vec<PatternWord>,
-    /// Any number of plain words may follow.
+    /// Whether any number of plain words may follow.
     open: bool,
 }
 
 #[derive(Debug, Clone)]
 enum PatternWord {
     Exactly(String),
-    /// One plain word that is not an option.
+    /// Any plain word that is not an option.
     Any,
 }
 
 impl CommandPattern {
     /// # Errors
-    /// When it has no first word, or `...` elsewhere than at the end.
+    /// If it has no first word, or `...` anywhere but at the end.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
         let (open, words) = match words.split_last() {
             Some((last, rest)) if last == "..." => (true, rest),
@@ -42,13 +42,13 @@ impl CommandPattern {
         Ok(Self { words: words.iter().map(word).collect(), open })
     }
 
-    /// The words as a rule has them.
+    /// The words as in a rule.
     pub(super) fn text(&self) -> String {
         let words = self.words.iter().map(|word| word.exactly().unwrap_or("*"));
         words.chain(self.open.then_some("...")).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether these are exactly the words.
+    /// Whether the words match exactly.
     pub(super) fn allows(&self, words: &[&str]) -> bool {
         let enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
         enough
@@ -59,7 +59,7 @@ impl CommandPattern {
             && words[self.words.len()..].iter().all(|word| is_plain(word))
     }
 
-    /// Whether a command that a line may run does what the words say.
+    /// Whether a command that a line may run has the effect of these words.
     pub(super) fn shows(&self, command: &PossibleCommand) -> bool {
         let named: Vec<&str> = self.words.iter().filter_map(PatternWord::exactly).collect();
         let Some((first, rest)) = named.split_first() else { return false };
@@ -76,7 +76,7 @@ impl CommandPattern {
     }
 }
 
-/// Whether a word is the name of a program, or a pattern of file names that may mean it.
+/// Whether a word is the name of a program, or a pattern of file names that may match it.
 fn is_program(word: &str, program: &str) -> bool {
     let name = base_name(word);
     let pattern = name.contains(['*', '?', '[']);

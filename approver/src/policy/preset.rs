@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// A person decides about everything.
+    /// The user decides about everything.
     AskEverything,
-    /// What no agent should do without a person is denied; a person decides about the rest.
+    /// Actions that no agent should take without the user are denied; the user decides about the rest.
     Denials,
-    /// What only reads the workspace is allowed.
+    /// Commands that only read the workspace are allowed.
     ReadOnly,
-    /// And what changes its files.
+    /// Like `ReadOnly`, and edits of files in the workspace are allowed.
     WorkspaceEdits,
-    /// And everyday work: builds, tests and checks, which run the repository's code, and commits.
+    /// Like `WorkspaceEdits`, and everyday work is allowed: builds, tests and checks, which run the repository's code,
+    /// and commits.
     Develop,
 }
 

@@ -1,7 +1,7 @@
 //! Matches one policy rule against one part of a request.
 //!
-//! A rule that allows matches only requests that are fully understood. A rule that denies or asks matches wherever
-//! there is a sign of what it names.
+//! A rule that allows matches only requests that are completely understood. A rule that denies or asks matches wherever
+//! there is a sign of its conditions.
 
 use std::{
     collections::BTreeMap,
@@ -48,11 +48,11 @@ pub(super) struct PolicyRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KnownSafe {
-    /// A command that the tables of tools know to read only.
+    /// A command that the tables of tools list as read-only.
     Command,
     /// Reading files of the workspace that are not secrets.
     Read,
-    /// Changing files of the workspace that are neither secret nor decide what runs.
+    /// Changing files of the workspace that are neither secret nor control what runs.
     Edit,
     /// A command that builds, tests or checks the workspace, and so runs the repository's code.
     Build,
@@ -74,7 +74,7 @@ impl KnownSafe {
         }
     }
 
-    /// The kind of everyday work that this is.
+    /// The kind of everyday work, if it is one.
     pub(super) const fn work(self) -> Option<Work> {
         match self {
             Self::Build => Some(Work::Builds),
@@ -86,24 +86,25 @@ impl KnownSafe {
 
 /// A part of a request that is judged on its own.
 pub(super) enum RequestPart<'a> {
-    /// One command of a line that is understood.
+    /// One command of a parsed line.
     Command {
         command: &'a SimpleCommand,
-        /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
+        /// The directory in which it runs; or the reason why it cannot be determined, or why the line as a whole was
+        /// not parsed.
         working_dir: Result<&'a WorkingDir, &'a str>,
-        /// What the tables know of it.
+        /// The judgement by the tables.
         known: Result<&'a tools::ReadOnlyCommand, &'a str>,
-        /// What is known of it as everyday work in the workspace.
+        /// The judgement as everyday work in the workspace.
         work: Result<&'a DevelopCommand, &'a str>,
     },
-    /// A line that is not understood: its text, and why.
+    /// A line that was not parsed: its text, and the reason.
     Text { text: &'a str, why: &'a str },
-    /// Something else than a command.
+    /// A request other than a command.
     Other { working_dir: Result<&'a WorkingDir, &'a str> },
 }
 
 impl PolicyRule {
-    /// What the rule is for, in words.
+    /// The conditions of the rule, as text.
     pub(super) fn conditions(&self) -> String {
         let list = |globs: &[GlobMatcher]| {
             globs.iter().map(|glob| format!("`{}`", glob.glob())).collect::<Vec<_>>().join(" or ")
@@ -140,7 +141,7 @@ impl PolicyRule {
         parts.join(", ")
     }
 
-    /// Whether it matches; why, or why not.
+    /// Whether the rule matches, and the reason.
     pub(super) fn matches(
         &self,
         request: &PermissionRequest,
@@ -169,8 +170,8 @@ impl PolicyRule {
         Ok("All conditions of the rule hold.".into())
     }
 
-    /// Whether it is for the directory in which this would happen: for a command that in which the line
-    /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
+    /// Whether the rule applies to the directory of the action: for a command, the directory in which the line would
+    /// run it, even after a `cd`. For `deny` and `ask` a possible match is enough.
     fn here(
         &self,
         cwd: &GlobMatcher,
@@ -190,10 +191,10 @@ impl PolicyRule {
             }
             let real = match working_dir {
                 Some(Ok(working_dir)) => working_dir.runs_in().is_some_and(|dir| {
-                    // As it is written it may be a link; behind a `cd` only the real one is known.
+                    // The written directory may be a link; after a `cd` only the resolved one is known.
                     cwd.is_match(dir) || working_dir.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
                 }),
-                // Without a place nothing more is known than where it began.
+                // Without a known directory, only the initial one is available.
                 Some(Err(_)) | None => {
                     !matches!(part, RequestPart::Command { .. }) && began().any(|dir| cwd.is_match(dir))
                 }
@@ -205,7 +206,7 @@ impl PolicyRule {
         if !request.cwd_is_certain || began().chain(bases).any(|dir| cwd.is_match(dir)) {
             return Ok(());
         }
-        // Whatever changes directories may go to any that it names.
+        // A command that changes directories may change to any directory it names.
         let text = request.command.as_deref().unwrap_or_default();
         let seen = MentionedItems::new(request, &RequestPart::Text { text, why: "" }, facts);
         let goes = |word: &str| matches!(word, "cd" | "pushd" | "-C" | "--directory" | "chdir");
@@ -308,7 +309,7 @@ impl PolicyRule {
         Ok(())
     }
 
-    /// Whether there is a sign of everything the rule names.
+    /// Whether there is a sign of every condition of the rule.
     fn shows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         let seen = MentionedItems::new(request, part, facts);
         if self.command.as_ref().is_some_and(|pattern| !seen.commands.iter().any(|command| pattern.shows(command))) {
@@ -372,7 +373,7 @@ impl MentionedItems {
         let words: Vec<&str> = seen.commands.iter().flat_map(PossibleCommand::mentioned).collect();
         // `--file=x`
         let values = words.iter().filter_map(|word| Some(word.split_once('=')?.1.into()));
-        // What the tables took for a path, patterns expanded.
+        // The paths found by the tables, with patterns expanded.
         let taken = match part {
             RequestPart::Command { known: Ok(known), .. } => known.paths.clone(),
             RequestPart::Command { .. } | RequestPart::Text { .. } | RequestPart::Other { .. } => Vec::new(),
@@ -391,7 +392,7 @@ impl MentionedItems {
     }
 }
 
-/// Whether the program is a bare name of one outside the workspace, or the shell's own.
+/// Checks that the program is the bare name of one outside the workspace, or a builtin of the shell.
 fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = command.words.first() else { return Err("The command is empty.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
@@ -403,7 +404,7 @@ fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) ->
     tools::resolved(first, working_dir, facts)
 }
 
-/// What a tool that reads a path may see of it: of a directory all that is below, unless the tool is known to see less.
+/// Checks which files a tool reads at a path: below a directory all files, unless the tool is known to read fewer.
 fn reads(
     request: &PermissionRequest,
     written: &str,
@@ -418,18 +419,17 @@ fn reads(
             .reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader, named: None }, facts);
     }
     working_dir.printable(&real, facts)?;
-    // A name with brackets may be just that.
+    // A name with brackets may be literal.
     let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
     if pattern { Err(format!("The pattern `{written}` may match a secret.")) } else { Ok(()) }
 }
 
-/// How a tool reads a directory. `None` when it lists names only.
+/// How a tool reads a directory. `None` if it only lists names.
 fn directory_reader(request: &PermissionRequest) -> Option<SearchReader> {
     match (request.agent, request.tool.as_deref()) {
         (Provider::Capture, Some("glob")) => None,
         (Provider::Capture, Some("grep")) => {
-            // A pattern that may name hidden files has all of them read, as the tool decides it. No pattern has ignored ones
-            // read.
+            // If a pattern may match hidden files, the tool reads all of them. No pattern makes it read ignored files.
             let hidden = request.glob.as_deref().is_some_and(|glob| {
                 let glob = glob.strip_prefix("./").unwrap_or(glob);
                 glob.split(['/', '{', ',']).any(|part| part.starts_with(['.', '[', '?', '\\']))
@@ -450,7 +450,7 @@ fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(
     Ok(())
 }
 
-/// Whether an address is one of a host, by https, with nothing else that could mislead.
+/// Whether an address is an https address of a host, without parts that could mislead.
 fn is_at(address: &str, domain: &str) -> bool {
     let Ok(url) = url::Url::parse(address) else { return false };
     let plain = url.scheme() == "https"

@@ -10,9 +10,9 @@ use crate::{
 /// The rules in force.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The user's, then those of the preset below them. The first that matches counts.
+    /// The user's rules, then the rules of the preset. The first that matches counts.
     pub(super) own: Vec<PolicyRule>,
-    /// Those of repositories, which only deny or ask.
+    /// The rules of repositories, which only deny or ask.
     pub(super) repositories: Vec<Vec<PolicyRule>>,
     /// The preset below the user's rules, if one is named.
     pub(super) preset: Option<Preset>,
@@ -53,7 +53,7 @@ impl Policy {
         self.preset
     }
 
-    /// Whether a rule denies or asks only with a label, so that nothing may be allowed where the labels are not known.
+    /// Whether a rule denies or asks only with a label, so that nothing may be allowed if the labels are unknown.
     #[must_use]
     pub fn depends_on_labels(&self) -> bool {
         let all = self.own.iter().chain(self.repositories.iter().flatten());

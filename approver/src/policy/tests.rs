@@ -398,7 +398,7 @@ fn a_program_that_the_workspace_chooses_is_asked_about() {
     for name in ["rustc", "node", "npm", "python3", "ruby", "go"] {
         facts.programs.insert(name.into(), format!("/usr/bin/{name}").into());
     }
-    // Whatever it holds: TOML and JSON have escapes.
+    // Regardless of their content, because TOML and JSON have escapes.
     for (command, file) in [
         ("cargo --version", "rust-toolchain.toml"),
         ("rustc -V", "rust-toolchain"),

@@ -29,18 +29,18 @@ pub(crate) struct CommandLine {
 pub(crate) enum LineNode {
     /// One of [`CommandLine::commands`].
     Command(usize),
-    /// What stands between commands, as it is written.
+    /// The text between commands, as written.
     Text(String),
-    /// Commands that run one after another.
+    /// Commands that run in sequence.
     List(Vec<(LineNode, Separator)>),
-    /// Commands that run side by side, each in a shell of its own.
+    /// Commands that run in parallel, each in a separate shell.
     Pipe(Vec<LineNode>),
-    /// A loop, a condition, a group: texts and lists.
+    /// A loop, a condition or a group: texts and lists.
     Group {
         parts: Vec<LineNode>,
-        /// What changes in it ends with it.
+        /// Whether its changes end with it.
         subshell: bool,
-        /// It may run more than once.
+        /// Whether it may run more than once.
         loops: bool,
     },
 }
@@ -56,7 +56,7 @@ impl LineNode {
     }
 }
 
-/// Programs that take what they read for data whatever it is.
+/// Programs that treat any input only as data.
 const FILTERS: [&str; 22] = [
     "base64",
     "cat",
@@ -87,7 +87,7 @@ const FILTERS: [&str; 22] = [
 pub(crate) struct SimpleCommand {
     /// Its words; empty for a command that only assigns.
     pub(crate) words: Vec<ShellWord>,
-    /// `NAME=value` before it.
+    /// `NAME=value` before the command.
     pub(crate) assignments: Vec<Assignment>,
     /// Redirections to `/dev/null` or from one stream to the other, as written: `2>/dev/null`, `2>&1`.
     pub(crate) redirects: Vec<&'static str>,
@@ -120,7 +120,7 @@ pub(crate) struct Output {
     pub(crate) file: ShellWord,
 }
 
-/// The commands that a command may run, as indices into those of its line.
+/// The commands that a command may run, as indices into the commands of its line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Possible {
     pub(crate) line: Arc<PossibleCommands>,
@@ -170,7 +170,7 @@ pub(crate) enum WordPart {
 /// The value of a variable or a substitution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown,
     /// The home directory.
     Home,
@@ -180,9 +180,9 @@ pub(crate) enum Value {
     Toplevel,
     /// One of these words, one after the other.
     OneOf(Vec<ShellWord>),
-    /// What these commands print: each line of it, or each word.
+    /// The output of these commands: each line, or each word.
     Printed(Vec<usize>),
-    /// A line that is read, of what these commands print.
+    /// A line read from the output of these commands.
     Line(Vec<usize>),
 }
 
@@ -190,7 +190,7 @@ pub(crate) enum Value {
 pub(crate) type Listed = Vec<SearchScope>;
 
 impl ShellWord {
-    /// A word with just this text, written without quotes.
+    /// A word with exactly this text, written without quotes.
     pub(crate) fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), raw: text.to_owned(), bare: true, ..Self::default() }
     }
@@ -212,7 +212,7 @@ pub(crate) enum Separator {
     Or,
     /// `;`
     Next,
-    /// It is the last one.
+    /// The command is the last one.
     #[default]
     End,
 }
@@ -243,7 +243,7 @@ impl SimpleCommand {
         reads_none || self.words.first().is_some_and(|word| FILTERS.contains(&word.text.as_str()))
     }
 
-    /// Whether it consists only of words, each of which is just a text.
+    /// Whether it consists only of words, each of which is a plain text.
     pub(crate) fn is_plain(&self) -> bool {
         self.input.is_none()
             && !self.document

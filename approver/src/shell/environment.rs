@@ -8,13 +8,13 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VariableTable {
-    /// Programs take a word or a number from them, and nothing else.
+    /// Variables from which programs read only a word or a number.
     harmless: Vec<String>,
-    /// Anybody may be told their values.
+    /// Variables whose values may be printed.
     told: Vec<String>,
-    /// How names begin by which shells and programs find or run something.
+    /// Prefixes of names by which shells and programs find or run something.
     begins: Vec<String>,
-    /// What such names hold.
+    /// Parts of such names.
     holds: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
     if is_in(&TABLE.harmless, name) || name.starts_with("LC_") {
         return word && !value.contains("..");
     }
-    // A number names no file and no option.
+    // A number is neither a file nor an option.
     let plain = matches!(value, "" | "true" | "false" | "yes" | "no" | "on" | "off");
     is_free(name) && (plain || value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()))
 }

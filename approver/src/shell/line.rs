@@ -30,7 +30,7 @@ pub(crate) fn understand(text: &str) -> Result<CommandLine, String> {
     if unwrap(&inner).is_some() {
         return Err("The command line runs a shell within a shell.".into());
     }
-    // What is said of the shell is said of all that it runs.
+    // Rules that match the shell also match all commands it runs.
     let shell = line.commands.iter().flat_map(|command| command.possible.commands()).next().cloned();
     for command in &mut inner.commands {
         let mut all = (*command.possible.line).clone();
@@ -41,7 +41,7 @@ pub(crate) fn understand(text: &str) -> Result<CommandLine, String> {
     Ok(CommandLine { wrapper: Some(wrapper), ..inner })
 }
 
-/// The words of `bash -c WORD` before the last, and the last, when that is all there is.
+/// The words before the last one of `bash -c WORD`, and the last word, if the line consists only of this command.
 fn unwrap(line: &CommandLine) -> Option<(Vec<ShellWord>, String)> {
     let [command] = line.commands.as_slice() else { return None };
     let SimpleCommand { words, assignments, redirects, outputs, input: None, document: false, .. } = command else {
@@ -96,13 +96,13 @@ struct LineReader {
     options: ParserOptions,
     found: FoundCommands,
     commands: Vec<SimpleCommand>,
-    /// What variables stand for, here.
+    /// The current values of variables.
     variables: BTreeMap<String, Value>,
-    /// All that the line gives values to.
+    /// All variables that the line assigns.
     assigned: BTreeSet<String>,
-    /// The bodies of here-documents that were not met yet.
+    /// The bodies of here-documents that have not been reached yet.
     documents: std::collections::VecDeque<String>,
-    /// The commands before the present one in its pipe, and those around it.
+    /// The commands before the current one in its pipe, and in the pipes around it.
     piped: Vec<Option<Vec<usize>>>,
 }
 
@@ -114,7 +114,7 @@ impl Values for LineReader {
         match name {
             "HOME" => Ok(Value::Home),
             "PWD" => Ok(Value::Directory),
-            // They tell nothing of anybody's secrets.
+            // Their values reveal no secrets.
             _ if quoted && environment::is_told(name) => Ok(Value::Unknown),
             _ => Err(format!("The command line has a variable whose value is not known (`{name}`).")),
         }
@@ -152,7 +152,8 @@ impl Values for LineReader {
             return Err("The command line has a substitution that is more than a pipe of commands.".into());
         }
         let all: Vec<usize> = (first..self.commands.len()).collect();
-        // Unquoted, its words would be taken for patterns of file names; those that commands list are looked at.
+        // Unquoted, the words of the output would be expanded as patterns of file names. The output of these commands
+        // contains no patterns; names listed by other commands are checked later.
         let tells = |command: &SimpleCommand| {
             let name = command.words.first().map_or("", |word| word.text.as_str());
             matches!(name, "wc" | "date" | "nproc" | "uname" | "whoami" | "hostname" | "id")
@@ -168,7 +169,7 @@ impl LineReader {
         unquote(&word.value, &options, self)
     }
 
-    /// A word that is just a text.
+    /// A word that is a plain text.
     fn text(&mut self, word: &ast::Word) -> Result<ShellWord, String> {
         let word = self.word(word)?;
         if word.is_exact() && !word.zsh {
@@ -216,7 +217,7 @@ impl LineReader {
         }
     }
 
-    /// Takes over what a command assigns that does nothing else.
+    /// Records the assignments of a command that does nothing else.
     fn assigns(&mut self, node: &LineNode, surely: bool) -> Result<(), String> {
         let LineNode::Command(index) = node else { return Ok(()) };
         let Some(command) = self.commands.get(*index).filter(|command| command.words.is_empty()) else { return Ok(()) };
@@ -229,10 +230,10 @@ impl LineReader {
         Ok(())
     }
 
-    /// Gives a variable its value.
+    /// Assigns a value to a variable.
     ///
     /// # Errors
-    /// When it has one already, or decides what shells and programs do.
+    /// If the variable already has a value, or controls shells and programs.
     fn bind(&mut self, name: &str, value: Value) -> Result<(), String> {
         if !environment::is_free(name) {
             return Err(format!("The variable `{name}` may change what runs."));
@@ -309,7 +310,7 @@ impl LineReader {
         Ok(LineNode::Command(self.commands.len() - 1))
     }
 
-    /// The words of `[[`, as those of `test`. Of a pattern nothing but text is taken.
+    /// The words of `[[`, as words of `test`. Patterns are accepted only if they are plain text.
     #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn extended(&mut self, test: &ast::ExtendedTestExpr) -> Result<Option<Vec<ShellWord>>, String> {
         use ast::{BinaryPredicate as Binary, ExtendedTestExpr as Test, UnaryPredicate as Unary};
@@ -344,13 +345,13 @@ impl LineReader {
                     _ => return Ok(None),
                 };
                 let (left, mut right) = (self.word(left)?, self.word(right)?);
-                // Here it is compared with text, and with no file.
+                // It is compared with text here, not with files.
                 right.glob = false;
                 vec![left, ShellWord::plain(operator), right]
             }
             Test::And(..) | Test::Or(..) => return Ok(None),
         };
-        // `test` and `[[` differ in what they make of the words; what is the same for both is looked at.
+        // `test` and `[[` interpret the words differently; only the common part is checked.
         let mut all = vec![ShellWord::plain("test")];
         all.extend(words);
         Ok(Some(all))
@@ -446,8 +447,8 @@ impl LineReader {
         Ok(LineNode::Group { parts, subshell, loops })
     }
 
-    /// The redirections of a group: what its commands read then, and how they are written. A file to read is read by a
-    /// command of its own.
+    /// The redirections of a group: the input of its commands, and the redirections as written. A file to read is
+    /// treated as the input of a separate command.
     fn around(&mut self, redirects: &ast::RedirectList) -> Result<(Option<Vec<usize>>, String), String> {
         let mut command = SimpleCommand::default();
         for redirect in &redirects.0 {
@@ -473,7 +474,7 @@ impl LineReader {
         Ok((from, written))
     }
 
-    /// `read -r LINE` as the condition of a loop, as it is written. The variable then stands for each line.
+    /// `read -r LINE` as the condition of a loop, as written. The variable then has each line as its value.
     #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn reads(&mut self, list: &ast::CompoundList) -> Result<Option<String>, String> {
         let [ast::CompoundListItem(and_or, ast::SeparatorOperator::Sequence)] = list.0.as_slice() else {
@@ -491,7 +492,7 @@ impl LineReader {
         let mut written = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
-                // For `read` alone: a line is not split.
+                // Applies only to `read`: a line is not split.
                 ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) if word.value == "IFS=" => {
                     written.push("IFS=".to_owned());
                 }
@@ -564,7 +565,7 @@ impl LineReader {
         for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
                 ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut simple)?,
-                // `export a=b` is not an assignment to the parser's mind but one of its words.
+                // The parser treats `export a=b` as a word, not as an assignment.
                 ast::CommandPrefixOrSuffixItem::Word(word)
                 | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                     let word = self.word(word)?;
@@ -638,7 +639,7 @@ impl LineReader {
                 simple.redirects.push(">&2");
             }
             Io::HereDocument(None | Some(0), document) => {
-                // The scan and the parser must agree on where it ends.
+                // The scan and the parser must agree on the end of the document.
                 if simple.input.is_some() || self.documents.pop_front().as_ref() != Some(&document.doc.value) {
                     return Err("A here-document is not understood.".into());
                 }
@@ -657,7 +658,7 @@ impl LineReader {
     }
 
     fn writes(&self, operator: &'static str, file: ShellWord, simple: &mut SimpleCommand) {
-        // Which stream goes where depends on their order, which is not kept.
+        // The targets of the streams depend on the order of redirections, which is not kept.
         simple.document |= !simple.redirects.is_empty();
         simple.outputs.push(Output { operator, file });
     }

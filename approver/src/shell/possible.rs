@@ -14,22 +14,22 @@ use crate::programs::{self, Wrapper, base_name};
 
 /// Longest line that is parsed here, bytes.
 const MAX_BYTES: usize = 32 * 1024;
-/// Maximum number of commands that are looked at.
+/// Maximum number of commands that are examined.
 const MAX_COMMANDS: usize = 1000;
-/// How deep scripts in scripts are followed.
+/// Maximum nesting of scripts in scripts.
 const MAX_DEPTH: usize = 8;
-/// How many openings of groups, substitutions and loops a line may have.
+/// Maximum number of openings of groups, substitutions and loops in a line.
 const MAX_OPENINGS: usize = 60;
-/// How many of them may be open at once: the parser's effort doubles with each.
+/// Maximum number of simultaneously open groups: the parser's effort doubles with each.
 const MAX_OPEN: usize = 8;
-/// How many commands that run commands are followed into each other.
+/// Maximum nesting of commands that run commands.
 const MAX_WRAPPED: usize = 12;
-/// How many values of a loop's variable are followed, and how many commands behind one `find`.
+/// Maximum number of values of a loop's variable, and of commands of one `find`.
 const MAX_VALUES: usize = 256;
-/// How many words of a program that runs others may be the program.
+/// Maximum number of words of a program that runs others that may be the program.
 const MAX_STARTS: usize = 12;
 
-/// A word, as far as it can be determined.
+/// A word whose text may be only partly known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PossibleWord {
     /// The text without quotes. An unknown variable remains as `$NAME`, a home directory as `~`.
@@ -104,11 +104,11 @@ pub(crate) fn find(text: &str) -> PossibleCommands {
     finder.found
 }
 
-/// What a parsed line may run, by its simple commands.
+/// The commands that a parsed line may run, by its simple commands.
 pub(super) struct FoundCommands {
     pub(super) all: Arc<PossibleCommands>,
     by: BTreeMap<usize, Vec<usize>>,
-    /// What stands for the commands beyond the limit.
+    /// The commands that represent those beyond the limit.
     rest: Vec<usize>,
 }
 
@@ -121,7 +121,7 @@ impl FoundCommands {
     }
 }
 
-/// What a parsed line may run.
+/// The commands that a parsed line may run.
 pub(super) fn of_program(program: &ast::Program, text: &str) -> FoundCommands {
     let mut finder = Finder::new();
     for list in &program.complete_commands {
@@ -134,23 +134,23 @@ pub(super) fn of_program(program: &ast::Program, text: &str) -> FoundCommands {
 struct Finder {
     options: ParserOptions,
     found: PossibleCommands,
-    /// What variables hold, and the commands whose output that is.
+    /// The values of variables, and the commands whose output they are.
     variables: BTreeMap<String, (String, Vec<usize>)>,
     depth: usize,
-    /// How many commands are around the present one.
+    /// Number of commands around the current one.
     wrapped: usize,
-    /// What was found for each simple command, by its address.
+    /// The commands found for each simple command, by its address.
     by: BTreeMap<usize, Vec<usize>>,
 }
 
-/// What a word is made of.
+/// The parts of a word.
 #[derive(Default)]
 struct Unquoted {
     words: Vec<PossibleWord>,
     open: Option<PossibleWord>,
     /// The command lines that are substituted in it.
     scripts: Vec<String>,
-    /// The commands whose output its variables hold.
+    /// The commands whose output is the value of its variables.
     from: Vec<usize>,
 }
 
@@ -186,13 +186,13 @@ impl Finder {
         }
     }
 
-    /// Reads a command line; gives the commands whose output is its own.
+    /// Reads a command line; returns the commands whose output is its output.
     fn text(&mut self, text: &str, from: &[usize]) -> Vec<usize> {
         if self.depth >= MAX_DEPTH || self.found.all.len() >= MAX_COMMANDS {
             return self.words_only(text, from);
         }
         let Some(program) = self.parse(text) else { return self.words_only(text, from) };
-        // Each of a line's commands is entered once more for what stands around it.
+        // Each command of a line is added once more for the commands around it.
         self.depth += 1;
         let all = program.complete_commands.iter().flat_map(|list| self.list(&list.0, from)).collect();
         self.depth -= 1;
@@ -206,7 +206,7 @@ impl Finder {
         Parser::new(std::io::Cursor::new(text), &self.options).parse_program().ok()
     }
 
-    /// What cannot be parsed: all its words, in order, as one command.
+    /// Handles a text that cannot be parsed: all its words, in order, as one command.
     fn words_only(&mut self, text: &str, from: &[usize]) -> Vec<usize> {
         let text = without_comments(text);
         let joined = text.replace(['\'', '"', '\\'], "");
@@ -219,7 +219,7 @@ impl Finder {
             .into()
     }
 
-    /// Beyond the limit a line counts by its words.
+    /// If the limit was reached, adds the line as a list of its words.
     fn ended(&mut self, text: &str) -> Vec<usize> {
         if self.found.all.len() < MAX_COMMANDS { Vec::new() } else { self.words_only(text, &[]) }
     }
@@ -274,7 +274,7 @@ impl Finder {
         }
     }
 
-    /// The redirections around a group: as a command of their own that feeds what is inside.
+    /// The redirections around a group, as a separate command whose output is the input of the group.
     fn around(&mut self, redirects: Option<&ast::RedirectList>, from: &[usize]) -> Vec<usize> {
         let mut command = PossibleCommand { certain: true, from: from.to_vec(), ..PossibleCommand::default() };
         for redirect in redirects.into_iter().flat_map(|list| &list.0) {
@@ -452,7 +452,7 @@ impl Finder {
         }
     }
 
-    /// Takes a command in, with whatever it runs.
+    /// Adds a command, with all commands it runs.
     fn run(&mut self, mut command: PossibleCommand) -> Vec<usize> {
         if matches!(command.name().as_str(), "read" | "mapfile" | "readarray") {
             for word in command.words.iter().skip(1).filter(|word| !word.text.starts_with('-')) {
@@ -468,14 +468,14 @@ impl Finder {
         let inner = if self.wrapped < MAX_WRAPPED {
             self.inner(&name, &command)
         } else {
-            // Further in, any word may be the program.
+            // Beyond this depth, any word may be the program.
             command.certain = false;
             Vec::new()
         };
         self.wrapped += 1;
         let index = self.add(command.clone());
         let mut all = vec![index];
-        // What it runs has its input, its variables and its redirections.
+        // The inner command inherits the input, variables and redirections.
         for inner in inner {
             match inner {
                 Inner::Words(words) => {
@@ -542,7 +542,7 @@ impl Finder {
                 rest = behind;
             } else if wrapper.text.iter().any(|option| option == text || bundled(option)) {
                 scripts = true;
-                // `bash -c 'x'`; of `bash -c -x 'x'` the script comes later.
+                // `bash -c 'x'`; in `bash -c -x 'x'` the script is a later word.
                 if wrapper.shell {
                     rest = behind;
                     continue;
@@ -588,7 +588,7 @@ impl Finder {
         }
     }
 
-    /// A word without its quotes, or several; and the commands whose output is in it.
+    /// A word without its quotes, possibly expanded to several; and the commands whose output it contains.
     fn words(&mut self, word: &ast::Word) -> (Vec<PossibleWord>, Vec<usize>) {
         let Ok(pieces) = brush_parser::word::parse(&word.value, &self.options) else {
             return (vec![PossibleWord { text: word.value.replace(['\'', '"', '\\'], ""), exact: false }], Vec::new());
@@ -635,7 +635,7 @@ impl Finder {
         }
     }
 
-    /// What a substitution stands for: of `echo` and `printf` their words.
+    /// Adds the output of a substitution: for `echo` and `printf`, their words.
     #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many forms only these are known")]
     fn substituted(&self, script: String, quoted: bool, made: &mut Unquoted) {
         let said = self.parse(&script).and_then(|program| {
@@ -685,7 +685,7 @@ impl Finder {
                 None if name == "HOME" => "~".to_owned(),
                 None => default.cloned().unwrap_or_else(|| format!("${name}")),
             },
-            // Nothing, in a line that has no arguments.
+            // Empty, because a command line has no arguments.
             Parameter::Positional(_) | Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) => {
                 default.cloned().unwrap_or_default()
             }
@@ -695,13 +695,13 @@ impl Finder {
     }
 }
 
-/// What a command runs.
+/// A command or text that a command runs.
 enum Inner {
     Words(Vec<PossibleWord>),
     Text(String),
 }
 
-/// The commands behind `-exec`.
+/// The commands after `-exec`.
 fn executed(words: &[PossibleWord]) -> Vec<Inner> {
     let runs = |word: &PossibleWord| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let starts = words.iter().enumerate().filter(|(_, word)| runs(word)).map(|(at, _)| at + 1);
@@ -712,7 +712,7 @@ fn executed(words: &[PossibleWord]) -> Vec<Inner> {
         .collect()
 }
 
-/// What git runs: aliases that the line itself defines, commands for each submodule or commit.
+/// The commands that git runs: aliases that the line itself defines, commands for each submodule or commit.
 fn by_git(words: &[PossibleWord]) -> Vec<Inner> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let mut all = Vec::new();
@@ -753,7 +753,7 @@ fn by_git(words: &[PossibleWord]) -> Vec<Inner> {
     all
 }
 
-/// `{a,b}` as its words.
+/// The words of `{a,b}`.
 fn braces(word: &PossibleWord) -> Vec<PossibleWord> {
     let parts = || {
         let (before, rest) = word.text.split_once('{')?;
@@ -767,7 +767,7 @@ fn braces(word: &PossibleWord) -> Vec<PossibleWord> {
     }
 }
 
-/// What stands for characters in `$'…'`.
+/// Decodes the escapes in `$'…'`.
 fn ansi(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -818,19 +818,19 @@ fn substitutions(text: &str) -> Vec<String> {
     all
 }
 
-/// Whether the parser would take too long for a text, or too much of the stack.
+/// Whether the parser would need too much time or stack for a text.
 pub(super) fn nests_too_deep(text: &str) -> bool {
     openings(text) > MAX_OPENINGS || open_at_once(text) > MAX_OPEN
 }
 
-/// How many groups, substitutions and loops a text may open.
+/// Upper bound of the number of groups, substitutions and loops that a text opens.
 fn openings(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     let keywords = words.filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case" | "select"));
     text.matches(['(', '{', '`', '!']).count() + keywords.count()
 }
 
-/// How many parentheses and braces are open at once, at most.
+/// The largest number of simultaneously open parentheses and braces.
 fn open_at_once(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for c in text.chars() {
@@ -877,7 +877,7 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// All words of a text that is not understood.
+/// All words of an unparsed text.
 fn split(text: &str) -> Vec<String> {
     let apart = |c: char| !(c.is_ascii_alphanumeric() || "_./:=+@%-~*".contains(c)) && c.is_ascii();
     text.split(apart).filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -1,11 +1,11 @@
 //! Checks the characters of a command line before it is parsed, and removes its comments.
 //!
-//! Outside quotes, it accepts only characters to which no shell gives a special meaning, and the operators that are
-//! understood. Each refusal names the character.
+//! Outside quotes, it accepts only characters to which no shell gives a special meaning, and the supported operators.
+//! Each refusal names the character.
 
 use crate::shell::{command::MAX_BYTES, possible::nests_too_deep};
 
-/// How deep substitutions and groups may be nested.
+/// Maximum nesting of substitutions and groups.
 const MAX_DEPTH: usize = 6;
 
 /// A line without its comments and with its continued lines joined.
@@ -16,10 +16,10 @@ pub(super) struct CleanText {
     pub(super) documents: Vec<String>,
 }
 
-/// Looks at the characters of a line.
+/// Checks the characters of a line.
 ///
 /// # Errors
-/// A sentence that names the first thing that is not understood.
+/// A sentence that names the first unsupported construct.
 pub(super) fn check(text: &str) -> Result<CleanText, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("The command is longer than {MAX_BYTES} bytes."));
@@ -51,16 +51,16 @@ pub(super) fn check(text: &str) -> Result<CleanText, String> {
 
 struct CharScan<'a> {
     rest: &'a [u8],
-    /// What stood before the present character.
+    /// The byte before the current character.
     before: u8,
     out: Vec<u8>,
-    /// Here-documents whose bodies come with the next line.
+    /// Here-documents whose bodies begin on the next line.
     waiting: Vec<WaitingDocument>,
     documents: Vec<String>,
     depth: usize,
 }
 
-/// A here-document whose body is still to come.
+/// A here-document whose body has not been reached yet.
 struct WaitingDocument {
     end: Vec<u8>,
     without_tabs: bool,
@@ -171,7 +171,7 @@ impl CharScan<'_> {
                 b'!' if !is_blank(self.peek()) => {
                     return refuse("a `!` in double quotes, which an interactive shell replaces");
                 }
-                // At the end of the quotes it is itself: a pattern's end of line.
+                // At the end of the quotes it is literal: the end of a line in a pattern.
                 b'$' if self.peek() != b'"' => self.dollar()?,
                 b'\\' => match self.next() {
                     Some(next) if next != b'\n' => self.out.push(next),
@@ -183,7 +183,7 @@ impl CharScan<'_> {
         refuse("an unterminated quote")
     }
 
-    /// What stands behind a `$`: a plain variable, the exit status, a substitution.
+    /// Handles the text after a `$`: a plain variable, the exit status, a substitution.
     fn dollar(&mut self) -> Result<(), String> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         match self.peek() {
@@ -217,7 +217,7 @@ impl CharScan<'_> {
         Ok(())
     }
 
-    /// The beginning of a here-document, or a here-string.
+    /// Handles the beginning of a here-document, or a here-string.
     fn document(&mut self, nested: bool) -> Result<(), String> {
         self.take();
         if self.peek() == b'<' {
@@ -253,7 +253,7 @@ impl CharScan<'_> {
         Ok(())
     }
 
-    /// The bodies of the here-documents that began in the line that ends here.
+    /// Reads the bodies of the here-documents that began in the line that ends here.
     fn documents(&mut self) -> Result<(), String> {
         for document in std::mem::take(&mut self.waiting) {
             let mut body = Vec::new();
@@ -306,7 +306,7 @@ impl CharScan<'_> {
             }
             b'~' => refuse("a home directory (`~`)"),
             b'^' => refuse("an unquoted `^`"),
-            // An operator of `find` and `test`, or before a pipeline; the tree tells.
+            // An operator of `find` and `test`, or before a pipeline; decided in the syntax tree.
             b'!' if begins && ends => Ok(()),
             b'!' => refuse("an unquoted `!`"),
             b'[' | b']' if begins && ends => Ok(()),
@@ -318,12 +318,12 @@ impl CharScan<'_> {
                 self.take();
                 Ok(())
             }
-            // Whether it is a pattern that is understood, its word tells.
+            // Whether the pattern is supported is decided for the whole word.
             b'*' if b" \t\n/_-.".contains(&self.before) || self.before.is_ascii_alphanumeric() => Ok(()),
             b'*' | b'?' | b'[' | b']' => refuse("a pattern of file names"),
             b'`' => refuse("a command substitution in backquotes"),
             b'(' | b')' => refuse("a parenthesis that opens no subshell"),
-            // What `find` and `xargs` put a name in the place of.
+            // A placeholder that `find` and `xargs` replace with a name.
             b'{' if self.peek() == b'}' => {
                 self.take();
                 Ok(())

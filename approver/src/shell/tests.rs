@@ -49,7 +49,7 @@ fn one_shell_around_it_is_taken_off() {
     }
     refuse("bash -c 'bash -c ls'", "shell within a shell");
     refuse("bash -c 'ls $x'", "variable");
-    // Not the form that is taken off.
+    // Not the form that is removed.
     for text in ["bash -c ls x", "bash -x -c ls", "bash -c ls >/dev/null", "./bash -c ls", "bash -c ls; ls"] {
         assert_eq!(understand(text).unwrap().wrapper, None, "{text}");
     }

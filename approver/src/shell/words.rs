@@ -7,25 +7,25 @@ use brush_parser::{
 
 use crate::shell::command::{ShellWord, Value, WordPart};
 
-/// What variables and substitutions stand for, where a word is.
+/// The values of variables and substitutions at the position of a word.
 pub(super) trait Values {
     /// The value of a variable.
     ///
     /// # Errors
-    /// A sentence, when nothing is known of it.
+    /// A sentence, if nothing is known about it.
     fn variable(&mut self, name: &str, quoted: bool) -> Result<Value, String>;
 
-    /// What a command line prints.
+    /// The output of a command line.
     ///
     /// # Errors
-    /// A sentence that names what is not understood.
+    /// A sentence that names the unsupported part.
     fn substitution(&mut self, script: &str, quoted: bool) -> Result<Value, String>;
 }
 
 /// Unquotes a word.
 ///
 /// # Errors
-/// A sentence that names the piece that is not understood.
+/// A sentence that names the unsupported piece.
 pub(super) fn unquote(raw: &str, options: &ParserOptions, values: &mut dyn Values) -> Result<ShellWord, String> {
     let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
     let mut word = ShellWord { bare: true, raw: raw.to_owned(), ..ShellWord::default() };
@@ -37,7 +37,7 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions, values: &mut dyn Value
         end = end_index;
         take(&piece, &mut word, values)?;
     }
-    // Every character of it must be accounted for.
+    // The pieces must cover every character of the word.
     if end != raw.chars().count() {
         return Err(format!("The word `{raw}` is not understood."));
     }
@@ -79,7 +79,7 @@ fn take(piece: &WordPiece, word: &mut ShellWord, values: &mut dyn Values) -> Res
         }
         WordPiece::Text(text) => {
             word.glob |= text.contains('*');
-            // What `find` and `xargs` put a name in the place of.
+            // A placeholder that `find` and `xargs` replace with a name.
             if let Some(c) = text.replace("{}", "").chars().find(|c| !is_plain(*c) && *c != '*') {
                 let alone = matches!(text.as_str(), "!" | "[" | "]");
                 if !alone {
@@ -138,7 +138,7 @@ fn expansion(expression: &ParameterExpr, quoted: bool, values: &mut dyn Values) 
         ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
             values.variable(name, quoted)
         }
-        // The exit status of the command before: a number.
+        // The exit status of the previous command: a number.
         ParameterExpr::Parameter {
             parameter: Parameter::Special(SpecialParameter::LastExitStatus),
             indirect: false,
@@ -147,8 +147,8 @@ fn expansion(expression: &ParameterExpr, quoted: bool, values: &mut dyn Values) 
     }
 }
 
-/// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`. One
-/// that begins with a dot may mean `..`, and with a dash an option.
+/// Whether a word is a pattern on which shells agree: plain directories, then a name with `*`. A pattern that begins
+/// with a dot may match `..`, and one that begins with a dash may match an option.
 fn is_glob(raw: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let raw = raw.strip_prefix("./").unwrap_or(raw);
@@ -163,14 +163,14 @@ const fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=' | '~' | '^')
 }
 
-/// What an escape stands for.
+/// The character that an escape represents.
 fn escaped(sequence: &str) -> Result<&str, String> {
     let rest = sequence.strip_prefix('\\').unwrap_or_default();
     let one = rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
     if one { Ok(rest) } else { Err("The command line has an escape that is not understood.".into()) }
 }
 
-/// Text in double quotes: a backslash before a plain character is itself, a `$` only at the end.
+/// Text in double quotes: a backslash before a plain character is literal, a `$` only at the end.
 fn quoted(text: &str, last: bool) -> Result<&str, String> {
     let body = if last { text.strip_suffix('$').unwrap_or(text) } else { text };
     match body.chars().find(|c| matches!(c, '$' | '`' | '"')) {

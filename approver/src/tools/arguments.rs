@@ -8,11 +8,11 @@ pub(crate) struct ParsedArguments<'a> {
     pub(super) options: Vec<&'a str>,
     pub(super) values: Vec<(&'a str, &'a str)>,
     pub(super) operands: Vec<&'a str>,
-    /// Where among the words each of them stands.
+    /// The index of each operand among the words.
     pub(super) operands_at: Vec<usize>,
-    /// How many operands stood before a `--`, when there was one.
+    /// Number of operands before a `--`, if there is one.
     pub(super) before: Option<usize>,
-    /// Where the `--` stands.
+    /// The index of the `--`.
     pub(super) dashes_at: Option<usize>,
 }
 

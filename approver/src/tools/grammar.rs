@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::scripts::ValueKind;
 
-/// Whose arguments they are.
+/// The program whose arguments are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Grammar {
@@ -18,14 +18,14 @@ pub(super) enum Grammar {
     Printf,
     /// `command -v`.
     Command,
-    /// `cd`, whose directory is minded elsewhere.
+    /// `cd`; its directory is checked elsewhere.
     Cd,
 }
 
 /// Judges the arguments; `read` is called with every path.
 ///
 /// # Errors
-/// A sentence that says what is not known.
+/// A sentence that names the unknown part.
 pub(super) fn judge(
     grammar: Grammar,
     words: &[&str],
@@ -50,7 +50,7 @@ pub(super) fn judge(
     }
 }
 
-/// Primaries of find that stand alone, and those with a value.
+/// Primaries of find without a value, and those with one.
 const ALONE: &[&str] = &[
     "-print",
     "-print0",
@@ -146,7 +146,7 @@ pub(crate) fn found_by(words: &[&str]) -> Option<FindScope> {
         return None;
     }
     let starts = words[..starts].iter().map(|word| (*word).to_owned()).collect();
-    // Each branch of an `-o` must have a name, and nothing may be turned round.
+    // Each branch of an `-o` must have a name, and nothing may be negated.
     let mut names = Vec::new();
     let mut bound = !has(&["!", "-not", ","]);
     for branch in rest.split(|word| matches!(*word, "-o" | "-or")) {
@@ -195,7 +195,7 @@ pub(crate) fn without_actions<T: Clone>(words: &[T], text: impl Fn(&T) -> &str) 
     Some((rest, actions))
 }
 
-/// Shells evaluate the subscripts in what `-v` and `-R` name, and zsh the numbers that are compared.
+/// Shells evaluate the subscripts in the operands of `-v` and `-R`, and zsh evaluates the compared numbers.
 fn test(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Result<(), String> {
     let number = |text: &str| !text.is_empty() && text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit());
     match words {
@@ -212,7 +212,7 @@ fn test(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
     }
 }
 
-/// Only `%s`: zsh evaluates what other conversions are given.
+/// Only `%s`: zsh evaluates the arguments of other conversions.
 fn printf(words: &[&str]) -> Result<(), String> {
     let Some(format) = words.first() else { return Err("`printf` has no format.".into()) };
     let mut rest = *format;
@@ -220,7 +220,7 @@ fn printf(words: &[&str]) -> Result<(), String> {
     while let Some(at) = rest.find('%') {
         let conversion = &rest[at + 1..];
         rest = conversion.trim_start_matches(|c: char| c == '-' || c == '.' || c.is_ascii_digit());
-        // `%999999999s` is as wide.
+        // `%999999999s` has that width.
         safe &= conversion.len() - rest.len() < 5;
         safe &= rest.starts_with(['s', '%', 'b', 'q']);
         rest = rest.get(1..).unwrap_or_default();

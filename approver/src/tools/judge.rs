@@ -72,7 +72,7 @@ pub(crate) fn judge(
     Ok(ReadOnlyCommand { paths: reading.paths, rewrite: None })
 }
 
-/// Whether a program does nothing but print or compare the words whose text is not known.
+/// Whether a program only prints or compares the words with unknown text.
 fn takes_any_text(tool: &Tool, name: &str, words: &[ShellWord]) -> bool {
     let known = |word: &ShellWord| !word.unknown;
     match (name, words) {
@@ -116,7 +116,7 @@ pub(crate) fn expanded(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn F
         }
         for name in names {
             let text = if word.text.contains('/') { format!("{dir}/{name}") } else { name };
-            // Whatever is called like an option would be one.
+            // A file with a name like an option would be read as one.
             if text.starts_with('-') {
                 return Err(odd());
             }
@@ -138,7 +138,7 @@ pub(crate) fn resolved(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn F
     }
     let files = facts.program(name);
     outside(name, &files, working_dir)?;
-    // What stands there for all versions of a program looks into the workspace for the one to run.
+    // A shim for all versions of a program searches the workspace for the version to run.
     if is_shim(&files) { chosen(MANAGERS, name, working_dir, facts) } else { Ok(()) }
 }
 
@@ -147,9 +147,8 @@ fn is_shim(files: &[PathBuf]) -> bool {
     files.iter().any(|file| file.components().any(|part| managed(part.as_os_str())))
 }
 
-/// Files by which a version manager (asdf, mise, proto, pyenv, rbenv, nodenv, volta) may be led to a
-/// program of the workspace. What they hold can be written in many ways, so that they are there is
-/// enough.
+/// Files through which a version manager (asdf, mise, proto, pyenv, rbenv, nodenv, volta) may select a program of the
+/// workspace. Their content can be written in many ways, so their presence is enough.
 const MANAGERS: &[&str] = &[
     ".tool-versions",
     "mise.toml",
@@ -173,7 +172,7 @@ const MANAGERS: &[&str] = &[
 ];
 
 /// # Errors
-/// When one of these files is at or above where it runs.
+/// If one of these files is in the working directory, or above it in the workspace.
 fn chosen(by: &[&str], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     for base in &working_dir.bases {
         for dir in base.ancestors().take_while(|dir| dir.starts_with(&working_dir.workspace)) {
@@ -246,7 +245,7 @@ pub(crate) fn judge_git(
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
     let options = texts(&parts.options.iter().copied().chain(values).collect::<Vec<_>>());
-    // A text to look for is not a path.
+    // A text to search for is not a path.
     let text = usize::from(tool.operands.first().is_some_and(|sort| sort == "text") && !parts.any(&tool.first_by));
     let operands = texts(parts.operands.get(text..).unwrap_or_default());
     let behind = parts.before.map_or(0, |before| parts.operands.len() - before.max(text).min(parts.operands.len()));
@@ -278,9 +277,9 @@ struct ArgumentReader<'a> {
     working_dir: &'a WorkingDir,
     facts: &'a dyn Facts,
     paths: Vec<PathBuf>,
-    /// Whether it prints what the files it names hold, or tells something of it.
+    /// Whether it prints the contents of the files it names, or something derived from them.
     prints: bool,
-    /// Where the files are whose names it is given.
+    /// The directories of the files whose names it gets.
     listed: Vec<Arc<Listed>>,
 }
 
@@ -323,9 +322,8 @@ impl ArgumentReader<'_> {
         Ok(parts)
     }
 
-    /// The words with patterns replaced by all names that any shell, however it is set, may put in
-    /// their place now. What may be missing among them may be so for the program, too, so each must be
-    /// readable by itself, and there must be some.
+    /// The words with patterns replaced by all names that any shell, with any settings, may insert now. A name may be
+    /// absent when the program runs, so each must be readable on its own, and there must be at least one.
     fn expanded(&mut self, tool: &Tool, words: &[ShellWord]) -> Result<Vec<ShellWord>, String> {
         let mut all = Vec::new();
         for word in words {
@@ -344,7 +342,7 @@ impl ArgumentReader<'_> {
         Ok(all)
     }
 
-    /// Versions of tools are chosen by files of the workspace.
+    /// Files of the workspace select the versions of tools.
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
         let shim = !tool.builtin && !self.working_dir.certain && is_shim(&self.facts.program(self.name));
         if (shim || !tool.unless.is_empty()) && !self.working_dir.certain {
@@ -373,7 +371,7 @@ impl ArgumentReader<'_> {
         Ok(())
     }
 
-    /// `Err(None)` when the value is none of its sort.
+    /// `Err(None)` if the value is not of this kind.
     fn value(&mut self, sort: &ValueKind, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
         if sort.is_path() {
             if value == "-" {
@@ -414,7 +412,7 @@ impl ArgumentReader<'_> {
         Ok(paths)
     }
 
-    /// What is read, changed, made or removed in everyday work. `None` when the sort is another.
+    /// Checks a path that everyday work reads, changes, creates or removes. `None` for other kinds.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other sorts are not paths of everyday work")]
     fn workspace_path(&mut self, sort: &ValueKind, value: &str) -> Option<Result<Vec<PathBuf>, String>> {
         let paths = match sort {
@@ -438,7 +436,7 @@ impl ArgumentReader<'_> {
         Some(paths.inspect(|paths| self.paths.extend(paths.iter().cloned())))
     }
 
-    /// Reads the files whose names other commands print.
+    /// Checks the files whose names other commands print.
     fn read_listed(&mut self) -> Result<Vec<PathBuf>, String> {
         let mut dirs = Vec::new();
         for scope in self.listed.iter().flat_map(|scopes| scopes.iter()) {

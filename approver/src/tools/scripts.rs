@@ -3,15 +3,15 @@
 /// The syntax a value or an operand must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// Anything.
+    /// Any text.
     Text,
     /// Letters, digits and `_ . , : + - / % @ =`.
     Word,
-    /// Digits, with a sign before and a unit behind.
+    /// Digits, optionally with a sign before and a unit after.
     Number,
-    /// Digits, a million at most.
+    /// Digits; at most a million.
     Count,
-    /// How long to wait, ten minutes at most.
+    /// A delay of at most ten minutes.
     Seconds,
     /// A file that is read.
     Path,
@@ -19,11 +19,11 @@ pub(super) enum ValueKind {
     Rev,
     /// One of these words.
     OneOf(Vec<String>),
-    /// A script of sed that only prints or changes what passes.
+    /// A script of sed that only prints or changes its input.
     Sed,
     /// A program of awk that only prints fields.
     Awk,
-    /// A filter of jq that only picks.
+    /// A filter of jq that only selects.
     Jq,
     /// A format of date.
     Date,
@@ -31,33 +31,33 @@ pub(super) enum ValueKind {
     Pretty,
     /// A format or a sorting of references that verifies no signature.
     Refs,
-    /// Lines, and perhaps the file of which they are: `-L` of git.
+    /// Lines, optionally with their file: `-L` of git.
     Lines,
-    /// A key of git's configuration that holds no secret.
+    /// A key of git's configuration whose value is not a secret.
     Key,
     /// A file or directory of the workspace that is read, not printed.
     Source,
-    /// A file of the workspace that is changed or made.
+    /// A file of the workspace that is changed or created.
     Edit,
-    /// A directory that is made, or a file that is built.
+    /// A directory that is created, or a file that is built.
     Made,
-    /// A file, or a directory of what a build made, that is removed.
+    /// A file, or a directory of build output, that is removed.
     Removed,
-    /// The name of a script or target, of which every part is a usual one.
+    /// The name of a script or target that consists only of usual words.
     Script,
-    /// What is handed on: nothing outside of the workspace, and no secret.
+    /// An argument passed on: nothing outside the workspace, and no secret.
     Argument,
     /// A branch, a tag or a commit.
     Branch,
-    /// A branch, and no path.
+    /// A branch, but not a path.
     BranchOnly,
-    /// A name, for instance of a remote repository: no address and no path.
+    /// A name, for instance of a remote repository, but not an address or a path.
     Remote,
-    /// Environments of a test runner, with commas between them, of which every one is a usual one.
+    /// Environments of a test runner, separated by commas, all of them usual.
     Environments,
 }
 
-/// The words of which names of scripts and targets may be made.
+/// The words that names of scripts and targets may consist of.
 const SCRIPTS: &[&str] = &[
     "all",
     "api",
@@ -171,7 +171,7 @@ fn is_script(name: &str) -> bool {
     };
     let name = name.to_ascii_lowercase();
     let name = name.strip_prefix(':').unwrap_or(&name);
-    // `testClasses` of Gradle is one word there.
+    // `testClasses` of Gradle is a single word in the list.
     !name.is_empty()
         && name.split([':', '-', '_', '.', '/']).all(usual)
         && name.split([':', '-', '_', '.', '/']).any(|part| {
@@ -179,7 +179,7 @@ fn is_script(name: &str) -> bool {
         })
 }
 
-/// Whether a name is that of a usual environment of a test runner: `py311`, `py312-django`, `lint`.
+/// Whether a name is a usual environment of a test runner: `py311`, `py312-django`, `lint`.
 fn is_environment(name: &str) -> bool {
     let is_python = |part: &str| {
         let version = part.strip_prefix("pypy").or_else(|| part.strip_prefix("py"));
@@ -198,7 +198,7 @@ fn is_address(value: &str) -> bool {
     is_module || lower.contains("://") || FETCHED.iter().any(|prefix| lower.starts_with(prefix))
 }
 
-/// Whether what is handed on to a program names nothing outside of the workspace and no secret.
+/// Whether an argument passed to a program names nothing outside the workspace and no secret.
 fn is_argument(value: &str) -> bool {
     let parts = value.split(['=', ',', ':']).filter(|part| !part.is_empty());
     let outside = |part: &str| {
@@ -218,7 +218,7 @@ pub(super) fn is_branch(value: &str) -> bool {
 }
 
 impl ValueKind {
-    /// As the tables name it.
+    /// Parses the name used in the tables.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "text" => Self::Text,
@@ -254,7 +254,7 @@ impl ValueKind {
         matches!(self, Self::Path)
     }
 
-    /// Whether a value that is not a path is of this sort.
+    /// Whether a value that is not a path is of this kind.
     pub(super) fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Text => true,
@@ -341,7 +341,7 @@ impl ScriptCursor<'_> {
         self.0 = self.0.trim_start_matches(' ');
     }
 
-    /// Takes what is of this sort; whether there was any.
+    /// Skips characters of this kind; returns whether there were any.
     fn run(&mut self, of: impl Fn(char) -> bool) -> bool {
         let rest = self.0.trim_start_matches(of);
         let some = rest.len() < self.0.len();
@@ -349,7 +349,7 @@ impl ScriptCursor<'_> {
         some
     }
 
-    /// Takes text up to a delimiter that no backslash escapes.
+    /// Skips text up to a delimiter without a backslash before it.
     fn until(&mut self, delimiter: char) -> bool {
         let mut escaped = false;
         for (at, c) in self.0.char_indices() {
@@ -362,7 +362,7 @@ impl ScriptCursor<'_> {
         false
     }
 
-    /// Takes `/regex/`. A delimiter in brackets would not end it for sed, so there are none.
+    /// Skips `/regex/`. sed would not end it at a delimiter in brackets, so such delimiters are refused.
     fn regex(&mut self) -> bool {
         let before = self.0;
         if !self.eat("/") || !self.until('/') {
@@ -373,7 +373,7 @@ impl ScriptCursor<'_> {
     }
 }
 
-/// Whether brackets in a regular expression close before it ends, so that its end is where it seems.
+/// Whether the brackets in a regular expression are closed, so that it ends where it seems to.
 fn is_closed(body: &str) -> bool {
     let body = body.replace("\\\\", "").replace("\\[", "").replace("\\]", "");
     let (mut open, mut since) = (false, 0);
@@ -390,7 +390,7 @@ fn is_closed(body: &str) -> bool {
     !open
 }
 
-/// `5{p;q}` as `5p`: commands in braces that only print, pass over and end.
+/// `5{p;q}` as `5p`: commands in braces that only print, skip or quit.
 fn without_braces(script: &str) -> String {
     let flat = || {
         let (before, rest) = script.split_once('{')?;
@@ -534,7 +534,7 @@ fn string(script: &mut ScriptCursor<'_>) -> bool {
     }
 }
 
-/// Functions of jq that look at nothing but their input.
+/// Functions of jq that use only their input.
 const JQ: &[&str] = &[
     "keys",
     "length",
@@ -584,7 +584,7 @@ const JQ: &[&str] = &[
     "end",
 ];
 
-/// Steps that each may make more of what they get: `+`, `,`, `..`.
+/// Maximum number of steps that may each enlarge their input: `+`, `,`, `..`.
 const JQ_STEPS: usize = 10;
 
 fn is_jq(filter: &str) -> bool {
@@ -596,7 +596,7 @@ fn is_jq(filter: &str) -> bool {
     let mut script = ScriptCursor(filter);
     while let Some(c) = script.0.chars().next() {
         if c == '"' {
-            // An interpolation is a filter again.
+            // An interpolation contains a filter again.
             script.eat("\"");
             script.run(|c| c != '"' && c != '\\');
             if !script.eat("\"") {
@@ -608,7 +608,7 @@ fn is_jq(filter: &str) -> bool {
             let (before, passed) = (script.0, filter[..filter.len() - script.0.len()].trim_end());
             script.run(|c| c.is_ascii_alphanumeric() || c == '_');
             let word = &before[..before.len() - script.0.len()];
-            // A key of an object that is made; in brackets it would be the start of a slice.
+            // A key of an object under construction; in brackets it would be the start of a slice.
             let key = passed.ends_with('{') && script.0.trim_start().starts_with(':');
             if !JQ.contains(&word) && !key {
                 return false;
@@ -633,7 +633,8 @@ fn is_pretty(format: &str) -> bool {
     while let Some(at) = rest.find('%') {
         let placeholder = rest[at + 1..].trim_start_matches(['+', '-', ' ']);
         let magic = placeholder.len() < rest.len() - at - 1;
-        // `%G?` runs the program that verifies signatures. Behind a sign git takes the next `%` for a beginning.
+        // `%G?` runs the program that verifies signatures. After a magic sign, git treats the next `%` as the start of
+        // a placeholder.
         if placeholder.starts_with('G') || magic && placeholder.starts_with('%') {
             return false;
         }

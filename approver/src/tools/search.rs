@@ -14,8 +14,8 @@ fn values<'a>(parts: &'a ParsedArguments<'_>, names: &'a [&str]) -> impl Iterato
     parts.values.iter().filter(|(option, _)| names.contains(option)).map(|(_, value)| *value)
 }
 
-/// Which option counts where `--include` and `--exclude` contradict each other depends on their order, so both
-/// together leave nothing out.
+/// If `--include` and `--exclude` contradict each other, their order decides, so if both are used, no file counts as
+/// skipped.
 fn grep(parts: &ParsedArguments<'_>) -> GrepFilter {
     let all = |name: &str| values(parts, &[name]).map(str::to_owned).collect::<Vec<_>>();
     let (include, exclude) = (all("--include"), all("--exclude"));
@@ -38,7 +38,7 @@ fn ripgrep(parts: &ParsedArguments<'_>) -> RipgrepOptions {
         ignored,
         ignored_by_git: ignored || parts.has("--no-ignore-vcs"),
         ignored_above: ignored || parts.has("--no-ignore-parent"),
-        // What is decoded first is not binary any more.
+        // A decoded file is no longer binary.
         binary: unrestricted > 2 || ["-a", "--text", "--encoding"].iter().any(|option| parts.has(option)),
         globs: globs.chain(of_any_case).collect(),
         types: values(parts, &["-t", "--type"]).map(str::to_owned).collect(),

@@ -11,37 +11,38 @@ use crate::shell::ShellWord;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {
     pub(super) names: Vec<String>,
-    /// Whether it is a builtin of the shell, so that no file is looked for.
+    /// Whether it is a builtin of the shell, so that no file is searched for.
     pub(crate) builtin: bool,
     /// Options without a value. Those of one letter may be bundled.
     pub(super) flags: Vec<String>,
-    /// Options with a value, and what sort of value.
+    /// Options with a value, and the kind of the value.
     pub(super) values: BTreeMap<String, String>,
     /// Options with an optional value. A short option's value follows directly, a long option's after `=`.
     pub(super) optional: BTreeMap<String, String>,
-    /// `-5` is an option.
+    /// Whether `-5` is an option.
     pub(super) number: bool,
-    /// The sorts of the operands. `x...` at the end stands for any number of operands of sort x.
+    /// The kinds of the operands. `x...` at the end means any number of operands of kind x.
     pub(super) operands: Vec<String>,
     /// Operands are accepted only together with one of these options.
     pub(super) operands_with: Vec<String>,
     /// Options that replace the first operand.
     pub(super) first_by: Vec<String>,
-    /// The program has no options.
+    /// Whether the program has no options.
     pub(super) words: bool,
-    /// Its parser is not getopt's: options only as spelled here, no bundles, and each value a separate word.
+    /// Whether its parser differs from getopt: options only as spelled here, no bundles, and each value a separate
+    /// word.
     pub(super) whole: bool,
-    /// Its operands may be patterns of file names.
+    /// Whether its operands may be patterns of file names.
     pub(super) globs: bool,
-    /// A word that begins with `@` names a file with more words.
+    /// Whether a word that begins with `@` names a file with more words.
     pub(super) response_files: bool,
     /// The complete list of accepted argument lists.
     pub(super) exact: Option<Vec<String>>,
-    /// Without a path it looks at the current directory.
+    /// Whether it reads the current directory if no path is given.
     pub(super) here: bool,
-    /// It would read through a directory among its operands, so directories are refused.
+    /// Whether it would read all files of a directory among its operands, so that directories are refused.
     pub(super) no_directories: bool,
-    /// It prints names, sizes and times of files, but no contents.
+    /// Whether it prints names, sizes and times of files, but no contents.
     pub(super) names_only: bool,
     /// Whether it reads all files below its paths.
     pub(super) below: ReadsBelow,
@@ -78,7 +79,7 @@ pub(crate) enum PrintsContents {
     Never,
     /// With an option that requests patches.
     Asked,
-    /// Without an option that asks for less.
+    /// Unless an option requests less.
     Usually,
     Always,
 }
@@ -111,7 +112,7 @@ pub(crate) static BUILD: LazyLock<BTreeMap<String, Tool>> =
 pub(crate) static CHANGE: LazyLock<BTreeMap<String, Tool>> =
     LazyLock::new(|| by_name("change.toml", include_str!("../../develop/change.toml")).into_iter().collect());
 
-/// Longest beginning of a command in these tables, words.
+/// Maximum number of first words of a command in these tables.
 const MAX_BEGINNING: usize = 5;
 
 fn longest<'a>(table: &'a BTreeMap<String, Tool>, words: &[ShellWord]) -> Option<(&'a Tool, usize)> {

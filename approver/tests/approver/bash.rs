@@ -1,4 +1,4 @@
-//! Our words are those that bash gives to the program.
+//! Our words equal the words that bash passes to the program.
 
 use std::process::Command;
 
@@ -11,12 +11,11 @@ fn explain(text: &str) -> Explanation {
     Policy::preset(Preset::ReadOnly).explain(&request(text), &facts())
 }
 
-/// The words of every command of a line as bash has them: each program is a function that prints
-/// its own.
+/// The words of every command of a line according to bash: each program is a function that prints its words.
 fn seen_by_bash(text: &str, programs: &[&str]) -> Vec<Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("src")).unwrap();
-    // In a pipeline several print at once, so each prints to a file of its own.
+    // In a pipeline several functions print at once, so each prints to a separate file.
     let mut script = String::from("say() { builtin printf '%s\\0' \"$@\" > \"$OUT/$BASHPID.$RANDOM$RANDOM\"; }\n");
     for program in programs {
         script.push_str(&format!("{program}() {{ say '{program}' \"$@\"; }}\n"));
@@ -36,18 +35,18 @@ fn has_variable(text: &str) -> bool {
     text.split('$').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "_({?".contains(c)))
 }
 
-/// Compares, for a line that is allowed and whose commands all run; says whether it did.
+/// Compares the words for a line that is allowed and whose commands all run; returns whether it compared them.
 fn check(text: &str) -> bool {
     let account = explain(text);
     if account.decision.verdict != Verdict::Allow || !account.wrapper.is_empty() {
         return false;
     }
-    // Not all run behind `||`, or when a file to read is not there; a variable is one word to us.
+    // Not all commands run after `||`, or if an input file is missing; a variable counts as one word here.
     if ["||", "<", "=1 ", "if "].iter().any(|sign| text.contains(sign)) || has_variable(text) {
         return false;
     }
     let mut ours: Vec<Vec<String>> = account.parts.iter().map(|part| part.words.clone()).collect();
-    // A `cd` has to be one, and `command` runs another.
+    // `cd` must change the directory, and `command` runs another program.
     if ours.is_empty() || ours.iter().any(|words| matches!(words[0].as_str(), "cd" | "command")) {
         return false;
     }
@@ -86,7 +85,7 @@ fn the_safe_form_of_git_has_the_same_words_at_its_end() {
         let Some(rewrite) = decision.rewrite else { continue };
         let seen = seen_by_bash(&rewrite, &["env", "wc", "head"]);
         let ours = explain(&listed.cmd).parts[0].words.clone();
-        // Commits are peeled, and a `--` is put between them and paths.
+        // Commits are peeled, and a `--` is inserted between them and paths.
         let has =
             |words: &[String], word: &String| words.contains(word) || words.contains(&format!("{word}^{{commit}}"));
         let plain = |word: &&String| !word.contains(':') && !word.contains("..");

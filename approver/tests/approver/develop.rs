@@ -1,4 +1,4 @@
-//! The preset for everyday work: what it allows, leaves to a person and denies.
+//! The preset for everyday work: which commands it allows, leaves to the user and denies.
 
 use approver::{Policy, Preset, StubFacts, Verdict};
 use serde::Deserialize;
@@ -66,7 +66,7 @@ fn everyday_work_is_allowed_and_nothing_else() {
     assert!(asked.len() * 10 <= benign * 2, "{} asked:\n{}", asked.len(), asked.join("\n"));
 }
 
-/// What a path means is looked up before any of the line has run, and by the words as they are written.
+/// Paths are resolved before any command of the line runs, from the words as written.
 #[test]
 fn what_a_path_will_be_is_not_guessed() {
     let facts = workspace();
@@ -77,14 +77,14 @@ fn what_a_path_will_be_is_not_guessed() {
         "mv docs/a.md pack*",
         "cp docs/*.md src",
         "mv src/?.rs docs",
-        // Behind a command that puts links or files elsewhere.
+        // After a command that moves links or files.
         "mv src/util src/moved && rm -rf src/moved/up",
         "mv src/util src/moved; echo x > src/moved/a.txt",
         "cp -r src lib3 && cat lib3/link",
         "git switch other && echo x > docs/a.md",
         "git merge other && cat docs/a.md",
         "(git checkout other) && touch docs/new.md",
-        // Into what is there already.
+        // Into an existing directory.
         "cp -r src/. docs",
         "cp -r src/.. docs",
         "cp -r . docs",

@@ -1,4 +1,4 @@
-//! The safe form of git against a repository whose configuration runs something at every turn.
+//! The rewritten form of git in a repository whose configuration tries to run something everywhere.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use super::request;
 
 struct Trap {
     dir: tempfile::TempDir,
-    /// Facts in which the configuration is harmless, so that only the safe form stands between.
+    /// Facts with a harmless configuration, so that only the rewritten form protects.
     facts: StubFacts,
 }
 
@@ -88,7 +88,7 @@ impl Trap {
         ] {
             git(&work, &["config", key, &value]);
         }
-        // The submodule has a configuration of its own, with a filter that a look at its files runs.
+        // The submodule has a separate configuration, with a filter that runs when its files are read.
         let sub = work.join("sub");
         std::fs::write(sub.join(".gitattributes"), "*.txt filter=trap diff=trap\n").unwrap();
         for (key, value) in [
@@ -114,7 +114,7 @@ impl Trap {
         PermissionRequest { cwd: work.clone(), workspace: work, ..request(command) }
     }
 
-    /// Runs a line in a terminal's likeness and an environment full of programs.
+    /// Runs a line in an environment that resembles a terminal and names programs in many variables.
     fn run(&self, line: &str) -> String {
         let touch = |name: &str| format!("touch {}/pwned-env-{name}; cat", self.root().display());
         let output = Command::new("bash")
@@ -210,7 +210,7 @@ const COMMANDS: &[&str] = &[
 #[test]
 fn the_safe_form_runs_nothing_of_the_repository() {
     let trap = Trap::new();
-    // The traps do spring without it.
+    // Without the rewrite, the traps are triggered.
     trap.run("git status; git diff; git log -p; git blame a.txt");
     let sprung = trap.sprung();
     for name in ["pwned-env-parameters", "pwned-env-external", "pwned-textconv", "pwned-env-trace", "pwned-sub-filter"]
@@ -287,7 +287,7 @@ fn a_directory_that_poses_as_a_bare_repository_is_none() {
     assert!(output.contains("safe.bareRepository"), "{output}");
 }
 
-/// A repository in which one file is tracked that is secret, and facts that hold its real index.
+/// A repository with one tracked secret file, and facts with its real index.
 fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, StubFacts) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
@@ -361,7 +361,7 @@ fn a_secret_that_is_tracked_is_not_printed() {
         let decision = verdict(command, &dir, &facts);
         assert_eq!(decision.verdict, Verdict::Allow, "{command}: {}", decision.reason);
     }
-    // Not tracked, it may be in a commit; the files as they are do not show it.
+    // An untracked file may be in a commit; the current files do not show it.
     let mut facts = facts;
     facts.files.insert(dir.path().canonicalize().unwrap().join(".env"), b"KEY=x".to_vec());
     let history = ["git diff HEAD", "git diff --cached", "git log -p", "git show", "git grep KEY HEAD"];
@@ -370,7 +370,7 @@ fn a_secret_that_is_tracked_is_not_printed() {
         assert_eq!(decision.verdict, Verdict::Allow, "{command}: {}", decision.reason);
         assert!(decision.rewrite.unwrap().contains(":(top,exclude,icase,glob)**/.env'"), "{command}");
     }
-    // A name that is not left out of what is printed.
+    // A name that the rewritten command does not exclude.
     let wire = dir.path().canonicalize().unwrap().join("wg0.conf");
     let there =
         StubFacts { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
@@ -415,7 +415,7 @@ fn a_path_of_git_is_no_pattern() {
 fn the_safe_form_leaves_the_index_alone() {
     let (dir, facts) = with_tracked(&["README.md"], "2");
     let root = dir.path().canonicalize().unwrap();
-    // Only the time of the file changes, which git would like to note.
+    // Only the time of the file changes, which git would record in the index.
     let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     std::fs::File::options().write(true).open(root.join("README.md")).unwrap().set_modified(old).unwrap();
     let before = std::fs::read(root.join(".git/index")).unwrap();

@@ -1,4 +1,4 @@
-//! What was collected: nothing of the one list is allowed, little of the other is left to a person.
+//! The collected lists: no dangerous line is allowed, and few harmless lines are left to the user.
 
 use approver::{Facts, Policy, Preset, StubFacts, Verdict};
 use serde::Deserialize;
@@ -28,12 +28,12 @@ fn verdict(command: &str, facts: &dyn Facts) -> Verdict {
     Policy::preset(Preset::WorkspaceEdits).decide(&request(command), facts).verdict
 }
 
-/// As the word of `bash -lc`.
+/// The command as the argument of `bash -lc`.
 pub(crate) fn wrapped(command: &str) -> String {
     shlex::try_join(["bash", "-lc", command]).unwrap_or_else(|_| command.to_owned())
 }
 
-/// Facts that know of what the dangerous ones reach for: secrets, and files that choose programs.
+/// Facts with the files that dangerous lines target: secrets, and files that select programs.
 pub(crate) fn with_secrets() -> StubFacts {
     let files = [
         ".env",

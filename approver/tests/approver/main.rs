@@ -1,4 +1,4 @@
-//! The approver from outside: lists of command lines, properties, and what bash and git really do.
+//! Tests the approver from outside: lists of command lines, properties, and comparisons with bash and git.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -34,7 +34,7 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
     }
 }
 
-/// A machine on which every program of the lists is there, so that nothing is refused for want of it.
+/// A machine that has every program of the lists, so that none is refused because its program is missing.
 pub(crate) fn facts() -> StubFacts {
     let mut names: Vec<&str> = include_str!("../../../fixtures/approver/bypass.jsonl")
         .split(|c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c)))

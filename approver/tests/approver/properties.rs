@@ -1,4 +1,4 @@
-//! What holds for every command line.
+//! Properties of every command line.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn any_bypass() -> impl Strategy<Value = String> {
     prop::sample::select(bypass().into_iter().map(|listed| listed.cmd).collect::<Vec<_>>())
 }
 
-/// Text made of what matters to shells.
+/// Text made of pieces with a meaning in shells.
 fn shellish() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "ls",
@@ -78,7 +78,7 @@ fn shellish() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// Characters outside quotes, by a reading of our own.
+/// The characters outside quotes, by a separate implementation.
 fn unquoted(text: &str) -> String {
     let (mut out, mut chars) = (String::new(), text.chars());
     while let Some(c) = chars.next() {
@@ -112,7 +112,7 @@ proptest! {
 
     #[test]
     fn what_no_shell_agrees_on_is_never_allowed(text in prop_oneof![shellish(), any_benign().prop_flat_map(|line| (Just(line.clone()), 0..=line.len(), prop::sample::select(vec!["$", "`", "*", "?", "(", ")", "{", "}", "<", "#", "\n", "é", "\u{1b}"])).prop_map(|(mut line, at, piece)| { if line.is_char_boundary(at) { line.insert_str(at, piece); } line }))]) {
-        // A status is a number. What else is understood of expansions, groups and lines, the tests of shapes tell.
+        // A status is a number. The tests of shapes cover the other supported expansions, groups and lines.
         let bare = unquoted(&text).replace("$?", "");
         let input = ["<(", "<&", "<>", "< <"].iter().any(|text| bare.contains(text));
         if input || bare.contains(['`', '?', '\r', 'é', '\u{1b}']) {
@@ -123,7 +123,7 @@ proptest! {
 
     #[test]
     fn what_is_dangerous_spoils_a_line(line in any_benign(), bad in any_bypass(), join in prop::sample::select(vec![" && ", "; ", " | ", " || ", "\n"]), first in any::<bool>()) {
-        // Behind a comment nothing runs.
+        // Nothing runs after a comment.
         prop_assume!(first || !line.contains('#'));
         prop_assume!(!first || !bad.contains('#'));
         // After a pipe, xargs runs its command on names that the line prints, which may be harmless: `ls | xargs ls`.

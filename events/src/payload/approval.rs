@@ -51,8 +51,8 @@ names! {
 by_default!(ApprovalState::Pending);
 
 impl ApprovalResolved {
-    /// The state that the approval has from now on; `None` when the event only reports how the call ended. A decision
-    /// that was made through capture names only whether it allows.
+    /// The new state of the approval; `None` if the event only reports how the call ended. A decision made through
+    /// capture contains only whether it allows.
     #[must_use]
     pub const fn new_state(&self) -> Option<ApprovalState> {
         match (self.state, self.allowed) {
@@ -138,13 +138,13 @@ impl Excerpt {
         Self { beginning: beginning.to_owned(), end: end.to_owned(), bytes: text.len() as u64 }
     }
 
-    /// What is kept, as one text: the beginning and the end, each on lines of its own.
+    /// The kept text: the beginning and the end, on separate lines.
     #[must_use]
     pub fn joined(&self) -> String {
         format!("{}\n{}", self.beginning, self.end)
     }
 
-    /// The bytes that are kept.
+    /// Number of kept bytes.
     #[must_use]
     pub const fn kept(&self) -> u64 {
         (self.beginning.len() + self.end.len()) as u64

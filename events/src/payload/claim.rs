@@ -40,7 +40,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// A claim that holds at once and until something ends it, without a dialog.
+    /// A claim without a dialog that applies immediately, until it is replaced or withdrawn.
     #[must_use]
     pub const fn new(claim: Claim, strength: Confidence, words: Option<String>) -> Self {
         Self { claim, strength, valid_until: None, words, holds_from: None, key: None, dialog: None }

@@ -203,7 +203,7 @@ impl Annotation {
         Self { topic: Topic::Asleep, value: format!("{} s", ms / 1_000) }
     }
 
-    /// For how long the machine slept, ms; nothing when it is about something else.
+    /// How long the machine slept, ms; `None` for another topic.
     #[must_use]
     pub fn asleep_ms(&self) -> Option<i64> {
         let seconds = self.value.strip_suffix(" s").filter(|_| self.topic == Topic::Asleep)?;

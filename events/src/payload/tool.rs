@@ -35,8 +35,8 @@ names! {
 by_default!(ToolKind::Other);
 
 impl ToolKind {
-    /// Whether agents usually ask a person before they run such a call, unless a rule or a mode allows it. Some ask for
-    /// reads outside of their directory too.
+    /// Whether agents usually ask the user before they run such a call, unless a rule or a mode allows it. Some also
+    /// ask for reads outside their directory.
     #[must_use]
     pub const fn is_asked_for(self) -> bool {
         match self {

@@ -6,7 +6,7 @@ use crate::asciicast::{
 };
 
 /// Encodes the lines of one file. Times are microseconds since its start. A time before that of the previous event is
-/// replaced by the latter.
+/// replaced by the previous time.
 #[derive(Debug, Clone)]
 pub struct Encoder {
     version: CastVersion,
@@ -14,7 +14,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder for a new file.
+    /// Creates an encoder for a new file.
     #[must_use]
     pub const fn new(version: CastVersion) -> Self {
         Self { version, last_us: 0 }
@@ -36,13 +36,13 @@ impl Encoder {
             CastVersion::V3 => at_us - self.last_us,
         };
         self.last_us = at_us;
-        // Strings only: there is nothing in it that could fail.
+        // Only strings, so the encoding cannot fail.
         let rest = serde_json::to_string(&(event.code.as_str(), &event.data)).unwrap_or_default();
         format!("[{}, {}\n", seconds(shown), rest.trim_start_matches('['))
     }
 }
 
-/// Seconds with three digits, or six where it needs them.
+/// Seconds with three digits, or six if necessary.
 fn seconds(us: u64) -> String {
     let (whole, rest) = (us / 1_000_000, us % 1_000_000);
     if rest.is_multiple_of(1000) { format!("{whole}.{:03}", rest / 1000) } else { format!("{whole}.{rest:06}") }

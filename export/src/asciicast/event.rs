@@ -3,9 +3,9 @@
 /// The version of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CastVersion {
-    /// Read by every player.
+    /// Supported by every player.
     V2,
-    /// Read by asciinema 3 and players since 2025.
+    /// Supported by asciinema 3 and players since 2025.
     V3,
 }
 
@@ -23,17 +23,17 @@ pub struct CastEvent {
 /// The kind of event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventCode {
-    /// `o`: the terminal was sent text.
+    /// `o`: text was sent to the terminal.
     Output,
-    /// `i`: somebody typed. Never written by [`Recorder`](super::Recorder).
+    /// `i`: the user typed. Never written by [`Recorder`](super::Recorder).
     Input,
-    /// `r`: the terminal has another size.
+    /// `r`: the terminal was resized.
     Resize,
     /// `m`: a marker.
     Marker,
     /// `x`: the program ended.
     Exit,
-    /// A code of somebody else, passed on as it is.
+    /// A code of another program, copied unchanged.
     Other(String),
 }
 

@@ -57,8 +57,8 @@ pub struct Theme {
     pub palette: String,
 }
 
-/// The line as it is in a file; what differs between the versions is told apart in
-/// [`CastHeader::parse`] and [`CastHeader::line`].
+/// The line as stored in a file; [`CastHeader::parse`] and [`CastHeader::line`] handle the differences between the
+/// versions.
 #[derive(Serialize, Deserialize)]
 struct HeaderWire {
     version: u64,
@@ -107,7 +107,7 @@ enum Seconds {
 }
 
 impl CastHeader {
-    /// Reads the first line of a file.
+    /// Parses the first line of a file.
     pub(super) fn parse(line: &str) -> Result<(CastVersion, Self), String> {
         let wire: HeaderWire =
             serde_json::from_str(line).map_err(|error| format!("the asciicast header is not valid: {error}"))?;
@@ -133,7 +133,7 @@ impl CastHeader {
         };
         let timestamp = wire.timestamp.map(|seconds| match seconds {
             Seconds::Whole(seconds) => seconds,
-            // Saturates: negative ones become 0.
+            // Saturates: negative numbers become 0.
             Seconds::Fraction(seconds) => seconds as u64,
         });
         Ok((
@@ -154,10 +154,10 @@ impl CastHeader {
         ))
     }
 
-    /// The line as a file of this version has it, without the newline.
+    /// The line in the format of this version, without the newline.
     pub(super) fn line(&self, version: CastVersion) -> String {
         let mut env = self.env.clone();
-        // A player may refuse a terminal without room.
+        // A player may refuse a terminal of size zero.
         let (columns, rows) = (self.columns.max(1), self.rows.max(1));
         let (number, size, term) = match version {
             CastVersion::V2 => (2, Some((columns, rows)), None),
@@ -181,7 +181,7 @@ impl CastHeader {
             env: (!env.is_empty()).then(|| env.into_iter().map(|(name, value)| (name, Some(value))).collect()),
             capture: self.part,
         };
-        // Strings and numbers only: there is nothing in it that could fail.
+        // Only strings and numbers, so the encoding cannot fail.
         serde_json::to_string(&wire).unwrap_or_default()
     }
 }

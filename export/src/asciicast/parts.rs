@@ -65,13 +65,13 @@ pub struct JoinedReader {
     open: CastReader,
     open_path: PathBuf,
     waiting: std::vec::IntoIter<PathBuf>,
-    /// What the times of the open part are counted from, since the start of the whole.
+    /// The start of the open part, relative to the start of the recording.
     offset_us: u64,
     last_us: u64,
-    /// Which part is open; `None` when the file is not one of ours.
+    /// The number of the open part; `None` if the file is not from capture.
     part: Option<u32>,
     size: (u16, u16),
-    /// The next event of the open part only repeats what is there.
+    /// Whether the next event of the open part only redraws the screen.
     repainted: bool,
     cut: Vec<PathBuf>,
 }
@@ -146,11 +146,11 @@ impl JoinedReader {
         }
     }
 
-    /// Opens the next part; a size that changed in between is an event.
+    /// Opens the next part; a size that changed in between becomes an event.
     fn open_next(&mut self, path: PathBuf) -> Result<Option<CastEvent>, ReadError> {
         let next = CastReader::open(&path)?;
         let header = next.header();
-        // A file that only has such a name is none of ours.
+        // A file that only has a matching name does not belong to the recording.
         let Some(part) = header.part.filter(|part| Some(part.part) == self.part.and_then(|n| n.checked_add(1))) else {
             self.waiting = Vec::new().into_iter();
             return Ok(None);

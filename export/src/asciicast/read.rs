@@ -24,7 +24,7 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
     /// The first line is not a header.
@@ -33,14 +33,14 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
-    /// A line is not what it must be.
+    /// A line is invalid.
     #[error("{path}:{line}: {what}")]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
@@ -73,10 +73,10 @@ impl CastReader {
 }
 
 impl<R: BufRead> CastReader<R> {
-    /// Reads the header; errors name `path`.
+    /// Reads the header; errors contain `path`.
     ///
     /// # Errors
-    /// As [`CastReader::open`].
+    /// The errors of [`CastReader::open`].
     pub fn new(input: R, path: &Path) -> Result<Self, ReadError> {
         let mut reader = Self {
             input,
@@ -102,7 +102,7 @@ impl<R: BufRead> CastReader<R> {
         Ok(reader)
     }
 
-    /// The version of the file.
+    /// The version of the format.
     pub const fn version(&self) -> CastVersion {
         self.version
     }
@@ -137,7 +137,7 @@ impl<R: BufRead> CastReader<R> {
         Ok(None)
     }
 
-    /// The event in the line that was read; `None` for an empty line or a comment.
+    /// The event in the current line; `None` for an empty line or a comment.
     fn event(&mut self) -> Result<Option<CastEvent>, String> {
         let line = self.text()?;
         if line.is_empty() || line.starts_with('#') {
@@ -149,7 +149,7 @@ impl<R: BufRead> CastReader<R> {
             return Err(format!("{seconds} is not a valid time"));
         }
         let code = EventCode::from(code.as_str());
-        // Within 0 and 1e15: exact.
+        // Between 0 and 1e15, so the conversion is exact.
         let us = (seconds * 1e6).round() as u64;
         self.at_us = match self.version {
             CastVersion::V2 => us.max(self.at_us),
@@ -163,7 +163,7 @@ impl<R: BufRead> CastReader<R> {
         Ok(line.trim_end_matches(['\n', '\r']))
     }
 
-    /// Reads a line into the buffer; whether there was one.
+    /// Reads a line into the buffer; returns whether there was one.
     fn next_line(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
         let mut limited = (&mut self.input).take(LINE_BYTES);

@@ -24,6 +24,7 @@ use crate::asciicast::{
 
 /// Longest time written events stay in memory before they are flushed, ms.
 const FLUSH_MS: i64 = 1000;
+/// Size of the written events in memory at which they are flushed, bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
 /// The only environment variables that are recorded.
@@ -57,7 +58,7 @@ pub struct RecordError {
 pub type Repaint = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
 
 /// A recording that is being written. Dropping it writes the buffered data; only [`finish`](Self::finish) reports
-/// errors of that.
+/// errors in doing so.
 pub struct Recorder {
     settings: RecordSettings,
     header: CastHeader,
@@ -66,7 +67,7 @@ pub struct Recorder {
     part: u32,
     /// `None` once an error ended the recording.
     open: Option<OpenPart>,
-    /// The latest time that was passed in: a clock that goes back stands still here.
+    /// The latest time that was passed in; earlier times do not change it.
     now: Timestamp,
 }
 
@@ -77,17 +78,17 @@ struct OpenPart {
     encoder: Encoder,
     started_at: Timestamp,
     buffer: String,
-    /// Since when something waits in the buffer.
+    /// Since when the buffer contains data.
     waits_since: Option<Timestamp>,
     /// Bytes in the file and in the buffer.
     bytes: u64,
     written: u64,
-    /// Whether there is anything but the beginning in it.
+    /// Whether it contains events besides the beginning.
     has_events: bool,
 }
 
 impl Recorder {
-    /// Creates the first file and writes its header. Of `header.env` only TERM and SHELL are kept, and its time is
+    /// Creates the first file and writes its header. Only TERM and SHELL of `header.env` are kept, and its time is
     /// `now`.
     ///
     /// # Errors
@@ -142,16 +143,16 @@ impl Recorder {
     /// Records a new size of the terminal.
     ///
     /// # Errors
-    /// As [`output`](Self::output).
+    /// The errors of [`output`](Self::output).
     pub fn resize(&mut self, at: Timestamp, columns: u16, rows: u16) -> Result<(), RecordError> {
         (self.header.columns, self.header.rows) = (columns, rows);
         self.event(at, EventCode::Resize, format!("{}x{}", columns.max(1), rows.max(1)))
     }
 
-    /// Records a marker that a person may want to find again.
+    /// Records a marker that the user may want to find again.
     ///
     /// # Errors
-    /// As [`output`](Self::output).
+    /// The errors of [`output`](Self::output).
     pub fn mark(&mut self, at: Timestamp, label: &str) -> Result<(), RecordError> {
         self.event(at, EventCode::Marker, label.to_owned())
     }
@@ -159,7 +160,7 @@ impl Recorder {
     /// Records the end of the program, with its status if known, and writes all buffered data.
     ///
     /// # Errors
-    /// As [`output`](Self::output).
+    /// The errors of [`output`](Self::output).
     pub fn finish(mut self, at: Timestamp, status: Option<i32>) -> Result<(), RecordError> {
         self.end_text(at)?;
         if let Some(status) = status {
@@ -168,16 +169,16 @@ impl Recorder {
         self.flush()
     }
 
-    /// What is held back of a character has no rest any more.
+    /// Writes the held-back bytes of an incomplete character.
     fn end_text(&mut self, at: Timestamp) -> Result<(), RecordError> {
         let rest = self.text.end();
         if rest.is_empty() { Ok(()) } else { self.event(at, EventCode::Output, rest) }
     }
 
-    /// Advances the time: data that waited long enough is written.
+    /// Advances the time: data that was buffered long enough is written.
     ///
     /// # Errors
-    /// As [`output`](Self::output).
+    /// The errors of [`output`](Self::output).
     pub fn advance(&mut self, now: Timestamp) -> Result<(), RecordError> {
         self.now = self.now.max(now);
         if self.next_deadline().is_some_and(|due| due <= self.now) { self.flush() } else { Ok(()) }
@@ -195,7 +196,7 @@ impl Recorder {
             return Ok(());
         };
         let event = CastEvent { at_us: open.elapsed_us(self.now), code, data };
-        // Encoded with a copy: in the next part the same event has another time.
+        // Encoded with a copy of the encoder, because the same event has another time in the next part.
         let mut encoder = open.encoder.clone();
         let line = encoder.event(&event);
         if open.has_events && open.bytes + line.len() as u64 > self.settings.max_bytes {
@@ -217,7 +218,7 @@ impl Recorder {
         if full { self.flush() } else { self.advance(at) }
     }
 
-    /// Makes the file of a part and its beginning.
+    /// Creates the file of a part and writes its beginning.
     fn begin_part(&mut self, part: u32) -> Result<(), RecordError> {
         let repaint = if part > 1 { self.repaint.as_mut().and_then(|repaint| repaint()) } else { None };
         let repaint = repaint.filter(|bytes| !bytes.is_empty());
@@ -248,13 +249,13 @@ impl Recorder {
             open.push(&line, self.now);
         }
         self.open = Some(open);
-        // At once: a disk that takes nothing is noticed here, and a file that is there is readable.
+        // Written immediately, so that a full disk is noticed here, and an existing file is readable.
         self.flush()
     }
 
     fn remove_oldest(&self) {
         if let Some(old) = self.part.checked_sub(self.settings.keep.max(1)).filter(|part| *part > 0) {
-            // A part that somebody took away is not an error.
+            // It is not an error if a part was already removed.
             std::fs::remove_file(part_path(&self.settings.path, old)).ok();
         }
     }
@@ -266,7 +267,7 @@ impl Recorder {
         let Err(source) = open.flush() else {
             return Ok(());
         };
-        // What is left is whole lines; when even that fails, readers know half a line.
+        // Leaves only complete lines; if even that fails, readers accept an incomplete last line.
         open.file.set_len(open.written).ok();
         let path = std::mem::take(&mut open.path);
         self.open = None;
@@ -306,7 +307,7 @@ impl std::fmt::Debug for Recorder {
     }
 }
 
-/// A new file, for its owner only, and never through a link.
+/// Creates a new file, accessible only to its owner, and never through a link.
 fn create(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?))

@@ -181,7 +181,7 @@ fn a_full_file_is_followed_by_the_next() {
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V3, 700), header(), at(0)).unwrap();
     for n in 0..60_i64 {
         let line = format!("line {n} ü\r\n");
-        // A character is split over each write, so over the ends of files as well.
+        // Each write splits a character, so the ends of files do too.
         let (a, b) = line.as_bytes().split_at(line.len() - 3);
         recorder.output(at(n * 100), a).unwrap();
         recorder.output(at(n * 100 + 50), b).unwrap();
@@ -202,11 +202,11 @@ fn a_full_file_is_followed_by_the_next() {
     let text = output(&events);
     assert!(expected.ends_with(&text) && text.len() > 200, "{text}");
     assert_eq!((header.columns, header.rows), (100, 30));
-    // The times are those of the whole, counted from the first part that is there.
+    // The times are relative to the first existing part.
     let first_ms = header.part.unwrap().started_at_ms - START;
     let last = events.last().unwrap();
     assert_eq!((last.at_us, last.data.as_str()), ((6000 - first_ms) as u64 * 1000, "0"));
-    // One file in between is away: what follows is not of one piece with it.
+    // A part in the middle is missing: the later parts do not continue the earlier ones.
     fs::remove_file(&found[1]).unwrap();
     assert_eq!(parts(&dir.path().join("run.cast")).unwrap(), [found[0].clone()]);
 }
@@ -226,7 +226,7 @@ fn a_later_part_begins_with_the_screen() {
     let (header, events, _) = read(&fs::read_to_string(last).unwrap()).unwrap();
     assert!(header.part.unwrap().repainted);
     assert_eq!(events[0], event(0, EventCode::Output, "\x1b[2Jscreen"));
-    // Joined, only the first part that is there keeps it.
+    // In the joined recording, only the first existing part keeps the redrawn screen.
     let (_, events) = joined(found);
     assert_eq!(events.iter().filter(|e| e.data.contains("screen")).count(), 1);
     assert!(output(&events).ends_with(&format!("{:10}{:10}", 18, 19)));
@@ -253,7 +253,7 @@ fn a_size_that_changed_between_parts_is_told() {
         event(501_000, EventCode::Output, "a"),
     ];
     assert_eq!(events, expected);
-    // Somebody else's file that only has such a name is not joined.
+    // A file of another program with a matching name is not joined.
     fs::write(part_path(&first, 2), written(CastVersion::V2, &header(), &[event(1, EventCode::Output, "b")])).unwrap();
     assert_eq!(output(&joined(parts(&first).unwrap()).1), "a");
 }
@@ -296,12 +296,12 @@ fn what_waits_is_written_within_a_second() {
     assert_eq!(there(), "");
     recorder.advance(at(1100)).unwrap();
     assert_eq!((there().as_str(), recorder.next_deadline()), ("a", None));
-    // A steady stream does not push the moment away.
+    // A steady stream does not postpone the flush.
     for ms in 0..100 {
         recorder.output(at(1200 + ms * 20), b"b").unwrap();
     }
     assert!(there().len() > 50, "{}", there().len());
-    // Nor does much of it wait in memory.
+    // Large output is not buffered for long either.
     recorder.output(at(3190), &vec![b'c'; 1 << 17]).unwrap();
     assert!(there().ends_with('c'));
 }
@@ -338,7 +338,7 @@ fn no_file_is_overwritten_nor_written_through_a_link() {
 fn an_error_is_told_once_and_ends_the_recording() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 400), header(), at(0)).unwrap();
-    // The next part cannot be made: its name is taken.
+    // The next part cannot be created, because its name exists.
     fs::write(dir.path().join("run.2.cast"), "").unwrap();
     let mut errors = Vec::new();
     for n in 0..50 {

@@ -1,15 +1,15 @@
 //! Converts bytes to text: a character that is split over two reads is held back until the second read.
 
-/// Turns bytes into text piece by piece. What is not UTF-8 becomes U+FFFD, as
-/// [`String::from_utf8_lossy`] does it with the whole; how the bytes were split makes no difference.
+/// Converts bytes to text piece by piece. Invalid UTF-8 becomes U+FFFD, as [`String::from_utf8_lossy`] would convert
+/// the whole; the result does not depend on how the bytes were split.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Decoder {
-    /// The beginning of a character, at most three bytes.
+    /// The beginning of an incomplete character, at most three bytes.
     held: Vec<u8>,
 }
 
 impl Utf8Decoder {
-    /// Takes bytes in and gives the text that is certain.
+    /// Adds bytes and returns the complete text.
     pub(super) fn decode(&mut self, bytes: &[u8]) -> String {
         let joined;
         let mut rest = if self.held.is_empty() {
@@ -40,7 +40,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// There is no more: what is held back has no rest.
+    /// Ends the text and returns the held-back bytes as text.
     pub(super) fn end(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
     }

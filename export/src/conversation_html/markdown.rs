@@ -11,25 +11,25 @@ use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMe
 use super::Html;
 use crate::unseen::is_unseen;
 
-/// Longest text that is read as Markdown, bytes; a longer one is shown as it was written.
+/// Longest text that is parsed as Markdown, bytes; a longer one is shown unchanged.
 const MARKDOWN_BYTES: usize = 256 << 10;
-/// Number of elements within each other; deeper ones have no element of their own.
+/// Maximum nesting of elements; deeper ones are written without an element.
 const DEPTH: usize = 24;
-/// Schemes of addresses that can be followed.
+/// Schemes of addresses that become links.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
-/// What ends with an element.
+/// An open element, by how it is closed.
 enum OpenElement {
-    /// It has no element of its own.
+    /// Nothing was opened.
     Nothing,
-    /// This closes it.
+    /// This tag closes it.
     Closes(&'static str),
-    /// A link to an address, whose words begin here.
+    /// A link to an address; its text begins at `words`.
     Link { address: String, is_followed: bool, words: usize },
 }
 
 impl Html<'_> {
-    /// A text as Markdown; nothing if there is none.
+    /// A text as Markdown; nothing if the text is empty.
     pub(super) fn markdown(&mut self, text: &str) {
         if text.len() > MARKDOWN_BYTES {
             return self.block("text", text);
@@ -37,8 +37,8 @@ impl Html<'_> {
         if text.is_empty() {
             return;
         }
-        // Secrets are looked for in the whole text first. What Markdown makes of a part of it is a text of its own
-        // again: characters that are written with a backslash or a number come together.
+        // Secrets are searched for in the whole text first. The parts that Markdown produces are redacted again,
+        // because characters written with a backslash or a number are joined there.
         let text = (self.options.redact)(text);
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
         let mut open: Vec<OpenElement> = Vec::new();
@@ -66,7 +66,7 @@ impl Html<'_> {
                     self.text(&text);
                     self.raw("</code>");
                 }
-                // Models break lines where they mean it.
+                // Models use line breaks intentionally.
                 Event::SoftBreak | Event::HardBreak => self.raw("<br>\n"),
                 Event::Rule => self.raw("<hr>\n"),
                 Event::TaskListMarker(is_done) => self.raw(if is_done { "☑ " } else { "☐ " }),
@@ -79,7 +79,7 @@ impl Html<'_> {
     fn start(&mut self, tag: &Tag<'_>, is_head: bool) -> OpenElement {
         let (begin, end) = match tag {
             Tag::Paragraph => ("<p>", "</p>\n"),
-            // The page has its own h1, items have h2.
+            // The page has an h1, and items have h2.
             Tag::Heading { level: HeadingLevel::H1, .. } => ("<h3>", "</h3>\n"),
             Tag::Heading { level: HeadingLevel::H2, .. } => ("<h4>", "</h4>\n"),
             Tag::Heading { level: HeadingLevel::H3, .. } => ("<h5>", "</h5>\n"),
@@ -117,7 +117,7 @@ impl Html<'_> {
         let redacted = (self.options.redact)(address);
         let has_scheme =
             SCHEMES.iter().any(|scheme| redacted.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)));
-        // A bracket is what stands where a secret was.
+        // A bracket may belong to a redaction mark.
         let is_plain = !redacted.chars().any(|c| c == '[' || c.is_whitespace() || is_unseen(c));
         let is_followed = is_link && has_scheme && is_plain && redacted == address;
         if is_followed {

@@ -82,7 +82,7 @@ fn nothing_a_session_says_is_more_than_text() {
     }
 }
 
-/// What a page shows of an answer.
+/// Compares the HTML of an answer.
 #[track_caller]
 fn check_answer(markdown: &str, expected: &str) {
     let html = written(ItemBody::Message { model: None, thinking: None, text: said(markdown), stop: None });
@@ -127,7 +127,7 @@ fn links_say_where_they_lead_and_only_harmless_ones_are_followed() {
     );
     check_answer("<https://example.org/?a=1&b=2>", &format!("<p>{}</p>\n", followed(a, a)));
     check_answer("<me@example.org>", &format!("<p>{}</p>\n", followed("mailto:me@example.org", "me@example.org")));
-    // The words of a link may lie.
+    // The text of a link may be misleading.
     check_answer(
         "[https://bank.example](http://evil.example)",
         &format!(
@@ -141,7 +141,7 @@ fn links_say_where_they_lead_and_only_harmless_ones_are_followed() {
     {
         check_answer(&format!("[a]({address})"), &format!("<p>a{}</p>\n", behind(address)));
     }
-    // A picture is not loaded, and a secret is in no address.
+    // An image is not loaded, and no address contains a secret.
     check_answer("![alt](https://example.org/p.png)", &format!("<p>alt{}</p>\n", behind("https://example.org/p.png")));
     check_answer(
         "[a](https://example.org/hunter2)",
@@ -302,7 +302,7 @@ fn the_page_fits_a_telephone() {
             item(&ConversationItem { sequence, at, turn_id: None, agent_id: Some("a".into()), body }, OPTIONS)
         })
         .collect();
-    // Unfolded, as the widest.
+    // Unfolded, so that the page is as wide as possible.
     let page = (begin(&session(&wide), OPTIONS) + &items + &end()).replace("<details>", "<details open>");
     let width = width_within(dir.path(), &page, WIDTH);
     assert!(width <= WIDTH, "{width}");

@@ -14,7 +14,7 @@ use prost::Message;
 
 use super::{SCHEMA_URL, nanos, resource, scope, text};
 
-/// Bounds of the waits, seconds.
+/// Upper bounds of the waiting times, seconds.
 const BOUNDS_S: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3_600.0, 14_400.0];
 
 /// Waiting times of permission requests since a time.
@@ -31,9 +31,9 @@ impl ApprovalWaits {
     /// Counts a request that was closed in this state after this time, ms.
     pub fn add(&mut self, provider: Provider, state: ApprovalState, wait_ms: i64) {
         let waits = self.0.entry((provider, state)).or_default();
-        // A wait of days is not exact to the millisecond, and need not be.
+        // The waiting times need not be exact to the millisecond.
         let seconds = wait_ms.max(0) as f64 / 1_000.0;
-        // A value on a bound belongs below it.
+        // A value equal to a bound is counted below it.
         let bucket = BOUNDS_S.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS_S.len());
         if let Some(count) = waits.counts.get_mut(bucket) {
             *count += 1;

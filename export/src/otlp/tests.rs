@@ -86,7 +86,7 @@ fn turn() -> Turn {
     }
 }
 
-/// What a collector reads from the exported line.
+/// The content that a collector reads from the exported line.
 fn collected(texts: bool) -> (String, Vec<Span>) {
     let session = session();
     let options = OtlpOptions { redact: &redact, texts, provider: PROVIDER, version: "1.2.3" };

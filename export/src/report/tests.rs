@@ -77,7 +77,7 @@ fn an_open_turn_counts_and_its_prompt_is_shown() {
     let listed = Turn { id: open.id, completed_at: None, ..turn(1, "clean up", "", 100, 0) };
     let work = SessionWork { session: one.clone(), turns: vec![listed], findings: Vec::new() };
     assert_eq!((work.count(), work.busy_ms(at(160), at(200))), (1, 40_000));
-    // Of one that ended, or may have, nothing is known after its last event.
+    // The activity of a session that ended, or may have ended, is unknown after its last event.
     one.status.state = State::Unknown;
     one.last_event_at = at(170);
     let lost = SessionWork { session: one, turns: Vec::new(), findings: Vec::new() };

@@ -1,4 +1,4 @@
-//! The data for the page's script: the entries as they are in the file, and their tree.
+//! The data for the page's script: the unchanged entries of the file, and their tree.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -7,10 +7,10 @@ use session_tree::{Entry, Json, Object, Tree, entry::LEAF_TYPE};
 
 use crate::tree_html::options::{PageOptions, escaped};
 
-/// Fields of an entry by which the tree is made. They are names, and stay as they are.
+/// Fields of an entry that define the tree. They are identifiers, and are not redacted.
 const NAMES: [&str; 7] = ["type", "id", "parentId", "timestamp", "targetId", "fromId", "firstKeptEntryId"];
 
-/// Pictures that may be shown. No SVG: it is a document of its own.
+/// Types of images that may be shown. SVG is excluded, because it is a document.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 #[derive(Serialize)]
@@ -19,19 +19,19 @@ struct PageData {
     title: Option<String>,
     header: Object,
     entries: Vec<Object>,
-    /// The place of each entry's parent among the entries; -1 for a root.
+    /// The index of each entry's parent; -1 for a root.
     parents: Vec<i64>,
-    /// The places of all entries, each before those below it.
+    /// The indices of all entries, each before its descendants.
     order: Vec<usize>,
-    /// The place of the leaf; -1 before all entries.
+    /// The index of the leaf; -1 before all entries.
     leaf: i64,
-    /// How many entries have none below them.
+    /// Number of entries without children.
     leaves: usize,
     labels: Vec<(usize, String)>,
     leaf_type: &'static str,
 }
 
-/// The data of a tree, as JSON that can stand in a page.
+/// The data of a tree, as JSON that can be embedded in a page.
 pub(super) fn of(tree: &Tree, options: &PageOptions<'_>) -> std::io::Result<String> {
     let places: HashMap<*const Entry, usize> =
         tree.entries().iter().enumerate().map(|(place, entry)| (std::ptr::from_ref(entry), place)).collect();
@@ -47,7 +47,7 @@ pub(super) fn of(tree: &Tree, options: &PageOptions<'_>) -> std::io::Result<Stri
         parents[at] = node.parent.and_then(place);
         labels.extend(node.label.map(|mark| (at, (options.redact)(&mark.text).into_owned())));
     }
-    // What damage keeps out of the tree (a cycle, an id that comes again) is shown behind it.
+    // Entries that damage excludes from the tree (a cycle, a duplicate id) are shown after it.
     order.extend((0..is_placed.len()).filter(|at| !is_placed[*at]));
     let mut has_children = vec![false; parents.len()];
     for parent in parents.iter().flatten() {
@@ -69,7 +69,7 @@ pub(super) fn of(tree: &Tree, options: &PageOptions<'_>) -> std::io::Result<Stri
     Ok(escaped(&serde_json::to_string(&data)?))
 }
 
-/// An object without what must not leave. `names` are fields that are not checked.
+/// Redacts an object. The fields in `names` are not redacted.
 fn object(given: &Object, options: &PageOptions<'_>, names: &[&str]) -> Object {
     let is_picture = is_picture(given);
     let kept = given.iter().map(|(key, value)| {
@@ -92,7 +92,8 @@ fn json(given: &Json, options: &PageOptions<'_>) -> Json {
     }
 }
 
-/// Whether an object is a picture the page may show. Only what is base64 through and through is not checked.
+/// Whether an object is an image that the page may show. Its data is left unredacted only if it is valid base64
+/// throughout.
 fn is_picture(given: &Object) -> bool {
     given.text("type") == Some("image")
         && given.text("mimeType").is_some_and(|kind| PICTURES.contains(&kind))

@@ -7,8 +7,8 @@ use session_tree::Entry;
 /// How a tree is exported.
 #[derive(Clone, Copy)]
 pub struct PageOptions<'a> {
-    /// The entry whose path is shown first, for instance [`Tree::leaf`](session_tree::Tree::leaf); `None` is the place
-    /// before all entries.
+    /// The entry whose path is shown first, for instance [`Tree::leaf`](session_tree::Tree::leaf); `None` is the
+    /// position before all entries.
     pub leaf: Option<&'a Entry>,
     /// The title for a session without a name.
     pub title: Option<&'a str>,

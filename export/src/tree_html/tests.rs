@@ -9,7 +9,7 @@ mod browser;
 
 const HEADER: &str = r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-11-20T04:39:18.871Z","cwd":"/w"}"#;
 
-/// Texts that would like to be more than texts.
+/// Texts that try to break out of their context.
 const HOSTILE: &[&str] = &[
     "<script>document.title='pwned'</script>",
     "</script><script>document.title='pwned'</script>",
@@ -32,7 +32,7 @@ fn text(value: &str) -> String {
     serde_json::to_string(value).unwrap()
 }
 
-/// A session in which every field that is shown says every hostile thing.
+/// A session in which every displayed field contains every hostile text.
 fn hostile(canary: &str) -> String {
     let mut file = format!("{HEADER}\n");
     let mut parent = "null".to_owned();
@@ -120,7 +120,7 @@ fn the_block_of_data_holds_the_entries_as_they_are() {
 fn nothing_a_session_says_is_a_character_of_the_page() {
     let page = page(&tree(&hostile("127.0.0.1:1")));
     assert!(!block(&page).contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
-    // Outside of the block the page is the same whatever the session says.
+    // Outside the block the page is the same for every session.
     let around = |page: &str| page.replace(block(page), "");
     assert_eq!(around(&page), around(&self::page(&tree(&format!("{HEADER}\n")))));
 }
@@ -145,7 +145,7 @@ fn the_page_is_one_whole_and_asks_nobody() {
         assert!(!page.contains(word), "{word}");
     }
     assert_eq!(page.matches("<script").count(), 2);
-    // Nothing in script or style ends its element, and the policy names the two as they are.
+    // Neither script nor style contains text that ends its element, and the policy contains the hashes of both.
     for (part, close) in [(SCRIPT, "</script"), (STYLE, "</style")] {
         assert!(!part.contains(close) && !part.contains("<!--"));
         assert!(page.contains(&format!(">{part}</")));
@@ -216,6 +216,6 @@ fn every_text_goes_through_the_closure() {
     });
     let entries = data(&page)["entries"].to_string();
     assert!(entries.contains("the ••• word") && entries.contains("hunter2A"));
-    // What is left are the picture and the ids.
+    // Only the image and the ids remain.
     assert_eq!(page.matches("hunter2").count(), 1 + 3, "{entries}");
 }

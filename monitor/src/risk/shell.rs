@@ -1,16 +1,16 @@
 //! Finds the commands in a text for a shell, whatever surrounds them.
 //!
 //! The policy's parser (crate `approver`) accepts a line only if it understands all of it, but the monitor also needs
-//! the commands of other lines. So this parser refuses nothing: where it cannot distinguish, it reads more commands
-//! than a shell would, but never fewer. It knows only the programs that run a text passed to them.
+//! the commands of other lines. So this parser refuses nothing: if a text is ambiguous, it reads more commands than a
+//! shell would, but never fewer. It knows only the programs that run a text passed to them.
 
-/// Levels of shells and substitutions in one another that are read.
+/// Maximum nesting of shells and substitutions that is read.
 const DEPTH: u8 = 6;
 
 /// The commands of a text.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// Commands that are joined by `|`.
+    /// Pipelines: commands joined by `|`.
     pub(super) pipelines: Vec<Vec<Command>>,
     /// Texts that are the input of a command: here-documents and here-strings.
     pub(super) documents: Vec<String>,
@@ -51,7 +51,7 @@ fn read(text: &str, depth: u8, script: &mut Script) {
         ScriptReader { rest: &text, depth, pending: Vec::new(), documents: &mut documents, inner: &mut inner, script };
     reader.list(&[]);
     while !reader.rest.is_empty() {
-        // A closing sign that nothing opened.
+        // A closing character without an opening one.
         reader.next();
         reader.list(&[]);
     }
@@ -76,10 +76,10 @@ pub(super) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// ScriptWords that stand before a command and are none.
+/// Words before a command that are not part of it.
 const KEYWORDS: &[&str] = &["!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac"];
 
-/// A here-document that begins behind the end of the line.
+/// A here-document that begins after the end of the line.
 struct PendingDocument {
     delimiter: String,
     may_be_indented: bool,
@@ -90,7 +90,7 @@ struct ScriptReader<'a, 's> {
     depth: u8,
     pending: Vec<PendingDocument>,
     documents: &'s mut Vec<String>,
-    /// Texts that a shell is given as a word.
+    /// Texts that are passed to a shell as a word.
     inner: &'s mut Vec<String>,
     script: &'s mut Script,
 }
@@ -99,7 +99,7 @@ struct ScriptReader<'a, 's> {
 struct ScriptWords {
     command: Command,
     word: String,
-    /// Whether a word has begun: an empty one in quotes counts.
+    /// Whether a word has begun: an empty quoted word counts.
     is_open: bool,
     /// Whether the word is the target of a redirection, which is not an argument.
     is_target: bool,
@@ -117,7 +117,7 @@ impl ScriptWords {
         let (word, is_quoted) = (std::mem::take(&mut self.word), std::mem::take(&mut self.is_quoted));
         let (is_open, is_target) = (std::mem::take(&mut self.is_open), std::mem::take(&mut self.is_target));
         if !is_open {
-            // A target may stand apart from its sign.
+            // A target may be separated from its operator by a space.
             self.is_target = is_target;
             return;
         }
@@ -135,7 +135,7 @@ impl ScriptWords {
     }
 }
 
-/// Whether what stands before the `=` of a word cannot be the name of a variable.
+/// Whether the text before the `=` of a word cannot be the name of a variable.
 fn is_unknown_name(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default().trim_end_matches('+');
     let name = name.split('[').next().unwrap_or_default();
@@ -163,7 +163,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// Reads commands up to one of these signs, which is left, or the end. The answer are the programs that were named.
+    /// Reads commands up to one of these characters, which is not consumed, or the end. Returns the named programs.
     fn list(&mut self, until: &[char]) -> Vec<Vec<String>> {
         let mut programs = Vec::new();
         let mut pipeline: Vec<Command> = Vec::new();
@@ -172,7 +172,7 @@ impl ScriptReader<'_, '_> {
         let (mut parentheses, mut cases, mut is_next_pattern) = (0_u32, 0_u32, false);
         while let Some(c) = self.peek() {
             if until.contains(&c) && (c != ')' || parentheses == 0) {
-                // Behind a pattern of `case` there is one too.
+                // After a pattern of `case` there is a `)` too.
                 words.end_word();
                 let begins_case = words.command.words.first().is_some_and(|word| word == "case");
                 if c != ')' || !(begins_case || cases > 0 && is_next_pattern) {
@@ -192,7 +192,7 @@ impl ScriptReader<'_, '_> {
                 '\n' | '\r' => {
                     let is_empty = words.command.words.is_empty() && !words.is_open && !words.is_target;
                     self.documents();
-                    // Behind `|` the next line goes on.
+                    // After `|` the command continues on the next line.
                     if !(goes_on && is_empty) {
                         self.end_command(&mut words, &mut pipeline, &mut programs);
                         self.end_pipeline(&mut pipeline);
@@ -222,7 +222,7 @@ impl ScriptReader<'_, '_> {
                 }
                 '<' | '>' if self.rest.starts_with('(') => self.substitution(&mut words),
                 '<' if self.skip("<<") => {
-                    // What follows is a text.
+                    // The following word is a text.
                     words.end_word();
                     let text = self.document_word();
                     self.documents.push(text);
@@ -234,7 +234,7 @@ impl ScriptReader<'_, '_> {
                     self.pending.push(PendingDocument { delimiter, may_be_indented });
                 }
                 '<' | '>' => {
-                    // The number of a descriptor is not a word.
+                    // The number of a file descriptor is not a word.
                     if words.word.bytes().all(|b| b.is_ascii_digit()) {
                         words.word.clear();
                         words.is_open = false;
@@ -267,7 +267,7 @@ impl ScriptReader<'_, '_> {
         if command.words.is_empty() && command.substituted.is_empty() {
             return;
         }
-        // Behind the name of a function its commands follow.
+        // After the name of a function, its commands follow.
         for words in command.words.split(|word| word == "{") {
             let command = Command { words: words.to_vec(), substituted: command.substituted.clone() };
             programs.push(command.words.clone());
@@ -282,7 +282,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// Texts that are commands to whoever runs the command: the word behind `-c` of a shell, those of `eval`.
+    /// Reads words that are run as commands: the word after `-c` of a shell, the words of `eval`.
     fn texts_in(&mut self, command: &Command) {
         let runs_text = |word: &str| is_shell(word) || matches!(word, "eval" | "su" | "ssh" | "trap" | "watch");
         let Some(place) = command.words.iter().position(|word| runs_text(base(word))) else { return };
@@ -300,7 +300,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// The word behind `<<` or `<<<`.
+    /// The word after `<<` or `<<<`.
     fn document_word(&mut self) -> String {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
         let mut words = ScriptWords::default();
@@ -321,7 +321,7 @@ impl ScriptReader<'_, '_> {
         words.word
     }
 
-    /// The here-documents whose line has ended. One without an end is read as commands.
+    /// Reads the here-documents whose line has ended. One without an end is read as commands.
     fn documents(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
             let mut end = 0;
@@ -341,7 +341,7 @@ impl ScriptReader<'_, '_> {
         }
     }
 
-    /// `(…)` behind `$`, `<` or `>`.
+    /// `(…)` after `$`, `<` or `>`.
     fn substitution(&mut self, words: &mut ScriptWords) {
         self.next();
         self.substituted(')', words);
@@ -398,7 +398,7 @@ impl ScriptReader<'_, '_> {
     fn single_quotes(&mut self, words: &mut ScriptWords) {
         words.is_quoted = true;
         words.is_open = true;
-        // Without an end it is read as commands.
+        // Without a closing quote it is read as commands.
         if let Some((text, rest)) = self.rest.split_once('\'') {
             words.word.push_str(text);
             self.rest = rest;
@@ -462,7 +462,7 @@ impl ScriptReader<'_, '_> {
     }
 }
 
-/// Whether double quotes that were opened are closed.
+/// Whether the text contains the closing double quote.
 fn has_end(text: &str) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -475,7 +475,8 @@ fn has_end(text: &str) -> bool {
     false
 }
 
-/// The texts in quotes of a program's source. Of those that only `,` separates, the words of a list: `["rm", "-rf"]`.
+/// The quoted texts of a program's source. Texts separated only by `,` are also returned as the words of a list:
+/// `["rm", "-rf"]`.
 pub(super) fn quoted_texts(source: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let (mut texts, mut lists): (Vec<String>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
     let mut list: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! What each finding is, when it is raised and what ends it.
+//! Each kind of finding: when it is raised and what ends it.
 
 use events::{
     Annotation, ApprovalResolved, ApprovalState, Claim, DecidedBy, ErrorClass, FindingKind, FindingState, Payload,
@@ -21,7 +21,7 @@ fn at_work() -> Script {
     s
 }
 
-/// What was opened but completions, and how the last of a kind stands.
+/// Plays a script and compares the opened findings, except completions.
 fn check(s: &Script, until_s: i64, opened: &[FindingKind]) -> Stage {
     let mut stage = Stage::played(&s.lines);
     stage.until(s.at + until_s * 1000);
@@ -207,7 +207,7 @@ fn no_word_of_a_transcript_ends_an_approval() {
         state: Some(ApprovalState::Allowed),
         ..ApprovalResolved::default()
     };
-    // As far as the monitor alone is concerned: the reducer is not asked.
+    // The monitor alone, without the reducer's state.
     let mut stage = Stage::new();
     stage.looks = false;
     stage.play(&s.lines);
@@ -267,7 +267,7 @@ fn an_exit_code_that_says_that_the_prompt_failed_is_not_a_crash() {
     s.wait(5);
     s.put(exits());
     check(&s, 1, &[Auth]);
-    // In a turn, or after one that was done, it says more than the session did.
+    // In a turn, or after one that completed, the exit code adds to the session's report.
     let mut s = at_work();
     s.put(exits());
     check(&s, 1, &[Crash]);
@@ -286,7 +286,7 @@ fn an_exit_code_of_a_session_that_reports_its_end_itself_is_not_a_crash() {
     s.put(reports(State::Waiting));
     s.put(exits());
     check(&s, 1, &[]);
-    // In the middle of its work it did not report an end.
+    // While working, it did not report an end.
     let mut s = at_work();
     s.put(reports(State::Waiting));
     s.put(reports(State::Running));
@@ -411,7 +411,7 @@ fn a_context_that_is_nearly_full() {
     check(&s, 1, &[ContextFull]);
     s.compact();
     assert_eq!(resolution(&check(&s, 1, &[ContextFull]), ContextFull), "the context was compacted");
-    // A helper of another model says nothing; nor does a model whose context is not known, or is larger.
+    // A helper with another model does not count; nor does a model whose context is unknown or larger.
     let mut s = at_work();
     s.put(usage(500, "claude-opus-5-5"));
     s.put(usage(999_999_999, "claude-haiku-5"));
@@ -419,7 +419,7 @@ fn a_context_that_is_nearly_full() {
     let mut s = at_work();
     s.put(usage(400_000, "claude-opus-5-5"));
     check(&s, 1, &[]);
-    // A response that is reported again tells what it grew by.
+    // Another report about a response contains the growth.
     let mut s = at_work();
     let part = |tokens| {
         let (message_id, model) = (Some("m".into()), Some("claude-opus-5-5".into()));
@@ -428,7 +428,7 @@ fn a_context_that_is_nearly_full() {
     s.put(part(185_000));
     s.put(part(90));
     assert_eq!(check(&s, 1, &[ContextFull]).last(ContextFull).unwrap().state, FindingState::Open);
-    // Reports of quotas, and sums of the agent's own accounting, are of no response.
+    // Reports of quotas, and totals of the agent's own accounting, belong to no response.
     let mut s = at_work();
     s.put(usage(185_000, "claude-opus-5-5"));
     let account = Some(UsageAccount::default());
@@ -456,13 +456,13 @@ fn a_long_command_that_is_done_and_one_that_waited_for_leave() {
 fn results_that_are_not_recorded_are_no_loop() {
     let mut s = at_work();
     for n in 0..30 {
-        // A page is opened, and the transcript does not say which.
+        // A page is opened, and the transcript does not contain its address.
         let what = if n % 3 == 0 { String::new() } else { format!("loops in {n}") };
         let id = s.call("web_search", ToolKind::Fetch, &what, "");
         s.returns(&id, End::Ok, "");
     }
     check(&s, 5, &[]);
-    // What says that it found nothing says something.
+    // A message that nothing was found is output.
     let mut s = at_work();
     for n in 0..30 {
         let id = s.call("web_search", ToolKind::Fetch, &format!("loops in {n}"), "");
@@ -549,7 +549,7 @@ fn history_informs_and_raises_nothing() {
     let mut stage = Stage::played(&of_the_past);
     stage.until(100_000_000);
     assert!(stage.told.is_empty(), "{:?}", stage.told);
-    // Its process lives: what stands open is raised, and nothing that was over before.
+    // Its process is alive: open problems are raised, but none that were already over.
     let mut stage = Stage::played(&lines);
     stage.until(100_000_000);
     assert_eq!(stage.kinds_but(&[]), [Auth], "{:?}", stage.told);
@@ -566,7 +566,7 @@ fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
     let mut stage = Stage::played(&past(&s));
     stage.until(1_000_000);
     assert_eq!(stage.kinds_but(&[Idle]), [], "{:?}", stage.told);
-    // A question is raised, and over once it is answered.
+    // A question is raised, and resolved once it is answered.
     let mut s = at_work();
     s.call("Ask", ToolKind::Question, "Which color?", "{}");
     let mut stage = Stage::played(&past(&s));
@@ -575,7 +575,7 @@ fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
     stage.until(100_000);
     stage.check();
     assert_eq!(stage.kinds_but(&[]), [Question], "{:?}", stage.told);
-    // A quota that was told before a restart, and was over, is not told again while the status still shows it.
+    // A quota reported and resolved before a restart is not reported again while the status still shows it.
     let mut s = at_work();
     s.fails(ErrorClass::Quota, "402", "insufficient funds");
     let mut stage = Stage::played(&past(&s));
@@ -653,7 +653,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     state.session.pending_approvals.clear();
     let told = monitor.check(&state.session, now.plus_ms(61_000));
     assert_eq!((told.len(), told[0].kind, told[0].state), (1, Approval, FindingState::Resolved));
-    // An open turn of before the restart is as silent as it is.
+    // The silence of a turn that was open before the restart counts in full.
     let mut quiet = at_work();
     quiet.say("let me see");
     let quiet = check(&quiet, 1, &[]);
@@ -679,7 +679,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let mut stage = check(&s, 1, &[Crash]);
     let log = stage.log.clone();
     let end = log.last().unwrap().observed_at;
-    // All of it once more, as history: to a monitor that took it, and to one that knows the finding only.
+    // The whole log again as history: to a monitor that applied it, and to one that only has the finding.
     let mut after = Monitor::new(DetectorLimits::default());
     after.restore(stage.monitor.open().cloned(), 0);
     for monitor in [&mut stage.monitor, &mut after] {
@@ -689,7 +689,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
         }
         assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
     }
-    // What was given as history when the monitor began is heard when it is told as it happens.
+    // Events applied as history when the monitor began are applied again when they are live.
     let mut early = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for history in [true, false] {
@@ -698,7 +698,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
         }
         assert_eq!(told.iter().any(|finding| finding.kind == Crash), !history);
     }
-    // What begins afterwards does.
+    // Later events do.
     let last = log.iter().rfind(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
     let observed_at = end.plus_ms(60_000);
     let prompt = events::Event { position: stage.log.len() as u64 + 99, observed_at, ..last.clone() };
@@ -756,7 +756,7 @@ fn attempts_that_fail_alike_are_told_from_runs_of_one_command() {
 
 #[test]
 fn a_request_that_is_with_a_hook_still_is_told_once_the_session_waits_for_it() {
-    // The hook's own claim counts from later on only; the screen tells what is so now.
+    // The hook's own claim counts only from later on; the screen shows the current state.
     let asked = |answered: i64, screen: Source, dialog: Option<i64>| {
         let mut s = at_work();
         s.put(Line::new(0, signal(Claim::State { state: State::Running, reason: None })).by(screen));
@@ -777,8 +777,8 @@ fn a_request_that_is_with_a_hook_still_is_told_once_the_session_waits_for_it() {
     };
     check(&asked(4, Source::Pty, None), 1, &[]);
     check(&asked(4, Source::Pty, Some(2)), 1, &[Approval]);
-    // Whatever the status says: somebody should know in the end.
+    // Regardless of the status, the user is informed in the end.
     check(&asked(12, Source::Pty, None), 1, &[Approval]);
-    // Nobody sees whether there is a dialog.
+    // No source can see whether there is a dialog.
     check(&asked(4, Source::Registry, None), 1, &[Approval]);
 }

@@ -1,4 +1,4 @@
-//! Healthy sessions: how often something is found where nothing is wrong.
+//! Healthy sessions: how often findings are raised although nothing is wrong.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     stage::{Line, Stage},
 };
 
-/// What is right to be found in a healthy session, when it happened.
+/// Findings that are correct in a healthy session if their cause occurred.
 pub(crate) const RIGHT: &[FindingKind] = &[
     FindingKind::Approval,
     FindingKind::ApprovalBacklog,
@@ -19,12 +19,12 @@ pub(crate) const RIGHT: &[FindingKind] = &[
     FindingKind::Idle,
 ];
 
-/// Sessions played for the figures; they go on for some hours each.
+/// Number of sessions played for the figures; each lasts some hours.
 const SESSIONS: u64 = 92;
-/// The seeds nobody looked at while rules were written begin here.
+/// First of the held-out seeds, which were not used while the rules were written.
 const HELD_OUT: u64 = 7_000_000;
 
-/// A session of a few hours in which nothing is wrong.
+/// Creates a session of a few hours in which nothing is wrong.
 pub(crate) fn made(seed: u64) -> Vec<Line> {
     let mut s = Script::new(seed);
     let turns = s.between(6, 16);
@@ -49,7 +49,7 @@ pub(crate) fn made(seed: u64) -> Vec<Line> {
 fn activity(s: &mut Script, what: u64, turn: i64) {
     let tag = s.dice(1 << 40);
     match what {
-        // Reads around, with some searches that find nothing.
+        // Reads files, with some searches that find nothing.
         0 | 1 => {
             for n in 0..s.between(5, 40) {
                 if s.dice(5) == 0 {
@@ -59,14 +59,14 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
                 }
             }
         }
-        // Reads one file again and again, between edits of it.
+        // Reads one file repeatedly, between edits of it.
         2 => {
             for n in 0..s.between(4, 12) {
                 s.read("src/lib.rs", End::Ok, &format!("version {n} of {tag}"));
                 s.edit("src/lib.rs", &format!("a{n}{tag}"), &format!("b{n}{tag}"));
             }
         }
-        // Test first: red, a few tries, green.
+        // Test first: failing, a few tries, passing.
         3..=5 => {
             for n in 0..s.between(2, 7) {
                 s.edit(&format!("tests/{n}.rs"), "", &format!("fn case_{n}_{tag}() {{}}"));
@@ -83,7 +83,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
                 );
             }
         }
-        // A red suite that gets better step by step.
+        // A failing suite that improves step by step.
         6 => {
             let mut failed = s.between(4, 15);
             while failed > 0 {
@@ -111,14 +111,14 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
                 &format!("    Finished `release` profile in {secs}.0s {tag}"),
             );
         }
-        // Waits for the CI, which says how far it is.
+        // Waits for the CI, which reports its progress.
         8 => {
             for n in 0..s.between(5, 25) {
                 s.run("sleep 60 && gh run view 17", 62, End::Ok, &format!("in_progress  {n} of 25 jobs done"));
             }
             s.run("sleep 60 && gh run view 17", 62, End::Ok, "completed success");
         }
-        // Waits for the CI, which says nothing but that it runs.
+        // Waits for the CI, which only reports that it is running.
         9 => {
             for _ in 0..s.between(3, 15) {
                 s.run("sleep 45", 45, End::Ok, "");
@@ -126,7 +126,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
             }
             s.run("gh run view 18 --json status", 2, End::Ok, "{\"status\":\"completed\"}");
         }
-        // A server in the background, looked after.
+        // Checks on a server in the background.
         10 => {
             for _ in 0..s.between(3, 8) {
                 let id = s.call("BashOutput", ToolKind::Other, "bash_1", r#"{"bash_id":"bash_1"}"#);
@@ -147,7 +147,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
                 s.approval(&format!("npm run step-{n}"), waits, 5, &format!("done {n} {tag}"));
             }
         }
-        // The model fails for a moment.
+        // The model fails temporarily.
         13 => {
             for n in 0..s.between(1, 5) {
                 s.wait(2 << n);
@@ -161,13 +161,13 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
             }
             s.say("back again");
         }
-        // Thinks for long.
+        // Thinks for a long time.
         14 => {
             let secs = s.between(60, 480);
             s.wait(secs);
             s.say(&format!("thought about {tag}"));
         }
-        // Looks at the state of the work between other things.
+        // Checks the state of the work between other steps.
         15 => {
             for n in 0..s.between(4, 14) {
                 s.edit(&format!("src/{tag}{n}.rs"), "a", "b");
@@ -175,7 +175,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
                 s.run("cargo fmt --check", 1, End::Ok, "");
             }
         }
-        // Tries whether the tests notice: breaks something, and mends it.
+        // Checks whether the tests notice a bug: adds one and fixes it.
         16 => {
             s.edit("src/lib.rs", &format!("keep{tag}"), "break");
             s.run(
@@ -187,7 +187,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
             s.edit("src/lib.rs", "break", &format!("keep{tag}"));
             s.run("pytest -q", 9, End::Ok, "10 passed in 0.3s");
         }
-        // Works through a list, woken up each time.
+        // Works through a list, woken each time.
         _ => {
             for n in 0..s.between(2, 6) {
                 s.run("./deploy status", 2, End::Ok, &format!("step {n} of {turn}-{tag}"));
@@ -205,7 +205,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
 struct Played {
     hours: f64,
     events: usize,
-    /// The seed, the kind, and what was said, of what should not have been found.
+    /// Seed, kind and text of findings that should not have been raised.
     wrong: Vec<(u64, FindingKind, String)>,
     found: BTreeMap<FindingKind, usize>,
 }

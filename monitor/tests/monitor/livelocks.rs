@@ -1,4 +1,4 @@
-//! Livelocks of many shapes: how many are found within ten repeats.
+//! Livelocks of many shapes: how many are detected within ten rounds.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::{
     stage::Stage,
 };
 
-/// Rounds of a shape.
+/// Rounds played of each shape.
 const ROUNDS: i64 = 40;
-/// Rounds within which a loop has to be found.
+/// Number of rounds within which a loop must be detected.
 const WITHIN: usize = 10;
-/// What counts as found.
+/// The kinds that count as detected.
 pub(crate) const FINDS: &[FindingKind] = &[FindingKind::Loop, FindingKind::RepeatedFailure, FindingKind::Stuck];
 
 /// One round of a livelock.
@@ -158,7 +158,7 @@ pub(crate) const SHAPES: &[(&str, LoopFound)] = &[
     }),
 ];
 
-/// A session that works for a while, then goes round.
+/// Creates a session that works for a while, then repeats rounds.
 pub(crate) fn made(seed: u64, round: LoopFound) -> (Vec<crate::stage::Line>, Vec<i64>) {
     let mut s = Script::new(seed);
     s.prompt("make it work");
@@ -173,7 +173,7 @@ pub(crate) fn made(seed: u64, round: LoopFound) -> (Vec<crate::stage::Line>, Vec
     (s.lines, ends)
 }
 
-/// In which round it was found, from 1.
+/// The round in which it was detected, from 1.
 fn found(seed: u64, round: LoopFound, around: Around) -> Option<usize> {
     let (mut lines, ends) = made(seed, round);
     around.put(&mut lines);

@@ -1,6 +1,6 @@
-//! The monitor from outside: events go through the reducer and the monitor as in the program, in virtual time.
-//! `cases` says what each finding is, `traces` plays `fixtures/monitor`, `livelocks` and `healthy` measure on
-//! generated sessions, `properties` holds what must always be so.
+//! Tests the monitor from outside: events pass through the reducer and the monitor as in the program, in virtual time.
+//! `cases` tests each kind of finding, `traces` plays `fixtures/monitor`, `livelocks` and `healthy` measure on
+//! generated sessions, `properties` contains invariants.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for")]
 

@@ -1,4 +1,4 @@
-//! What always holds.
+//! Invariants.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::{healthy, livelocks, script::Script, stage::Stage};
 
-/// The log of a session in which much goes wrong, and its findings as they were told.
+/// The log of a session with many problems, and its reported findings.
 fn troubled(seed: u64) -> Stage {
     let mut lines = healthy::made(seed);
     lines.truncate(400);
@@ -35,7 +35,7 @@ fn troubled(seed: u64) -> Stage {
     stage
 }
 
-/// Feeds a log again; between two events time passes in steps of this many ms, or not at all.
+/// Applies a log again; between two events time advances in steps of this many ms, or not at all.
 fn fed(monitor: &mut Monitor, log: &[Event], step: Option<i64>, end: Timestamp) -> Vec<Finding> {
     let mut told = Vec::new();
     let mut now = log.first().map_or(Timestamp::MIN, |event| event.observed_at);
@@ -112,11 +112,11 @@ proptest! {
         let more = fed(&mut after, &stage.log[from..], None, end);
         let opened = |all: &[Finding]| all.iter().filter(|f| f.is_open()).map(|f| f.id.clone()).collect::<std::collections::BTreeSet<_>>();
         let before_ids = opened(&told);
-        // What was open goes on under its id, and nothing from before the restart is reopened.
+        // Open findings continue under their ids, and nothing from before the restart is reopened.
         for finding in more.iter().filter(|f| f.is_open() && !before_ids.contains(&f.id)) {
             prop_assert!(finding.last_at >= before_restart, "{finding:?} before {at}");
         }
-        // Less is remembered after a restart, so a circle may be found later, but none is found twice.
+        // Less is remembered after a restart, so a loop may be found later, but none is found twice.
         let both = before_ids.union(&opened(&more)).count();
         prop_assert!(both <= opened(&whole).len() + 3, "{both} with a restart, {} without", opened(&whole).len());
     }

@@ -1,4 +1,4 @@
-//! Sessions made up: a script that goes on in time, with chance from a seed.
+//! Generated sessions: a script that advances in time, with randomness from a seed.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, AssistantMessage, Claim, CompactTrigger, Confidence, ContextCompacted,
@@ -8,10 +8,10 @@ use events::{
 
 use crate::stage::Line;
 
-/// A session in the making.
+/// A session under construction.
 pub(crate) struct Script {
     pub(crate) lines: Vec<Line>,
-    /// Now, ms.
+    /// The current time, ms.
     pub(crate) at: i64,
     calls: u32,
     approvals: u32,
@@ -19,13 +19,13 @@ pub(crate) struct Script {
     pub(crate) context: u64,
 }
 
-/// What an agent's own tool writes around the output of a command, new each time.
+/// The text that an agent's own tool writes around the output of a command, different each time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Around {
     Nothing,
     /// As in `codex/S02-auto-tool--direct` (0.169.0).
     Chunk,
-    /// The same in code mode.
+    /// The same agent in code mode.
     Script,
     /// As in `gemini/S03-shell-approve` (0.61.0).
     Group,
@@ -34,7 +34,7 @@ pub(crate) enum Around {
 impl Around {
     pub(crate) const ALL: [Self; 4] = [Self::Nothing, Self::Chunk, Self::Script, Self::Group];
 
-    /// The session as if its agent's tool wrote so.
+    /// Rewrites the session as if its agent's tool added this text.
     pub(crate) fn put(self, lines: &mut [Line]) {
         for (n, line) in lines.iter_mut().enumerate() {
             let Payload::ToolResult(result) = &line.payload else { continue };
@@ -80,7 +80,7 @@ impl Script {
         script
     }
 
-    /// A number below `n`.
+    /// A random number below `n`.
     pub(crate) fn dice(&mut self, n: u64) -> u64 {
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
@@ -88,7 +88,7 @@ impl Script {
         self.chance.wrapping_mul(0x2545_f491_4f6c_dd1d) % n.max(1)
     }
 
-    /// A number of these.
+    /// A random number in this range.
     pub(crate) fn between(&mut self, from: i64, to: i64) -> i64 {
         from + i64::try_from(self.dice(u64::try_from(to - from).unwrap() + 1)).unwrap()
     }
@@ -129,7 +129,7 @@ impl Script {
         self.put(Line::new(0, usage));
     }
 
-    /// The agent says something and goes on; before its context is full it is compacted.
+    /// The agent writes a message and continues; its context is compacted before it is full.
     pub(crate) fn say(&mut self, text: &str) {
         if self.context > 170_000 {
             self.compact();
@@ -137,12 +137,12 @@ impl Script {
         self.message(Stop::ToolUse, text);
     }
 
-    /// The agent is done.
+    /// The agent ends its turn.
     pub(crate) fn answer(&mut self, text: &str) {
         self.message(Stop::EndTurn, text);
     }
 
-    /// Thinks, then calls.
+    /// The agent thinks, then calls a tool.
     pub(crate) fn call(&mut self, name: &str, tool: ToolKind, title: &str, input: &str) -> String {
         let thinks = self.between(1, 8);
         self.wait(thinks);
@@ -170,7 +170,7 @@ impl Script {
         self.put(Line::new(0, result).text(output));
     }
 
-    /// Runs a command for this many seconds.
+    /// Runs a command that takes this many seconds.
     pub(crate) fn run(&mut self, command: &str, seconds: i64, end: End, output: &str) {
         let input = serde_json::json!({ "command": command }).to_string();
         let id = self.call("Bash", ToolKind::Execute, command, &input);
@@ -212,7 +212,7 @@ impl Script {
         self.returns(&id, End::Ok, &format!("The file {file} has been written."));
     }
 
-    /// An attempt to reach the model failed, and is made again.
+    /// An attempt to reach the model fails and is repeated.
     pub(crate) fn retry(&mut self, class: ErrorClass, code: &str, text: &str) {
         let error = ErrorReported { class, code: Some(code.into()), ends_turn: false, retrying: true };
         self.put(Line::new(0, error).text(text));
@@ -236,7 +236,7 @@ impl Script {
         self.returns(&id, End::Ok, output);
     }
 
-    /// A hook asks for permission, and the session waits.
+    /// A hook requests permission, and the session waits.
     pub(crate) fn request(&mut self, command: &str) -> ApprovalId {
         let id = self.asked(command);
         let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
@@ -245,7 +245,7 @@ impl Script {
         id
     }
 
-    /// A hook asks for permission, and others may still answer it.
+    /// A hook requests permission, which other sources may still answer.
     pub(crate) fn asked(&mut self, command: &str) -> ApprovalId {
         self.approvals += 1;
         let key = format!("k{}", self.approvals);
@@ -270,12 +270,12 @@ impl Script {
         self.put(Line::new(0, compacted));
     }
 
-    /// The user leaves.
+    /// The user ends the session.
     pub(crate) fn leave(&mut self) {
         self.put(Line::new(0, signal(Claim::ProcessGone { pid: 7, clean: true })).by(Source::Process));
     }
 
-    /// Something ends the process.
+    /// The process is killed.
     pub(crate) fn killed(&mut self) {
         self.put(Line::new(0, signal(Claim::State { state: State::Running, reason: None })).by(Source::Registry));
         self.put(Line::new(0, signal(Claim::ProcessGone { pid: 7, clean: false })).by(Source::Process));

@@ -1,5 +1,5 @@
-//! One session on a stage: what a source says becomes an event, the reducer concludes, the monitor takes both,
-//! in the order and at the moments the program would do it.
+//! Plays one session: a line becomes an event, the reducer draws its conclusions, and the monitor gets both, in the
+//! order and at the times of the program.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use serde_json::{Value, value::RawValue};
 /// Second 0.
 pub(crate) const START: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
 
-/// Something a source says.
+/// A report of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
-    /// When, ms.
+    /// The time, ms.
     pub(crate) at: i64,
     pub(crate) payload: Payload,
     pub(crate) source: Source,
@@ -98,11 +98,11 @@ pub(crate) struct Stage {
     now: Timestamp,
     position: u64,
     sequence: u64,
-    /// Whether the reducer's word is looked at too.
+    /// Whether the monitor is also compared with the reducer's state.
     pub(crate) looks: bool,
-    /// What the monitor was given, to give it again.
+    /// The input of the monitor, for applying it again.
     pub(crate) log: Vec<Event>,
-    /// Each change of a finding, and when it was told.
+    /// Each change of a finding, and when it was reported.
     pub(crate) told: Vec<(Timestamp, Finding)>,
 }
 
@@ -190,7 +190,7 @@ impl Stage {
         self.check();
     }
 
-    /// Lets time pass up to `at` (ms).
+    /// Advances the time to `at` (ms).
     pub(crate) fn until(&mut self, at: i64) {
         let until = START.plus_ms(at);
         loop {
@@ -268,7 +268,7 @@ impl Stage {
         self.told.extend(changed.into_iter().map(|finding| (now, finding)));
     }
 
-    /// Each finding that was opened, once: what sort, and when it was told (ms).
+    /// Each opened finding, once: its kind, and when it was reported (ms).
     pub(crate) fn opened(&self) -> Vec<(FindingKind, i64)> {
         let mut seen = std::collections::BTreeSet::new();
         let opened = self.told.iter().filter(|(_, finding)| finding.is_open());
@@ -278,12 +278,12 @@ impl Stage {
             .collect()
     }
 
-    /// The kinds that were opened, in order, without those named.
+    /// The opened kinds, in order, except those in `but`.
     pub(crate) fn kinds_but(&self, but: &[FindingKind]) -> Vec<FindingKind> {
         self.opened().into_iter().map(|(kind, _)| kind).filter(|kind| !but.contains(kind)).collect()
     }
 
-    /// The last word on each finding of this kind.
+    /// The last report of a finding of this kind.
     pub(crate) fn last(&self, kind: FindingKind) -> Option<&Finding> {
         self.told.iter().rev().map(|(_, finding)| finding).find(|finding| finding.kind == kind)
     }
@@ -293,7 +293,7 @@ impl Stage {
     }
 }
 
-/// A long text is kept elsewhere, and its event carries the beginning and the end.
+/// The ends of a long text, as in its event, and the reference to the whole text.
 fn cut(text: &str) -> (String, Option<events::TextRef>) {
     if text.len() <= 1024 {
         return (text.to_owned(), None);
@@ -310,12 +310,13 @@ fn cut(text: &str) -> (String, Option<events::TextRef>) {
     (format!("{}…{}", &text[..head], &text[tail..]), Some(reference))
 }
 
-/// The head line of a trace.
+/// The first line of a trace.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Head {
-    /// What it shows.
+    /// A description of the trace.
     pub(crate) trace: String,
-    /// What must be found, and when at the latest (seconds). Nothing else may, but what is always right.
+    /// The findings that must be raised, and their latest times (seconds). Only findings that are always correct may be
+    /// raised besides.
     pub(crate) expected: Vec<Expected>,
     /// The end of the trace, seconds.
     pub(crate) until: f64,
@@ -327,7 +328,7 @@ pub(crate) struct Expected {
     pub(crate) by: f64,
 }
 
-/// A trace as its file has it.
+/// A trace in the format of its file.
 pub(crate) fn file_of(head: &Head, lines: &[Line]) -> String {
     let head = serde_json::to_value(head).map(|value: Value| value.to_string()).unwrap();
     let lines: Vec<String> = std::iter::once(head).chain(lines.iter().map(Line::write)).collect();

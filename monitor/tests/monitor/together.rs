@@ -1,4 +1,4 @@
-//! What only several sessions show: that they edit the same file, that a quota stops several, that several wait.
+//! Facts that only several sessions together show: they edit the same file, a quota stops several, several wait.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct Several {
 }
 
 impl Several {
-    /// Plays what the sessions say, in the order of time, and lets time pass up to `until` (ms).
+    /// Plays the lines of the sessions in order of time, then advances the time to `until` (ms).
     fn played(sessions: &[(&str, &Script)], until: i64) -> Self {
         let mut several = Self { monitor: Some(Monitor::new(DetectorLimits::default())), stages: BTreeMap::new() };
         let mut lines: Vec<(&str, &Line)> =
@@ -58,7 +58,7 @@ impl Several {
         told
     }
 
-    /// Each change in words: when (s), in which session, what, how it stands.
+    /// Each change as text: when (s), in which session, kind and state.
     fn words(&self) -> Vec<String> {
         let told = self.told();
         let words = told.iter().map(|(at, finding)| {
@@ -74,7 +74,7 @@ fn id(name: &str) -> SessionId {
     SessionId::mint(START, events::Provider::Claude, name)
 }
 
-/// A session that began to work at this second.
+/// A session that started to work at this second.
 fn at_work(second: i64) -> Script {
     let mut s = Script::new(1);
     s.at = second * 1_000;
@@ -125,14 +125,14 @@ fn each_file_of_a_patch_is_compared() {
 
 #[test]
 fn edits_one_after_the_other_are_no_conflict() {
-    // The first has ended its turn when the second edits.
+    // The first session has ended its turn when the second edits.
     let (mut a, mut b) = (at_work(0), at_work(100));
     a.edit("/p/src/main.rs", "a", "b");
     a.answer("done");
     b.edit("/p/src/main.rs", "b", "c");
     b.answer("done");
     assert_eq!(Several::played(&[("a", &a), ("b", &b)], 900_000).words(), [""; 0]);
-    // Long before.
+    // The first edit was long before.
     let (mut a, mut b) = (at_work(0), at_work(0));
     a.edit("/p/src/main.rs", "a", "b");
     b.wait(700);
@@ -207,7 +207,7 @@ fn a_quota_that_stops_two_sessions_of_an_agent_is_one_cause() {
     let told = several.told();
     assert_eq!(told.len(), 2, "{:?}", several.words());
     assert_eq!(told[1].1.resolution.as_deref(), Some("fewer than two sessions are stopped"));
-    // The next day it is another one.
+    // The next day's stop is a separate one.
     let several = Several::played(&[("a", &stopped(0)), ("b", &stopped(86_400))], 90_000_000);
     assert_eq!(several.words(), [""; 0]);
     let several = Several::played(&[("a", &stopped(0))], 90_000_000);
@@ -229,7 +229,7 @@ fn several_that_wait_for_long_enough_are_told_once() {
     assert_eq!((told[0].1.what.as_str(), told[0].1.session_id), ("3 sessions wait for you", id("a")));
     assert!((80..90).contains(&(told[0].0.since_ms(START) / 1_000)), "{:?}", several.words());
     assert_eq!(Several::played(&all[..2], 600_000).words(), [""; 0], "two are not several");
-    // One was answered at once.
+    // One request was answered immediately.
     let mut quick = at_work(20);
     quick.approval("rm -r build", 5, 1, "");
     assert_eq!(Several::played(&[("a", &a), ("b", &b), ("c", &quick)], 70_000).words(), [""; 0]);
@@ -240,7 +240,7 @@ fn several_that_wait_for_long_enough_are_told_once() {
     assert_eq!(several.told().last().unwrap().1.resolution.as_deref(), Some("fewer sessions wait"));
 }
 
-/// Healthy sessions side by side, each in a project of its own, edit no file of each other.
+/// Simultaneous healthy sessions in separate projects edit no file of each other.
 #[test]
 fn healthy_sessions_side_by_side_share_nothing() {
     let mut several = Several { monitor: Some(Monitor::new(DetectorLimits::default())), stages: BTreeMap::new() };

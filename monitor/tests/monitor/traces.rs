@@ -1,4 +1,4 @@
-//! The labelled traces of `fixtures/monitor`: what must be found by when, and that nothing else is.
+//! The labelled traces of `fixtures/monitor`: what must be found by when, and that nothing else is found.
 //!
 //! `UPDATE_TRACES=1` regenerates them.
 
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/monitor"))
 }
 
-/// What must be found, and what the trace may say beside that.
+/// Checks that the expected findings are raised, and no unexpected ones.
 fn check(name: &str, text: &str) -> Result<String, String> {
     let (head, lines) = text.split_once('\n').unwrap();
     let head: Head = serde_json::from_str(head).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -37,7 +37,7 @@ fn check(name: &str, text: &str) -> Result<String, String> {
         }
         said.push(format!("{} after {} s", expected.kind, at / 1000));
     }
-    // A circle of failures is first seen as the same failure again.
+    // A loop of failures is first detected as a repeated failure.
     let circle = wanted.contains(&FindingKind::Loop) || wanted.contains(&FindingKind::RepeatedFailure);
     let more = opened.iter().find(|(kind, _)| {
         let fails = circle && matches!(kind, FindingKind::RepeatedFailure | FindingKind::Loop);
@@ -98,7 +98,7 @@ fn generated() -> Vec<(String, String)> {
     all
 }
 
-/// What is to be found in a livelock: one whose request is tried again is stuck.
+/// The expected kind for a livelock: `stuck` if its request is retried.
 fn livelock_kind(lines: &[Line]) -> FindingKind {
     let stage = Stage::played(lines);
     let found = stage.opened().into_iter().map(|(kind, _)| kind).find(|kind| livelocks::FINDS.contains(kind));
@@ -273,7 +273,7 @@ fn by_hand() -> Vec<(String, String)> {
     all
 }
 
-/// Whether the committed traces are those the generator makes.
+/// Whether the committed traces equal the generated ones.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write is the environment's to say")]
 fn the_generated_traces_are_the_generators() {

@@ -13,9 +13,9 @@ use crate::{
     text,
 };
 
-/// Characters of a text that Discord takes, with room for what is escaped.
+/// Maximum number of characters of a text for Discord, with room for escapes.
 const DISCORD_CHARS: usize = 900;
-/// Characters of a text that Slack and Telegram take, with room for what is escaped.
+/// Maximum number of characters of a text for Slack and Telegram, with room for escapes.
 const CHAT_CHARS: usize = 3_000;
 
 /// Posts each message to one room.
@@ -25,7 +25,7 @@ pub(super) struct ChatChannel {
     client: HttpClient,
 }
 
-/// Whose words the payload is in.
+/// The service that defines the format of the payload.
 enum ChatPayload {
     Slack,
     Discord,
@@ -66,8 +66,8 @@ fn plain(message: &OutgoingMessage, cap: usize) -> String {
     text::cut(&format!("{}\n{}", message.title, message.body), cap)
 }
 
-/// Plain text blocks, in which Slack reads no mark-up and no mention; the text for notifications is
-/// escaped as its manual says (`&`, `<`, `>`).
+/// Plain text blocks, in which Slack interprets no mark-up and no mention; the text for notifications is escaped as its
+/// manual requires (`&`, `<`, `>`).
 fn slack(message: &OutgoingMessage) -> Value {
     let text = plain(message, CHAT_CHARS);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -82,8 +82,8 @@ fn slack(message: &OutgoingMessage) -> Value {
     })
 }
 
-/// Mentions are switched off for the message, mark-up and the colon of links are escaped, nothing is previewed, and what is
-/// quiet rings nowhere.
+/// Mentions are disabled for the message, mark-up and the colon of links are escaped, links get no preview, and quiet
+/// messages make no sound.
 fn discord(message: &OutgoingMessage) -> Value {
     const SUPPRESS_EMBEDS: u64 = 1 << 2;
     const SUPPRESS_NOTIFICATIONS: u64 = 1 << 12;
@@ -99,10 +99,10 @@ fn discord(message: &OutgoingMessage) -> Value {
     json!({"content": content, "allowed_mentions": {"parse": []}, "flags": flags})
 }
 
-/// All of the text is one block of code: there Telegram finds no mention, link or command.
+/// The whole text is one block of code, in which Telegram finds no mention, link or command.
 fn telegram(chat_id: &str, message: &OutgoingMessage) -> Value {
     let text = plain(message, CHAT_CHARS);
-    // Lengths are in UTF-16.
+    // Lengths are in UTF-16 code units.
     let length = text.encode_utf16().count();
     json!({
         "chat_id": chat_id,

@@ -26,11 +26,11 @@ use crate::{
     text,
 };
 
-/// Bytes of what it writes to its standard error that are kept.
+/// Maximum number of bytes kept from its standard error.
 const STDERR_BYTES: usize = 4_096;
-/// Characters of that which a receipt shows.
+/// Maximum number of these characters shown in a receipt.
 const STDERR_CHARS: usize = 200;
-/// Environment variables that the command gets.
+/// Environment variables that the command inherits.
 const PASSED_ON: [&str; 12] = [
     "PATH",
     "HOME",
@@ -77,7 +77,7 @@ impl CommandChannel {
             ("CAPTURE_NOTICE_TITLE", &message.title),
             ("CAPTURE_NOTICE_URL", message.url().unwrap_or_default()),
         ];
-        // A session's id is not display text, so nobody looked for a NUL in it.
+        // A session's id is not display text, so it was not checked for NUL bytes.
         command.envs(about.map(|(name, value)| (name, text::line(value, text::BODY_CHARS))));
         command
             .spawn()
@@ -89,8 +89,7 @@ impl Channel for CommandChannel {
     fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let mut child = self.start(message)?;
         let ran = wait_with_input(&mut child, &wire::json(message), self.timeout);
-        // Whoever is left of its group ends with it. It was not waited for yet, so the number is
-        // still its own.
+        // Kills the remaining processes of its group. It was not waited for yet, so the group id is still its own.
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
@@ -111,7 +110,8 @@ impl Channel for CommandChannel {
     }
 }
 
-/// Feeds it and listens until it ends or its time is up; says which, and what it complained of.
+/// Writes its input and reads its standard error until it ends or times out. Returns whether it ended, and the text
+/// from standard error.
 fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::io::Result<(bool, Vec<u8>)> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidData)?;
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
@@ -131,7 +131,7 @@ fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::i
             match pipe.write(&input[written..]) {
                 Ok(bytes) => written += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // It does not want to know more.
+                // The program closed its standard input.
                 Err(_) => written = input.len(),
             }
             if written == input.len() {
@@ -142,7 +142,7 @@ fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::i
             let mut piece = [0; 1024];
             match pipe.read(&mut piece) {
                 Ok(0) => stderr = None,
-                // What is too much is read all the same, or it would wait for us.
+                // Excess output is read too; otherwise the program would block.
                 Ok(bytes) => said.extend_from_slice(&piece[..bytes.min(STDERR_BYTES - said.len().min(STDERR_BYTES))]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => stderr = None,
@@ -154,7 +154,7 @@ fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::i
     }
 }
 
-/// Waits for something to happen; says whether the program ended.
+/// Waits for an event; returns whether the program ended.
 fn wait(
     ended: BorrowedFd<'_>,
     stdin: Option<BorrowedFd<'_>>,
@@ -222,7 +222,7 @@ mod tests {
     fn one_that_takes_too_long_is_ended_with_all_it_started() {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
-        // On a busy machine the shell may be ended before it has written; then it is given longer.
+        // On a busy machine the shell may be killed before it wrote; then it gets more time.
         let started = [300, 3_000, 20_000].into_iter().find_map(|timeout_ms| {
             let script = format!("sleep 1000 & echo $! >{}; exec sleep 1000", pid.display());
             let error = run(&script, timeout_ms).unwrap_err();

@@ -18,7 +18,7 @@ use crate::{
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
-/// The server shows it as long as it likes.
+/// The server decides how long it is shown.
 const SERVERS_CHOICE: i32 = -1;
 
 /// Shows each message on the desktop.
@@ -28,11 +28,11 @@ pub(super) struct DesktopChannel {
     thread: Option<BusThread>,
 }
 
-/// The thread that speaks with the bus.
+/// The thread that communicates with the bus.
 struct BusThread {
     orders: Sender<BusRequest>,
     answers: Receiver<Result<u32, String>>,
-    /// An order was given up; its answer is still to come.
+    /// Whether a request timed out and its answer is still outstanding.
     owes: bool,
 }
 
@@ -48,8 +48,8 @@ impl DesktopChannel {
         Self { env: context.env.clone(), attempt: context.attempt, thread: None }
     }
 
-    /// The bus: the one the environment names, else the usual one of the user. Only one on this
-    /// machine: an address may also name a host, or a program to run.
+    /// The address of the bus: from the environment, or the user's default. Only buses on this machine are accepted: an
+    /// address may also name a host, or a program to run.
     fn address(&self) -> Result<String, String> {
         let usual = || Some(format!("unix:path={}/bus", (self.env)("XDG_RUNTIME_DIR")?));
         let address = (self.env)("DBUS_SESSION_BUS_ADDRESS").filter(|a| !a.is_empty()).or_else(usual);
@@ -87,11 +87,11 @@ impl Channel for DesktopChannel {
     }
 }
 
-/// There was no answer.
+/// No answer from the bus.
 enum BusFailure {
-    /// Not in time.
+    /// It did not answer in time.
     Silent,
-    /// The thread is gone.
+    /// The thread has ended.
     Ended,
 }
 
@@ -99,7 +99,7 @@ impl BusThread {
     fn start(attempt: Duration) -> std::io::Result<Self> {
         let (orders, taken) = bounded::<BusRequest>(1);
         let (answer, answers) = bounded(1);
-        // It ends when the channel, and with it the sender of orders, is gone.
+        // The thread ends when the channel, and with it the sender of requests, is dropped.
         std::thread::Builder::new().name("notify-bus".to_owned()).spawn(move || {
             let mut bus = None;
             for order in taken {
@@ -113,7 +113,7 @@ impl BusThread {
 
     fn request(&mut self, order: BusRequest, attempt: Duration) -> Result<Result<u32, String>, BusFailure> {
         if self.owes {
-            // As long as the last one hangs, the next would wait behind it.
+            // While the last request hangs, the next one would wait for it.
             match self.answers.try_recv() {
                 Ok(_) => self.owes = false,
                 Err(crossbeam_channel::TryRecvError::Empty) => return Err(BusFailure::Silent),
@@ -132,14 +132,14 @@ impl BusThread {
     }
 }
 
-/// A bus, and whether the server on it reads mark-up in bodies.
+/// A bus, and whether its server interprets mark-up in bodies.
 struct Bus {
     address: String,
     connection: Connection,
     reads_markup: bool,
 }
 
-/// Shows one, over the connection there is; if that broke, over a new one.
+/// Shows a notification over the open connection, or over a new one if that failed.
 async fn show(bus: &mut Option<Bus>, order: &BusRequest, attempt: Duration) -> Result<u32, String> {
     if let Some(open) = bus.take().filter(|open| open.address == order.address)
         && let Ok(id) = notify(&open, order).await

@@ -22,7 +22,7 @@ pub(super) struct NtfyChannel {
     client: HttpClient,
 }
 
-/// What ntfy takes.
+/// The request body of ntfy.
 #[derive(Debug, Serialize)]
 struct NtfyPayload<'a> {
     topic: &'a str,
@@ -36,7 +36,7 @@ struct NtfyPayload<'a> {
     actions: Vec<NtfyAction<'a>>,
 }
 
-/// A button: a request that the reader's device sends, and that takes the message away when it was accepted.
+/// A button: a request that the reader's device sends, and that clears the message if it is accepted.
 /// <https://docs.ntfy.sh/publish/#send-http-request>
 #[derive(Debug, Serialize)]
 struct NtfyAction<'a> {
@@ -97,14 +97,14 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage, has_buttons: bool) 
         Severity::Urgent => "rotating_light",
     }];
     tags.push("capture");
-    // A list of requests has none: each button is for one.
+    // A list of notices gets no buttons, because each button answers one request.
     let buttons = match message.notices.as_slice() {
         [only] if has_buttons => only.buttons.as_ref(),
         _ => None,
     };
     let actions = buttons.map_or_else(Vec::new, |buttons| {
         let AnswerButtons { url, allow, sentence, deny } = buttons;
-        // Its title or body may have been shortened since the token was made.
+        // The title or body may have been shortened since the token was created.
         let is_whole = message.title.ends_with(sentence.as_str()) || message.body.lines().any(|line| line == sentence);
         let allow = allow.as_ref().filter(|_| is_whole).map(|token| NtfyAction::new("Allow once", url, token));
         allow.into_iter().chain([NtfyAction::new("Deny", url, deny)]).collect()
@@ -151,14 +151,14 @@ mod tests {
         risky.buttons.as_mut().unwrap().allow = None;
         let value = serde_json::to_value(publish("t", &of(vec![risky]), true)).unwrap();
         assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
-        // A command that the message does not show to its end.
+        // A command that the message does not show completely.
         let mut long = one.clone();
         long.title = format!("asks permission for cargo test {}; ./drop", "-v ".repeat(30));
         long.body = "the agent waits".into();
         long.buttons.as_mut().unwrap().sentence.clone_from(&long.title);
         let value = serde_json::to_value(publish("t", &of(vec![long.clone()]), true)).unwrap();
         assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
-        // Nor one that only what the model named before it contains.
+        // Nor a sentence that appears only in text from the model before it.
         long.title = format!("asks permission for {}./drop", "x".repeat(60));
         long.session_label = "asks permission for ./drop".into();
         long.buttons.as_mut().unwrap().sentence = "asks permission for ./drop".into();

@@ -16,7 +16,7 @@ use crate::{
 /// Longest text of a terminal notification, characters.
 const TERMINAL_CHARS: usize = 200;
 
-/// Tells the terminal of the run a notice is about.
+/// Writes to the terminal of the run that a notice is about.
 pub(super) struct TerminalChannel {
     style: TerminalStyle,
     sink: Arc<dyn TerminalSink>,
@@ -37,13 +37,13 @@ impl Channel for TerminalChannel {
             return Err(AttemptFailure::never("the session has no `capture run` terminal"));
         }
         let bytes = sequence(self.style, message);
-        // Every run is told, whichever fails.
+        // All runs are tried, even if one fails.
         let failed: Vec<_> = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).collect();
         failed.first().map_or(Ok(()), |error| Err(AttemptFailure::never(error)))
     }
 }
 
-/// What is written. The text in it can neither end the sequence nor begin another field of it.
+/// The bytes to write. The text in them can neither end the sequence nor begin another field of it.
 fn sequence(style: TerminalStyle, message: &OutgoingMessage) -> Vec<u8> {
     let title = plain(&message.title);
     let body = plain(message.body.lines().next().unwrap_or_default());
@@ -62,7 +62,7 @@ fn sequence(style: TerminalStyle, message: &OutgoingMessage) -> Vec<u8> {
     format!("{told}{bell}").into_bytes()
 }
 
-/// Text without anything a terminal or a field of the sequence gives a meaning to.
+/// The text without characters that have a meaning for a terminal or in the sequence.
 fn plain(shown: &str) -> String {
     let free: String = shown.chars().filter(|c| !c.is_control()).map(|c| if c == ';' { ',' } else { c }).collect();
     text::line(&free, TERMINAL_CHARS)

@@ -20,14 +20,14 @@ pub(super) struct WebPushChannel {
     client: HttpClient,
 }
 
-/// What the page's service worker shows.
+/// The content that the page's service worker shows.
 #[derive(Debug, Serialize)]
 struct PushMessage<'a> {
     title: String,
     body: &'a str,
-    /// Where the page shows it.
+    /// The path of the page with the details.
     path: String,
-    /// A later message of the same replaces the one before.
+    /// A later message with the same tag replaces the earlier one.
     tag: &'a str,
 }
 
@@ -53,7 +53,7 @@ impl Channel for WebPushChannel {
         let body = serde_json::to_vec(&shown(message)).map_err(AttemptFailure::never)?;
         let posts = self.sink.posts(&body, now).map_err(AttemptFailure::never)?;
         let sent: Vec<Result<(), AttemptFailure>> = posts.iter().map(|post| self.send(post)).collect();
-        // What reached one browser is not sent to it again because another cannot be reached.
+        // If one browser was reached, the message is not sent again for another that was not.
         let has_reached = sent.is_empty() || sent.iter().any(Result::is_ok);
         sent.into_iter().find(Result::is_err).filter(|_| !has_reached).unwrap_or(Ok(()))
     }
@@ -63,7 +63,7 @@ impl Channel for WebPushChannel {
     }
 }
 
-/// A message without the words of an agent: no command, no title of a session.
+/// A message without text from an agent: no command, no title of a session.
 fn shown(message: &OutgoingMessage) -> PushMessage<'_> {
     match message.notices.as_slice() {
         [only] => PushMessage { title: title(only.kind), body: &only.project, path: path(only), tag: &only.cause },

@@ -16,7 +16,7 @@ use crate::{
 
 /// Prefix of a secret in this form.
 const PREFIX: &str = "whsec_";
-/// Bytes of a key, at least and at most; the specification asks for 24 to 64.
+/// Length of a key, bytes; the specification requires 24 to 64.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Posts each message to one address.

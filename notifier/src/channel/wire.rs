@@ -60,7 +60,7 @@ pub fn json(message: &OutgoingMessage) -> Vec<u8> {
     }
 }
 
-/// The word for a form, and the how-manyth repeat it is.
+/// The name of a form, and the number of the repeat.
 pub(super) const fn form(form: MessageForm) -> (&'static str, Option<u32>) {
     match form {
         MessageForm::Single => ("single", None),

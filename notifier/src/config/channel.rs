@@ -1,4 +1,4 @@
-//! The settings of one channel. Secrets are not in the settings, only the place where each is kept.
+//! The settings of one channel. They contain no secrets, only the places where these are stored.
 
 use std::{fmt, path::PathBuf};
 
@@ -10,15 +10,15 @@ use crate::{
     secret::SecretSource,
 };
 
-/// Telegram's own server.
+/// Telegram's public server.
 fn telegram() -> String {
     "https://api.telegram.org".to_owned()
 }
-/// ntfy's own server.
+/// ntfy's public server.
 fn ntfy() -> String {
     "https://ntfy.sh".to_owned()
 }
-/// A chat of Telegram: its number, as a number or a text, or `@channel`.
+/// A chat of Telegram: its id, as a number or a text, or `@channel`.
 fn chat_id<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected `chat_id` to be a number or \"@channel\"")]
@@ -57,95 +57,95 @@ pub enum TerminalStyle {
 pub enum ChannelSettings {
     /// A notification of the desktop, over D-Bus.
     Desktop {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
     },
     /// A POST of JSON, signed in the form of Standard Webhooks.
     Webhook {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
-        /// Where to.
+        /// The address to post to.
         url: String,
         /// The file with the secret, `whsec_…`.
         secret_file: Option<PathBuf>,
-        /// Or the variable with it.
+        /// The variable with the secret, instead of a file.
         secret_env: Option<String>,
-        /// Further certificates to trust, PEM.
+        /// Additional certificates to trust, PEM.
         ca_file: Option<PathBuf>,
     },
     /// A topic of ntfy.
     Ntfy {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
         /// The server.
         #[serde(default = "ntfy")]
         server: String,
-        /// The topic. On a public server whoever knows it can read it.
+        /// The topic. On a public server, anyone who knows its name can read it.
         topic: String,
-        /// Whether permission requests get buttons that allow them once or deny them. Whoever reads the topic can press
-        /// them; needs `page_url`.
+        /// Whether permission requests get buttons that allow them once or deny them. Anyone who reads the topic can
+        /// press them; needs `page_url`.
         #[serde(default)]
         buttons: bool,
         /// The file with the access token, if one is needed.
         token_file: Option<PathBuf>,
-        /// Or the variable with it.
+        /// The variable with the token, instead of a file.
         token_env: Option<String>,
-        /// Further certificates to trust, PEM.
+        /// Additional certificates to trust, PEM.
         ca_file: Option<PathBuf>,
     },
     /// An incoming webhook of Slack. Its address is the secret.
     Slack {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
         /// The file with the address.
         url_file: Option<PathBuf>,
-        /// Or the variable with it.
+        /// The variable with the address, instead of a file.
         url_env: Option<String>,
     },
     /// A webhook of Discord. Its address is the secret.
     Discord {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
         /// The file with the address.
         url_file: Option<PathBuf>,
-        /// Or the variable with it.
+        /// The variable with the address, instead of a file.
         url_env: Option<String>,
     },
     /// A bot of Telegram.
     Telegram {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
         /// The server.
         #[serde(default = "telegram")]
         server: String,
-        /// Whom the bot writes to: a number, or `@channel`.
+        /// The recipient: a number, or `@channel`.
         #[serde(deserialize_with = "chat_id")]
         chat_id: String,
         /// The file with the bot's token.
         token_file: Option<PathBuf>,
-        /// Or the variable with it.
+        /// The variable with the token, instead of a file.
         token_env: Option<String>,
     },
-    /// A program: the message as JSON on its standard input. No shell.
+    /// A program that gets the message as JSON on its standard input. No shell.
     Command {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
         /// The program, an absolute path, and its arguments.
         argv: Vec<String>,
-        /// How long it may take, milliseconds.
+        /// Time limit of the program, milliseconds.
         #[serde(default = "command_timeout_ms")]
         timeout_ms: u32,
     },
     /// The browsers that were subscribed on the page.
     WebPush {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
     },
-    /// The terminal of the run the notice is about.
+    /// The terminal of the run that the notice is about.
     Terminal {
-        /// What rules and receipts call it.
+        /// The name used in rules and receipts.
         name: String,
-        /// What the terminal understands.
+        /// The escape sequence that the terminal supports.
         #[serde(default)]
         style: TerminalStyle,
     },
@@ -189,7 +189,7 @@ impl ChannelSettings {
     pub const fn leaves_machine(&self) -> bool {
         match self {
             Self::Desktop { .. } | Self::Terminal { .. } => false,
-            // What a program does with it is unknown.
+            // The program may send the message anywhere.
             Self::Command { .. } => true,
             Self::Webhook { .. }
             | Self::Ntfy { .. }
@@ -242,7 +242,7 @@ impl ChannelSettings {
                 let good = (1..=64).contains(&topic.len())
                     && topic.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
                 if !good {
-                    // Who knows a topic can read it, so it is not repeated.
+                    // Anyone who knows a topic can read it, so it is not repeated.
                     return Err(ConfigError::bad(key("topic"), "…", "is not a valid topic name"));
                 }
                 address(&key("server"), server, allow_hosts)
@@ -269,9 +269,9 @@ impl ChannelSettings {
     }
 }
 
-/// Holds the address of a channel against what may be reached at all.
+/// Checks the address of a channel against the hosts that may be reached.
 fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigError> {
-    // The address itself is not repeated: it may hold a token.
+    // The address itself is not repeated, because it may contain a token.
     let bad = |why: &str| Err(ConfigError::bad(key, "…", why));
     let Ok(url) = url::Url::parse(text) else { return bad("is not a URL") };
     if !url.username().is_empty() || url.password().is_some() {
@@ -286,7 +286,7 @@ fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigEr
     }
 }
 
-/// An address by its host: the rest may hold a token.
+/// An address shown as its host only, because the rest may contain a token.
 struct AddressHost<'a>(&'a str);
 
 impl fmt::Debug for AddressHost<'_> {
@@ -305,7 +305,7 @@ impl fmt::Debug for ChannelSettings {
         match self {
             Self::Desktop { .. } | Self::WebPush { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
             Self::Webhook { url, .. } => drop(out.field("url", &AddressHost(url))),
-            // Who knows a topic can read it.
+            // Anyone who knows a topic can read it.
             Self::Ntfy { server, .. } => drop(out.field("server", &AddressHost(server))),
             Self::Telegram { server, .. } => drop(out.field("server", &AddressHost(server))),
             Self::Command { argv, .. } => drop(out.field("program", &argv.first())),

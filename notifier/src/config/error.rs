@@ -10,18 +10,18 @@ pub enum ConfigError {
         key: String,
         /// Its value.
         value: u64,
-        /// The lowest it may be.
+        /// The lowest valid value.
         low: u64,
-        /// The highest it may be.
+        /// The highest valid value.
         high: u64,
     },
-    /// Two channels have one name.
+    /// Two channels have the same name.
     #[error("two channels of notify.channels are named `{0}`")]
     Twice(String),
-    /// A rule names a channel that is not there.
+    /// A rule names a channel that does not exist.
     #[error("notify.rules: no channel `{0}` is configured")]
     NoChannel(String),
-    /// A channel needs a secret, which is kept elsewhere.
+    /// A channel needs a secret, which must be stored outside the configuration.
     #[error(
         "notify channel `{channel}` needs its {what} from elsewhere: set `{what}_file` or `{what}_env`; a secret cannot be \
          written in the configuration"
@@ -29,7 +29,7 @@ pub enum ConfigError {
     NoSecret {
         /// The channel.
         channel: String,
-        /// What the secret is: the start of the keys.
+        /// The kind of secret: the start of the keys.
         what: String,
     },
     /// A value cannot be used.
@@ -39,7 +39,7 @@ pub enum ConfigError {
         key: String,
         /// Its value; never a secret.
         value: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }

@@ -33,7 +33,7 @@ impl Hours {
         (hours.from_min != hours.to_min).then_some(hours)
     }
 
-    /// Milliseconds until the range is over, when the time of the day is in it.
+    /// Milliseconds until the range ends, if the time of day is in it.
     fn left_ms(self, day_ms: i64) -> Option<i64> {
         let (from, to) = (i64::from(self.from_min) * 60_000, i64::from(self.to_min) * 60_000);
         let (inside, past) = ((to - from).rem_euclid(DAY_MS), (day_ms - from).rem_euclid(DAY_MS));
@@ -58,7 +58,7 @@ impl Quiet {
     #[must_use]
     pub fn until(&self, now: LocalTime) -> Option<Timestamp> {
         let mut end: Option<i64> = None;
-        // Ranges that touch or overlap are one.
+        // Ranges that touch or overlap count as one.
         for _ in 0..=self.hours.len() {
             let day_ms = (now.day_ms() + end.unwrap_or(0)).rem_euclid(DAY_MS);
             let Some(left) = self.hours.iter().filter_map(|h| h.left_ms(day_ms)).max() else { break };

@@ -14,11 +14,11 @@ use crate::{
 pub enum Loudness {
     /// Not sent.
     Off,
-    /// Shown, without sound where the channel knows that.
+    /// Shown without sound, if the channel supports that.
     Quiet,
-    /// As usual.
+    /// Shown with the channel's default.
     Normal,
-    /// Stays until somebody looks, where the channel knows that.
+    /// Stays until the user looks at it, if the channel supports that.
     Loud,
 }
 
@@ -89,13 +89,13 @@ impl NotifyRule {
     }
 }
 
-/// What is usual for a kind: loudness, debounce, and what it does while the user is there.
+/// The defaults of a kind: loudness, debounce, and behaviour while the user is present.
 const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
     match kind {
         FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::Question => {
             (Loudness::Loud, 300, WhilePresent::Wait)
         }
-        // A turn that ends is often followed by the next one at once.
+        // The end of a turn is often followed immediately by the next turn.
         FindingKind::Completion => (Loudness::Normal, 2_000, WhilePresent::Drop),
         FindingKind::Idle => (Loudness::Off, 0, WhilePresent::Drop),
         FindingKind::ApprovalBacklog

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::{Loudness, MessageForm, attempt::AttemptFailure, plan::tests::notice};
 
-/// Says what it is told to say, one answer an attempt, and notes what it was given.
+/// Returns the given answers, one per attempt, and records the messages.
 struct Scripted {
     answers: Vec<Result<(), AttemptFailure>>,
     given: Arc<Mutex<Vec<MessageId>>>,
@@ -28,7 +28,7 @@ struct Setup {
     gate: Sender<()>,
 }
 
-/// A channel `a` that answers so, and a channel `slow` that answers when the gate opens.
+/// A channel `a` with these answers, and a channel `slow` that answers when the gate opens.
 fn setup(answers: Vec<Result<(), AttemptFailure>>) -> Setup {
     let given = Arc::new(Mutex::new(Vec::new()));
     let (gate, opened) = bounded(0);
@@ -92,7 +92,7 @@ fn who_asks_for_too_long_a_pause_is_not_asked_again() {
 #[test]
 fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt() {
     let Setup { delivery, heard, gate, .. } = setup(vec![]);
-    // One is under way or about to be, and a queue waits behind it.
+    // One message is in progress or about to be, and a full queue waits.
     for n in 0..QUEUE_CAPACITY + 10 {
         delivery.send(message("slow", &n.to_string()));
     }
@@ -123,7 +123,7 @@ fn the_end_is_clean_and_every_message_has_its_receipt() {
     delivery.send(message("a", "x"));
     delivery.send(message("slow", "1"));
     delivery.send(message("slow", "2"));
-    // The gate is shut: nothing of `slow` ends before the deadline.
+    // The gate stays closed: no message of `slow` is sent before the deadline.
     let opener = std::thread::spawn(move || {
         let over = |receipt: &Receipt| receipt.channel == "a";
         let first = heard.recv_timeout(PATIENCE).unwrap();

@@ -11,7 +11,7 @@ use rustls::crypto::ring;
 
 use super::*;
 
-/// Names as a test says. Each look-up takes the next answer; the last one stays.
+/// Names with addresses set by the test. Each lookup uses the next answer; the last one is repeated.
 #[derive(Debug, Default)]
 struct Names(Mutex<HashMap<String, Vec<Vec<SocketAddr>>>>);
 
@@ -21,7 +21,7 @@ impl Lookup for Names {
         match names.get_mut(host) {
             Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
             Some(answers) => Ok(answers[0].clone()),
-            // Numbers need nobody to ask.
+            // Addresses need no lookup.
             None => SystemLookup.addresses(host, port),
         }
     }
@@ -38,7 +38,7 @@ fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> HttpClient {
     HttpClient::new(&allow, None, &context).unwrap()
 }
 
-/// A server that answers every request so, and gives the heads of the requests.
+/// A server that gives this answer to every request, and returns the heads of the requests.
 fn server(answer: &'static str) -> (u16, crossbeam_channel::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -144,13 +144,13 @@ fn what_the_user_allows_is_reached_there_and_nowhere_else() {
 fn the_connection_goes_to_the_address_that_was_checked() {
     let (port, requests) = server(OK);
     let near: &str = &format!("127.0.0.1:{port}");
-    // Whoever asks a second time is given another address, where nobody listens.
+    // A second lookup would return another address, where no server listens.
     let name = format!("rebind.test:{port}");
     let client = client(&[&name], &[("rebind.test", &[&[near], &["127.0.0.1:1"]])]);
     client.post(&format!("http://{name}/"), &[], b"{}").unwrap();
     assert!(requests.recv().unwrap().contains(&format!("host: {name}\r\n")));
-    // The other way round: first a public address is shown, then ours. The first one counts, so
-    // nothing reaches our server, whatever becomes of the connection.
+    // The other way round: first a public address, then our server's. The first one counts, so nothing reaches our
+    // server.
     let public: &[&str] = &["169.254.0.1:80"];
     let client = self::client(&[&name], &[("rebind.test", &[public, &[near]])]);
     refused(&client, &format!("http://{name}/"), "link-local");
@@ -188,7 +188,7 @@ fn what_an_answer_means() {
 
 #[test]
 fn who_does_not_answer_costs_an_attempt_and_no_more() {
-    // It listens and never accepts; the kernel takes the connection.
+    // The server listens and never accepts; the kernel accepts the connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
@@ -215,7 +215,7 @@ fn a_request_under_way_can_be_broken_off() {
     .unwrap();
     let stop = client.stopper();
     let stopper = std::thread::spawn(move || {
-        // It is under way once it is accepted.
+        // The request is running once the connection is accepted.
         let accepted = listener.accept();
         stop();
         accepted.is_ok()
@@ -231,7 +231,7 @@ fn a_request_is_bounded() {
     assert!(failure.error.contains("too large"), "{}", failure.error);
 }
 
-/// A server of https that answers every request with 204, under the certificate of the fixtures.
+/// An https server that answers every request with 204, with the certificate from the fixtures.
 fn secure_server() -> u16 {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let file = |name: &str| format!("{}/../fixtures/notifier/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -250,7 +250,7 @@ fn secure_server() -> u16 {
         for stream in listener.incoming() {
             let session = rustls::ServerConnection::new(config.clone()).unwrap();
             let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
-            // A client that does not trust us breaks off here.
+            // A client that does not trust the certificate closes the connection here.
             let mut piece = [0; 4096];
             let mut seen = Vec::new();
             while !seen.ends_with(b"{}") {

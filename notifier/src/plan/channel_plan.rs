@@ -12,20 +12,20 @@ use crate::{config::NotifySettings, message::MessageForm};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What was recently sent on one channel.
+/// The times of the messages recently sent on one channel.
 #[derive(Debug, Default)]
 pub(super) struct ChannelPlan {
     sent: VecDeque<Timestamp>,
 }
 
-/// A cause that nothing but this channel holds up.
+/// A cause that only this channel delays.
 #[derive(Debug)]
 pub(super) struct ReadyNotice {
     pub(super) order: u64,
     pub(super) cause: String,
     /// Since when.
     pub(super) free_at: Timestamp,
-    /// Quiet hours held it back before.
+    /// Whether quiet hours held it back before.
     pub(super) held: bool,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct ReadyNotice {
 pub(super) enum ChannelDecision {
     /// Send them now.
     Send {
-        /// Alone, in a list, or as what was held back.
+        /// Alone, in a list, or as a digest.
         form: MessageForm,
         /// Oldest first.
         causes: Vec<String>,
     },
     /// Consider them again later.
     Later {
-        /// Which.
+        /// The causes.
         causes: Vec<String>,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
 }
 
 impl ChannelPlan {
-    /// Decides for all that waits.
+    /// Decides about all waiting causes.
     pub(super) fn words(
         &mut self,
         settings: &NotifySettings,
@@ -100,7 +100,7 @@ impl ChannelPlan {
         words.push(self.send(settings, form, causes(fresh), now));
     }
 
-    /// Says it when the channel may be sent one more; else when it may.
+    /// Sends the message if the channel's limit permits it; otherwise returns when it does.
     fn send(
         &mut self,
         settings: &NotifySettings,

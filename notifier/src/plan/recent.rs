@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// A set that remembers a number of causes, the newest.
+/// A set that remembers a number of causes, the newest ones.
 #[derive(Debug)]
 pub(super) struct RecentCauses {
     capacity: usize,

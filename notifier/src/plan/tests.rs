@@ -37,7 +37,7 @@ fn at(ms: i64) -> LocalTime {
     LocalTime::utc(Timestamp::from_millisecond(ms))
 }
 
-/// A planner with a user who is away until somebody says otherwise.
+/// A planner with a user who is away until the test changes that.
 struct PlannerFixture {
     planner: Planner,
     there: Cell<bool>,
@@ -53,7 +53,7 @@ impl PlannerFixture {
         self.planner.submit(notice(cause, kind), at(ms))
     }
 
-    /// What is sent at a time, as `form:cause,cause`.
+    /// The messages sent at a time, as `form:cause,cause`.
     fn due(&mut self, ms: i64) -> Vec<String> {
         let there = self.there.get();
         let told = |_: &Notice| if there { Presence::AtTerminal } else { Presence::Away };
@@ -209,13 +209,13 @@ fn what_is_told_is_safe_to_show() {
     assert_eq!(message.causes(), ["a\u{1b}"]);
 }
 
-/// One step of a story.
+/// One step of a test.
 #[derive(Debug, Clone)]
 enum Step {
     Take(u8, usize),
     Withdraw(u8),
     Pass(i64),
-    /// Goes to the deadline.
+    /// Advances to the next deadline.
     Wake,
     There(bool),
 }
@@ -240,11 +240,11 @@ proptest! {
         let quiet = if night { at_night().quiet } else { Quiet::default() };
         let mut planner = Planner::new(NotifySettings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
         let (mut now, mut there) = (20 * 3_600_000_i64, false);
-        // When each cause that holds was raised, and on which channels it was told since.
+        // For each existing cause, when it was raised, and on which channels it was sent since.
         let mut raised: BTreeMap<String, (i64, BTreeSet<String>)> = BTreeMap::new();
         let mut sent: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         let mut all = steps;
-        // In the end everybody goes away and the day comes.
+        // In the end the user is away and the quiet hours are over.
         all.extend([Step::There(false), Step::Pass(12 * 3_600_000)]);
         all.extend(std::iter::repeat_n(Step::Wake, 80));
         for step in all {
@@ -283,7 +283,7 @@ proptest! {
                     prop_assert!(channels.insert(message.channel.clone()), "{} twice", cause);
                 }
             }
-            // What was dropped because the user was there does not hold any more.
+            // A cause that was dropped because the user was present no longer exists.
             if there {
                 raised.retain(|cause, (_, told)| !told.is_empty() || planner.open.contains_key(cause));
             }

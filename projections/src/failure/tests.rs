@@ -1,8 +1,8 @@
-//! What tools really say, and what sort of failure it is.
+//! Real output of tools, and the class of each failure.
 
 use super::*;
 
-/// Tool, command, exit code, what came out, and what it is.
+/// Command, exit code, output, and expected class.
 type StatusInputs = (&'static str, Option<i32>, &'static str, Option<FailureKind>);
 
 fn run((command, exit_code, text, _): &StatusInputs, outcome: ToolOutcome) -> Option<FailureKind> {
@@ -449,7 +449,7 @@ fn what_failed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The command ended well, as far as the agent knows.
+/// The command succeeded, according to the agent.
 const WORKED: &[StatusInputs] = &[
     ("cargo test 2>&1 | tail -5", Some(0), "test result: FAILED. 2 passed; 1 failed; 0 ignored", Some(TestFailure)),
     ("cargo test", Some(0), "test result: ok. 3 passed; 0 failed; 0 ignored; finished in 0.01s", None),

@@ -28,7 +28,7 @@ pub(super) const DISK: &[&str] = &[
     "database or disk is full",
 ];
 
-/// What a test runner says of tests that failed, and nobody else.
+/// Phrases for failed tests that only test runners print.
 pub(super) const TESTS_FAILED: &[&str] = &[
     "test result: failed",
     "--- fail:",
@@ -133,7 +133,7 @@ pub(super) const AUTH: &[&str] = &[
     "accessdenied",
 ];
 
-/// What only a compiler or a type checker says.
+/// Phrases that only a compiler or a type checker prints.
 pub(super) const HARD_TYPE_ERROR: &[&str] = &[
     "error[e0",
     "error ts1",

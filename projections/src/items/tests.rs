@@ -126,7 +126,7 @@ fn a_message_that_only_calls_tools_is_no_item() {
 }
 
 proptest! {
-    /// Pages of any size put together are the whole conversation, also where a result comes on a later page.
+    /// Pages of any size, put together, are the whole conversation, even if a result is on a later page than its call.
     #[test]
     fn pages_are_the_whole(kinds in prop::collection::vec((0..5u8, 0..6u8), 0..60), size in 1usize..9) {
         let events: Vec<Event> = kinds
@@ -172,7 +172,7 @@ fn an_answered_approval_is_not_pending_whether_its_state_or_only_its_answer_is_r
         let approval_id: ApprovalId = EventId::from_bits(1).into();
         let request = ApprovalRequested { approval_id: approval_id.clone(), ..Default::default() };
         let resolved = ApprovalResolved { approval_id: approval_id.clone(), state, allowed, ..Default::default() };
-        // What is reported again without a state does not change it.
+        // A repeated report without a state does not change the approval.
         let again = ApprovalResolved { approval_id, ..Default::default() };
         let found = items(&[event(1, request, None), event(2, resolved, None), event(3, again, None)]);
         let ItemBody::Approval { state, closed_at, .. } = &found[0].body else { panic!() };

@@ -45,7 +45,7 @@ impl SessionState {
                 self.part(Some(exited.reason.unwrap_or(Reason::Clean)), at, out);
             }
             Payload::UserPrompt(_) if is_restated(event) => {}
-            // What was seen to be typed says nothing of what the agent does.
+            // An observed prompt shows nothing about what the agent does.
             Payload::UserPrompt(prompt) if event.source == Source::Pty => {
                 self.apply_typed(event, prompt.origin, at, out);
             }
@@ -136,7 +136,7 @@ impl SessionState {
             }
             Payload::Error(error) => {
                 self.conversation_at = at;
-                // What ends a turn is told by the transcript, and by telemetry once more.
+                // The transcript reports an error that ends a turn, and telemetry reports it again.
                 if event.source != Source::Telemetry || error.retrying {
                     self.count_failure(Some(failure::classify_error(error, event.text.as_deref())));
                 }
@@ -149,7 +149,7 @@ impl SessionState {
                         class.get_or_insert(error.class);
                     }
                 } else if error.retrying
-                    // Told late, it says nothing new of the turn; the claim beside it ends by itself.
+                    // Late telemetry shows nothing new about the turn; the claim sent with it expires.
                     && event.source != Source::Telemetry
                     && let Phase::Open { doing } = &mut self.conversation.phase
                 {
@@ -170,13 +170,13 @@ impl SessionState {
                     self.session.forked_from = Some(forked.from.clone());
                 }
             }
-            // Labels decide in policies: only what came through capture itself counts.
+            // Policies decide by labels, so only labels set through capture count.
             Payload::Annotation(note) if note.topic == Topic::Label => {
                 if event.source == Source::Runtime {
                     self.label(LabelChange::of_annotation(&note.value));
                 }
             }
-            // As for labels: what an agent writes into its files marks nothing.
+            // As with labels: text in an agent's files cannot set a mark.
             Payload::Annotation(note) if note.topic == Topic::Mark => {
                 if event.source == Source::Runtime
                     && let Some(change) = MarkChange::read(&note.value)
@@ -185,7 +185,7 @@ impl SessionState {
                 }
             }
             Payload::Annotation(note) => {
-                // A hook tells where the agent is by now, which need not be where it began.
+                // A hook reports the agent's current directory, which may differ from the one it started in.
                 if note.topic == Topic::Cwd && event.source != Source::Hook && self.session.began_in.is_none() {
                     self.session.began_in = Some(note.value.clone());
                 }
@@ -195,7 +195,7 @@ impl SessionState {
             Payload::Signal(signal) => self.apply_signal(event, signal, at, out),
             Payload::ApprovalRequested(asked) => self.apply_request(event, asked, at, out),
             Payload::ApprovalResolved(resolved) => self.apply_resolution(resolved, at),
-            // It is not the conversation that goes on, but the terminal.
+            // A heartbeat of the terminal is no activity of the conversation.
             Payload::Heartbeat(_) if event.source == Source::Pty => {}
             Payload::Heartbeat(_) => self.conversation_at = at,
             Payload::TurnStarted(_)
@@ -364,7 +364,7 @@ impl SessionState {
                 Some(intent) => self.entitle(TitleSource::Intent, || intent),
                 None => self.entitle(TitleSource::Filler, || prompt.one_line(80)),
             }
-            // The session has moved on. What is typed while it works is about that work.
+            // The session has moved on. A prompt typed while the agent works is about that work.
             if self.title_from == TitleSource::Intent
                 && !self.steers(origin)
                 && let Some(task) = title::task(prompt)
@@ -385,8 +385,8 @@ impl SessionState {
         self.open_turn_now(event.id, trigger, text, at, out);
     }
 
-    /// A prompt of an agent whose files are not read, as keys and screen tell: it begins a turn, and says nothing of
-    /// what the agent does.
+    /// Applies a prompt of an agent whose files are not read, observed from keys and screen. It begins a turn, but
+    /// shows nothing about what the agent does.
     fn apply_typed(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
         let phase = self.conversation.phase.clone();
         let begins = !self.steers(origin);
@@ -397,14 +397,14 @@ impl SessionState {
         }
     }
 
-    /// The screen waits for the next prompt: a turn that began with what was typed is over.
+    /// The screen waits for the next prompt: a turn that began with an observed prompt ends.
     pub(super) fn end_typed_turn(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.typed_turn && self.turn.is_some() {
             self.close_turn(TurnOutcome::Completed, at, out);
         }
     }
 
-    /// Gives the session a title, unless it has one from as good a source.
+    /// Sets the session's title, unless its current title comes from an equally good source.
     fn entitle(&mut self, from: TitleSource, title: impl FnOnce() -> String) {
         if from > self.title_from {
             let title = title();
@@ -460,7 +460,7 @@ impl SessionState {
         });
     }
 
-    /// Whether there is something an end would end: a turn, or work no prompt announced.
+    /// Whether an end would end something: a turn, or work that no prompt announced.
     fn is_at_work(&self) -> bool {
         self.turn.is_some() || self.conversation.is_open()
     }
@@ -495,7 +495,7 @@ impl SessionState {
         }
     }
 
-    /// Adds to the text of the turn: a part of the same message joins it, a new message replaces it.
+    /// Adds to the text of the turn: a part of the same message is appended, a new message replaces the text.
     fn add_text(&mut self, message_id: Option<&str>, text: Option<&str>) {
         let Some(text) = text.filter(|t| !t.trim().is_empty()) else { return };
         let same = message_id.is_some() && self.turn_message.as_deref() == message_id;
@@ -545,8 +545,8 @@ impl SessionState {
         self.recent.push_back(turn);
     }
 
-    /// The user went back: the turns from there on are no longer part of the conversation. Of those that are over, only the
-    /// recent ones are known.
+    /// The user went back: the turns from there on are no longer part of the conversation. Of the finished turns, only
+    /// the recent ones are known.
     fn take_back(&mut self, rewind: &SessionForked, at: Timestamp, out: &mut Vec<Conclusion>) {
         let numbers = || self.recent.iter().chain(&self.turn).map(|turn| (turn.id, turn.number));
         let first = match (rewind.taken_back, rewind.turns) {
@@ -567,13 +567,14 @@ impl SessionState {
         }
     }
 
-    /// The numbers of the turns that are part of the conversation, as far as they are known.
+    /// The numbers of the known turns that are part of the conversation.
     fn standing_turns(&self) -> impl DoubleEndedIterator<Item = u32> {
         let all = self.recent.iter().chain(&self.turn);
         all.filter(|turn| turn.outcome != Some(TurnOutcome::TakenBack)).map(|turn| turn.number)
     }
 
-    /// How the open turn ended, as a session said that runs itself. Its process may be gone before its file is read.
+    /// The outcome of the open turn, as reported by a session that runs the agent itself. Its process may have ended
+    /// before its file is read.
     fn end_said_by_itself(&self) -> Option<TurnOutcome> {
         let turn = self.turn.as_ref()?;
         let by_itself = |claim: &&crate::status::StandingClaim| {
@@ -593,8 +594,8 @@ impl SessionState {
         outcomes.into_iter().find(|(reason, _)| claim.reason == Some(*reason)).map(|(_, outcome)| outcome)
     }
 
-    /// The process is gone. Without `how`, an open turn means that it was killed. An end that is not known to have cut off
-    /// the open turn counts a little later, so that the last lines of the file can be read.
+    /// The process ended. Without `how`, an open turn means that it was killed. Unless the open turn is known to have
+    /// been cut off, the end counts a little later, so that the last lines of the file can be read.
     pub(super) fn part(&mut self, how: Option<Reason>, at: Timestamp, out: &mut Vec<Conclusion>) {
         let is_cut_off = matches!(how, Some(Reason::Killed | Reason::Failed));
         let at = at.max(self.clock);
@@ -630,7 +631,7 @@ impl SessionState {
     }
 }
 
-/// Concludes at this moment that a turn is over, from its start to its own end.
+/// The conclusion, made at `at`, that a turn ended; its duration runs to the turn's own end.
 fn completed(turn: &Turn, outcome: TurnOutcome, at: Timestamp) -> Conclusion {
     let ended = turn.completed_at.unwrap_or(at);
     let duration_ms = u64::try_from(ended.since_ms(turn.started_at)).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The approvals of a session. A request from a hook or a protocol, or a dialog on the screen, opens an approval. A
-//! decision closes it, or the fact that the agent continues, whoever answered.
+//! The approvals of a session. A hook's or protocol's request, or a dialog on the screen, opens an approval. It is
+//! closed by a decision, or when the agent continues, no matter who answered.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
@@ -14,16 +14,16 @@ use crate::{
     status::{StandingClaim, is_momentary},
 };
 
-/// A request that nobody sees any more is closed after so long: between two dialogs there is none
-/// for a moment, ms.
+/// A request that no source reports any more is closed after this time, because no dialog is visible for a moment
+/// between two dialogs, ms.
 const GONE_MS: i64 = 1_000;
 /// How long a dialog may stay visible after a hook's answer closed it, ms.
 const AFTERGLOW_MS: i64 = 800;
 /// Time after a request within which its other signals arrive, ms.
 const FIRST_MS: i64 = 250;
-/// How long a dialog may be gone when the call that was refused there returns, ms.
+/// Longest time between the disappearance of a dialog and the return of the call that was refused there, ms.
 const REFUSED_MS: i64 = 500;
-/// How long after its end it may be told that a request was denied, ms.
+/// How long after the end of a request a source may still report that it was denied, ms.
 const CORRECTED_MS: i64 = 3_000;
 /// How long after a part of history was read more of it may follow, ms.
 const NAMED_MS: i64 = 500;
@@ -35,19 +35,19 @@ const APPROVALS: usize = 48;
 const CLOSED: usize = 16;
 
 impl StandingClaim {
-    /// Whether the claim says that the agent waits for an answer.
+    /// Whether the claim means that the agent waits for an answer.
     fn is_request(&self) -> bool {
         self.state != State::Idle && self.state.awaits_answer(self.reason)
     }
 }
 
-/// Whether the claim says that a hook waits for a decision on this approval.
+/// Whether the claim means that a hook waits for a decision on this approval.
 fn is_waited_for(claim: &StandingClaim, approval: &ApprovalId) -> bool {
     claim.source == Source::Runtime && claim.key.as_deref() == Some(approval.as_str())
 }
 
-/// Whether the agent was told the decision by whoever it asked, and not at its dialog: who looks on may
-/// see a dialog still.
+/// Whether the decision reached the agent through a hook or protocol, and not at its dialog. A source that watches the
+/// screen may still see the dialog.
 fn is_answered_unseen(via: Option<DecidedVia>) -> bool {
     match via {
         Some(DecidedVia::Hook | DecidedVia::Protocol) => true,
@@ -60,22 +60,22 @@ impl Approval {
         self.state == ApprovalState::Pending
     }
 
-    /// Whether it is known only because somebody sees a dialog.
+    /// Whether the approval is known only from a visible dialog.
     fn is_only_seen(&self) -> bool {
         self.input.is_none() && self.command.is_none() && self.delivery.is_none()
     }
 
-    /// Whether the claim was made with this request.
+    /// Whether the claim belongs to this request.
     fn is_claimed_by(&self, claim: &StandingClaim) -> bool {
         !self.is_only_seen() && claim.source == self.source && claim.key == self.key && claim.is_request()
     }
 
-    /// Whether this is the call it is about.
+    /// Whether the approval is about this call.
     fn is_about(&self, call: &OpenCall) -> bool {
         match &self.call_id {
             Some(id) => *id == call.call_id,
             None => {
-                // A plan and a question are shown by their text, and called by their tool.
+                // The dialog of a plan or question shows its text, and the call contains its tool.
                 let of_kind = matches!(
                     (self.kind, call.tool),
                     (Some(ApprovalKind::Plan), ToolKind::Plan) | (Some(ApprovalKind::Question), ToolKind::Question)
@@ -125,7 +125,7 @@ impl SessionState {
         if self.approvals.iter().any(|a| a.id == asked.approval_id) {
             return;
         }
-        // What was seen of the same dialog before its request came is told better now.
+        // The request describes the dialog better than the earlier sight of it.
         let turn_id = self.turn.as_ref().map(|t| t.id);
         for seen in self.approvals.iter_mut().filter(|a| a.is_pending() && a.is_only_seen()) {
             let resolved = ApprovalResolved {
@@ -176,7 +176,7 @@ impl SessionState {
             return;
         }
         if approval.was_left_open(resolved.via) {
-            // Whose key it was that the agent went on by.
+            // This report only adds whose key press made the agent continue.
             let (closed_at, waited_ms) = (approval.closed_at, approval.waited_ms);
             approval.close(resolved, at);
             (approval.closed_at, approval.waited_ms) = (closed_at, waited_ms);
@@ -188,7 +188,7 @@ impl SessionState {
         self.session.approval_wait_ms += approval.close(resolved, at);
         let approval = approval.clone();
         self.claims.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
-        // Who looks on still sees what was just answered, for a moment.
+        // Sources that watch the screen still see the answered dialog for a moment.
         if is_answered_unseen(approval.via) && !self.approvals.iter().any(Approval::is_pending) {
             for claim in self.claims.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
                 claim.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
@@ -196,8 +196,8 @@ impl SessionState {
         }
     }
 
-    /// From when on a dialog that is seen now counts: at once, but for a moment after a decision that the
-    /// agent's hook was told, when it may be the one that was decided.
+    /// When a dialog that is seen now begins to count. Usually immediately; but shortly after the agent's hook received
+    /// a decision, the dialog may be the one that was decided.
     pub(super) fn dialog_counts_from(&self, source: Source, at: Timestamp) -> Option<Timestamp> {
         let decided = |a: &&Approval| is_answered_unseen(a.via) && !a.is_pending();
         let last = self.approvals.iter().filter(decided).filter_map(|a| a.closed_at).max()?;
@@ -206,7 +206,7 @@ impl SessionState {
         (looks_on && !pending && at.since_ms(last) < AFTERGLOW_MS).then(|| last.plus_ms(AFTERGLOW_MS))
     }
 
-    /// What this source, which tells of requests, claimed under this key is over.
+    /// Marks the request that this hook or protocol claimed under this key as answered.
     pub(super) fn request_answered(&mut self, source: Source, key: Option<&str>) {
         let its_own = |a: &&Approval| a.is_pending() && a.source == source && a.key.as_deref() == key;
         for approval in self.approvals.iter().filter(its_own) {
@@ -214,8 +214,8 @@ impl SessionState {
         }
     }
 
-    /// A call returned: what was asked for it is answered, and what was decided had this outcome. `by` is
-    /// when it returned, which may be told late: what was asked since is about another call.
+    /// Applies the return of a call: its pending requests are answered, and its decided requests get this outcome. `by`
+    /// is when the call returned, which may be reported late: later requests are about another call.
     pub(super) fn call_returned(
         &mut self,
         call: Option<&OpenCall>,
@@ -258,8 +258,8 @@ impl SessionState {
         }
     }
 
-    /// Whether a call that returned was refused, as far as its dialog tells: agents write the same of a call that is
-    /// stopped at its dialog and of one that is stopped later.
+    /// Whether the returned call was refused, judged by its dialog: agents write the same record for a call that is
+    /// stopped at its dialog and for one that is stopped later.
     fn is_refused(
         &self,
         call: Option<&OpenCall>,
@@ -279,25 +279,25 @@ impl SessionState {
         let now = approval.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
         match approval.state {
             ApprovalState::Denied => Some(true),
-            // Gemini CLI 0.30 tells the end first, and the call with its result behind it.
+            // Gemini CLI 0.30 reports the end first, and then the call with its result.
             ApprovalState::AnsweredElsewhere if approval.allowed == Some(false) => now.then_some(true),
             ApprovalState::Allowed | ApprovalState::AnsweredElsewhere => Some(false),
             ApprovalState::Pending | ApprovalState::Withdrawn | ApprovalState::Expired => None,
         }
     }
 
-    /// Whether the session's agent reports a refused call and an ended turn apart, so that an open dialog tells nothing
-    /// more. Our own agent does; of other agents the same is written for both.
+    /// Whether the session's agent distinguishes a refused call from an ended turn, so that the dialog is not needed to
+    /// decide. Our own agent does; other agents write the same record for both.
     fn reports_refusals(&self) -> bool {
         self.session.provider == Provider::Capture
     }
 
-    /// Whether the dialog of a pending approval was still open a moment ago.
+    /// Whether the dialog of a pending approval was open until a moment ago.
     fn was_open(&self, approval: &Approval, at: Timestamp) -> bool {
         self.unseen.get(&approval.id).is_none_or(|gone| *gone > Timestamp::MIN && at.since_ms(*gone) < REFUSED_MS)
     }
 
-    /// Whether a dialog for permission was open a moment ago and nothing tells that it was allowed.
+    /// Whether a permission dialog was open until a moment ago and no source reports that it was allowed.
     pub(super) fn was_asked(&self, at: Timestamp) -> bool {
         let gone = |a: &Approval| {
             let now = a.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
@@ -307,7 +307,7 @@ impl SessionState {
         self.approvals.iter().filter(asks).any(|a| if a.is_pending() { self.was_open(a, at) } else { gone(a) })
     }
 
-    /// How a turn ended that was interrupted or denied, by the dialog that was open then.
+    /// The outcome of a turn that was interrupted or denied, judged by the dialog that was open at that time.
     pub(super) fn end_at_dialog(&mut self, outcome: TurnOutcome, certain: bool, at: Timestamp) -> TurnOutcome {
         let refused = self.refused.take();
         if self.reports_refusals() {
@@ -328,7 +328,8 @@ impl SessionState {
         }
     }
 
-    /// The turn ended because its request was denied, which is told only now: the request was not withdrawn.
+    /// A source reports only now that the turn ended because its request was denied: the request was denied, not
+    /// withdrawn.
     pub(super) fn correct_approval(&mut self, turn_id: TurnId, at: Timestamp, out: &mut Vec<Conclusion>) {
         let withdrawn = |a: &&mut Approval| {
             let now = a.closed_at.is_some_and(|closed| at.since_ms(closed) < CORRECTED_MS);
@@ -346,21 +347,22 @@ impl SessionState {
         out.push(concluded(approval, resolved, Some(turn_id), at));
     }
 
-    /// Whether a dialog is known of and not what it asks, which an open call tells: some sources only know that there is
-    /// a dialog, and may be read before the call is.
+    /// Whether a dialog is known without its subject, which an open call contains: some sources report only that a
+    /// dialog is open, and may be read before the call.
     fn is_nameless(&self, approval: &Approval) -> bool {
         let named = approval.subject.is_some() || approval.tool.is_some() || approval.question.is_some();
         approval.is_pending() && approval.is_only_seen() && !named && self.conversation.likely_asker().is_some()
     }
 
-    /// What was read tells what a dialog asks; of history only when all of it is read.
+    /// Schedules [`Self::name_dialog`] after an event that may name a dialog; in history, only after all of it was
+    /// read.
     pub(super) fn note_nameless(&mut self, event: &Event) {
         let waits = if event.history { NAMED_MS } else { 0 };
         let nameless = self.approvals.iter().any(|a| self.is_nameless(a));
         self.named_from = nameless.then(|| event.observed_at.max(self.clock).plus_ms(waits));
     }
 
-    /// Tells what a dialog asks that was seen before its call was read.
+    /// Adds the description of the call to a dialog that was seen before its call was read.
     pub(super) fn name_dialog(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         self.named_from = None;
         let Some(index) = self.approvals.iter().position(|a| self.is_nameless(a)) else { return };
@@ -387,7 +389,7 @@ impl SessionState {
         self.unseen.values().filter(|at| **at > Timestamp::MIN).map(|at| at.plus_ms(GONE_MS)).min()
     }
 
-    /// Brings the approvals in line with the status.
+    /// Updates the approvals to match the status.
     pub(super) fn settle_approvals(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         let waits = self.session.status.state == State::WaitingApproval;
         if waits {
@@ -410,9 +412,9 @@ impl SessionState {
                 continue;
             }
             let gone_at = *self.unseen.entry(approval.id.clone()).or_insert(at);
-            // A request comes right before the claim that goes with it, and may come before its turn does.
+            // A request arrives shortly before its claim, and possibly before its turn.
             let over = over && at.since_ms(approval.opened_at) > FIRST_MS;
-            // A hook told that it was answered: that is now.
+            // A hook reported the answer, so the request ends now.
             let told = gone_at == Timestamp::MIN;
             let went_on = told || gone_at.plus_ms(GONE_MS) <= at;
             if !over && !went_on {
@@ -457,19 +459,19 @@ impl SessionState {
             h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at)
         };
         let claims = || self.claims.iter().filter(counts);
-        // The one that shows what it is about says more than one that knows of a dialog.
+        // A claim with the dialog's content is preferred to one that only reports a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
         let dialog = claim.dialog.clone();
         let (claimed_by, said_at) = (claim.source, claim.said_at.unwrap_or(claim.at));
         let id = ApprovalId::from(claim.event);
         let turn_id = self.turn.as_ref().map(|t| t.id);
-        // What is still on the screen for a moment was asked and answered already.
+        // A dialog that remains on the screen for a moment was already answered.
         let last = self.approvals.iter().filter_map(|a| a.closed_at).max();
         let afterglow = last.is_some_and(|last| said_at < last && at.since_ms(last) < STILL_MS);
         if let Some(before) = self.approvals.iter_mut().find(|a| a.is_pending()) {
             let Some(dialog) = &dialog else { return };
             if before.source != claimed_by && before.options.is_empty() && before.question.is_none() {
-                // The same dialog, told better: somebody sees it now, who was only known to wait before.
+                // The same dialog with more detail: it is visible now, and was only known to be open before.
                 before.subject = in_one_line(dialog.subject.as_deref()).or_else(|| before.subject.take());
                 before.question.clone_from(&dialog.question);
                 before.options.clone_from(&dialog.options);
@@ -487,7 +489,7 @@ impl SessionState {
             if in_one_line(dialog.subject.as_deref()) == before.subject {
                 return;
             }
-            // Another one, right after it.
+            // Another dialog, directly after the first.
             let resolved = ApprovalResolved {
                 approval_id: before.id.clone(),
                 state: Some(ApprovalState::AnsweredElsewhere),
@@ -517,14 +519,14 @@ impl SessionState {
             ..ApprovalRequested::default()
         };
         let of = (self.session.id, self.session.provider);
-        // Read from a screen or guessed from a call: never exact, and never more than this sure.
+        // Read from a screen or inferred from a call: never exact, and of medium confidence at most.
         let approval = Approval::of(&asked, of, None, (claimed_by, Confidence::Medium), at);
         out.push(concluded(&approval, asked, turn_id, at));
         self.open_approval(approval);
     }
 }
 
-/// Whether a call was allowed that ended like this, as far as that tells.
+/// Whether a call with this outcome was allowed; `None` if the outcome does not show it.
 const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
     match outcome {
         ToolOutcome::Ok | ToolOutcome::Error => Some(true),
@@ -533,15 +535,15 @@ const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
     }
 }
 
-/// What is concluded of an approval, with the approval in its current state.
+/// A conclusion about an approval, with the approval in its current state.
 fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
     let payload = told.into();
-    // A request is as sure as what showed it; its end is as sure as what reported it.
+    // A request has the confidence of the source that showed it; its end has the confidence of the report.
     let basis = matches!(payload, Payload::ApprovalRequested(_)).then_some((approval.source, approval.confidence));
     Conclusion { at, turn_id, payload, turn: None, approval: Some(Box::new(approval.clone())), basis }
 }
 
-/// The subject of a request in one line, verbatim: a person decides about what it says.
+/// The subject of a request in one line, verbatim, because the user decides by its text.
 fn in_one_line(subject: Option<&str>) -> Option<String> {
     subject.map(|s| verbatim_line(s, 200))
 }

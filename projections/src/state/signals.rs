@@ -11,7 +11,7 @@ use crate::{
 
 /// How long before a message the hook of one of its calls may arrive, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
-/// How long after the end of a turn another source may tell better how it ended, ms.
+/// How long after the end of a turn another source may report its outcome more precisely, ms.
 const CORRECTED_MS: i64 = 3_000;
 /// Longest subject of a dialog, characters.
 const SUBJECT_CHARS: usize = 200;
@@ -24,8 +24,8 @@ impl SessionState {
                 self.conversation_at = at;
                 let certain = signal.strength == events::Confidence::High;
                 if self.turn.is_some() && signal.holds_from.is_some() {
-                    // While a call is open, a text is not the end. In history the lines of one message may lie far
-                    // apart though they were written at once.
+                    // While a call is open, a text is not the end of the turn. In history, the lines of one message may
+                    // be far apart although they were written at once.
                     let likely = self.conversation.calls.is_empty() && !self.goes_on(at);
                     let waits = event.history || signal.strength == events::Confidence::Low;
                     self.likely_end = likely.then_some((at, *outcome));
@@ -47,7 +47,7 @@ impl SessionState {
                 }
             }
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
-                // The transcript's own word moves the conversation; it is not a second voice.
+                // A claim of the transcript changes the conversation; it does not count as a second source.
                 self.conversation_at = at;
                 let doubts = *state == State::Running && signal.strength == events::Confidence::Low;
                 self.conversation.doubted_at = doubts.then_some(at);
@@ -105,7 +105,8 @@ impl SessionState {
                     at,
                     valid_until: signal.valid_until,
                     holds_from: signal.holds_from.or_else(|| {
-                        // One with a key is told by whoever is asked, and no dialog that was answered.
+                        // A protocol claim with a key comes from the client that was asked, so it is not an already
+                        // answered dialog.
                         let told = event.source == Source::Protocol && signal.key.is_some();
                         let asks = *state == State::WaitingApproval && event.agent_id.is_none() && !told;
                         asks.then(|| self.dialog_counts_from(event.source, at)).flatten()
@@ -135,11 +136,11 @@ impl SessionState {
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
             Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
-            // Told late of a process that was seen to end.
+            // A late report about a process that was already seen to end.
             Claim::ProcessAlive { pid, start_ticks }
                 if self.parting.is_some() && self.process() == Some((*pid, *start_ticks)) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
-                // A process that was found otherwise does not outweigh a registry.
+                // A process that another source found must not outrank a registry entry.
                 self.conclude_parting(at, out);
                 self.process_at = (event.source == Source::Registry).then_some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
@@ -148,8 +149,8 @@ impl SessionState {
             }
             Claim::ProcessGone { pid, clean } => {
                 if !self.has_ended() && self.process().is_none_or(|(known, _)| known == *pid) {
-                    // An agent that has a way to say goodbye and did not was killed; of one that has
-                    // none, it is told by whether it went in the middle of its work.
+                    // An agent that could have said goodbye and did not was killed. For an agent without a registry, it
+                    // depends on whether the process ended in the middle of a turn.
                     let registered = self.claims.iter().any(|h| h.source == Source::Registry);
                     let how = if *clean || self.goodbye_at.is_some() {
                         Some(Reason::Clean)
@@ -160,7 +161,7 @@ impl SessionState {
                 }
             }
             Claim::Withdrawn if event.source == Source::Registry && self.process().is_some() => {
-                // A goodbye: the process goes within moments. What it last said holds until then.
+                // A goodbye: the process ends within moments. Its last claim applies until then.
                 self.goodbye_at = Some(at);
             }
             Claim::Withdrawn => {
@@ -172,10 +173,10 @@ impl SessionState {
         }
     }
 
-    /// Corrects how the last turn ended: sources notice an end one after another, and not each tells that it was an
-    /// interrupt, or that a refusal was.
+    /// Corrects the outcome of the last turn: sources notice an end one after another, and not all of them report an
+    /// interrupt, or that a refusal caused it.
     fn correct_end(&mut self, told: TurnOutcome, at: Timestamp, out: &mut Vec<Conclusion>) {
-        // A dialog may be open behind an end that was only likely.
+        // The dialog may have opened after an end that was only likely.
         let asked = self.was_asked(at);
         let told = self.end_at_dialog(told, true, at);
         let Phase::Ended { outcome, .. } = &mut self.conversation.phase else { return };
@@ -192,16 +193,16 @@ impl SessionState {
         }
     }
 
-    /// Whether a hook reported a tool or a request when the turn was likely to end: a message may be written before the
-    /// calls it makes.
+    /// Whether a hook reported a tool or a request around the likely end of the turn: agents may write a message before
+    /// its calls.
     fn goes_on(&self, end: Timestamp) -> bool {
         let calls = |h: &&StandingClaim| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
         let hooks = self.claims.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
         hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
     }
 
-    /// Drops what this source claimed under this key. A claim without a key is the latest word of its source, and ends
-    /// what the source claimed for a short time too.
+    /// Drops the claims that this source made under this key. A claim without a key is the source's latest, and also
+    /// replaces the source's short-lived claims.
     pub(super) fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {
         self.claims.retain(|h| {
             let is_replaced = h.key.as_deref() == key || key.is_none() && h.valid_until.is_some();
@@ -209,7 +210,7 @@ impl SessionState {
         });
     }
 
-    /// A call returned: a request for permission that was made for it is answered, whoever did.
+    /// Drops the claims that wait for permission for a call that returned.
     pub(super) fn answered(&mut self, call: Option<&OpenCall>, by: Timestamp) {
         let last = self.conversation.calls.is_empty();
         self.claims.retain(|h| {
@@ -219,8 +220,8 @@ impl SessionState {
         });
     }
 
-    /// When a source that looks on began to say that the agent works, if it says so again and is only more certain. What
-    /// others said meanwhile is newer.
+    /// When a continuous source first claimed that the agent works, if it repeats the claim and only its confidence
+    /// rose. Claims that other sources made in between are newer.
     fn said_before(&self, event: &Event, signal: &Signal) -> Option<Timestamp> {
         let Claim::State { state: State::Running, reason } = &signal.claim else { return None };
         let again = |h: &&StandingClaim| {
@@ -233,20 +234,20 @@ impl SessionState {
         Some(before.said_at.unwrap_or(before.at))
     }
 
-    /// Whether a registry tells of a process that ran the session before the one that runs it now: a killed process leaves
-    /// its entry behind, and which one is read first is not certain.
+    /// Whether a registry entry belongs to a process that ran the session before the current one: a killed process
+    /// leaves its entry behind, and the order in which the entries are read is not certain.
     fn is_left_behind(&self, event: &Event, pid: u32) -> bool {
         let other = self.process().is_some_and(|(known, _)| known != pid);
         event.source == Source::Registry && other && self.process_at.is_some_and(|at| event.created_at < at)
     }
 
-    /// Whether a registry said something later of the session already, in the entry of another process.
+    /// Whether the registry already made a later claim about the session, in the entry of another process.
     fn has_newer_entry(&self, event: &Event) -> bool {
         let newer = |h: &StandingClaim| h.said_at.is_some_and(|said_at| event.created_at < said_at);
         self.claims.iter().filter(|h| h.source == Source::Registry && h.agent.is_none()).any(newer)
     }
 
-    /// Whether this source said something about a later moment already.
+    /// Whether this source already made a claim about a later moment.
     fn has_newer_claim(&self, event: &Event, at: Timestamp) -> bool {
         let same = |h: &&StandingClaim| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
         self.claims.iter().filter(same).any(|h| h.at > at)

@@ -1,4 +1,4 @@
-//! What events make of a session: scripts of events and time, and the transitions they bring.
+//! Scripts of events and times, and the transitions that they cause in a session.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn at(seconds: f64) -> Timestamp {
     START.plus_ms((seconds * 1000.0).round() as i64)
 }
 
-/// An event before it has a place in the log.
+/// An event without a position in the log.
 #[derive(Debug, Clone)]
 struct TestEvent {
     payload: Payload,
@@ -36,7 +36,7 @@ struct TestEvent {
     text: Option<String>,
     agent: Option<String>,
     confidence: Confidence,
-    /// Told later than it happened: seconds by the provider's clock.
+    /// The provider's time of the event, in seconds, if it is reported later than it happened.
     created: Option<f64>,
     history: bool,
 }
@@ -58,7 +58,7 @@ impl TestEvent {
         Self { created: Some(created), history: true, ..self }
     }
 
-    /// Read as it was written, and dated by its source.
+    /// A live event with the date of its source.
     fn dated(self, created: f64) -> Self {
         Self { created: Some(created), ..self }
     }
@@ -156,7 +156,7 @@ fn registry(state: State) -> TestEvent {
     claims(Source::Registry, state)
 }
 
-/// A hook's request for a command, with the claim that comes with it.
+/// A hook's request for a command, with its claim.
 fn requests(id: &str, command: &str) -> [TestEvent; 2] {
     let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
     let claim = Signal {
@@ -217,7 +217,7 @@ fn note(topic: Topic, value: &str) -> TestEvent {
     said(Annotation { topic, value: value.into() })
 }
 
-/// A session and what was concluded about it.
+/// A session and the conclusions about it.
 #[derive(Debug, Clone)]
 struct Tape {
     state: SessionState,
@@ -237,7 +237,7 @@ impl Tape {
         }
     }
 
-    /// Gives the event the next place in the log.
+    /// Creates the event with the next sequence of the log.
     fn event(&self, seconds: f64, said: &TestEvent) -> Event {
         let sequence = self.state.session.last_sequence + 1;
         Event {
@@ -285,7 +285,7 @@ impl Tape {
         self.conclusions.iter().filter(|c| c.approval.is_none()).map(show).collect()
     }
 
-    /// What was concluded of approvals: `second kind "subject" state [allowed] [outcome]`.
+    /// The conclusions about approvals: `second kind "subject" state [allowed] [outcome]`.
     fn approvals(&self) -> Vec<String> {
         let rows = self.conclusions.iter().filter_map(|c| c.approval.as_deref().map(|a| (c.at, a)));
         rows.map(|(at, a)| format!("{} {}", at.since_ms(START) as f64 / 1000.0, stands_so(a))).collect()
@@ -312,7 +312,7 @@ fn stands_so(approval: &Approval) -> String {
     line
 }
 
-/// A conclusion on one line, with the second it was made for.
+/// A conclusion on one line, with the second at which it became true.
 fn show(conclusion: &Conclusion) -> String {
     let what = match &conclusion.payload {
         Payload::StatusChanged(to) => format!("{} {}", to.to, to.reason.map_or("-", Reason::as_str)),
@@ -324,7 +324,7 @@ fn show(conclusion: &Conclusion) -> String {
     format!("{} {what}", conclusion.at.since_ms(START) as f64 / 1000.0)
 }
 
-/// Plays the script and compares all that was concluded; gives the session for further questions.
+/// Plays the script, compares all conclusions, and returns the session for further checks.
 #[track_caller]
 fn check(steps: &[Step], expected: &[&str]) -> Tape {
     let tape = Tape::played(steps);
@@ -332,7 +332,7 @@ fn check(steps: &[Step], expected: &[&str]) -> Tape {
     tape
 }
 
-/// Plays the script and compares only where the session stands after it.
+/// Plays the script and compares only the final status.
 #[track_caller]
 fn stands(steps: &[Step], expected: &str) -> Tape {
     let mut tape = Tape::played(steps);

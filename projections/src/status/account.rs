@@ -119,7 +119,7 @@ impl ClaimStanding {
     }
 }
 
-/// Accounts for the decision of [`decide`](super::decide) at the same moment.
+/// Explains the decision of [`decide`](super::decide) at the same moment.
 #[must_use]
 pub fn account(case: &StatusInputs<'_>, now: Timestamp) -> Account {
     let gone = matches!(case.process, Process::Gone { .. });

@@ -52,7 +52,7 @@ fn ids(children: &[Subagent]) -> Vec<SessionId> {
     children.iter().map(|child| child.session_id).collect()
 }
 
-/// The numbers of the sub-agents of each call, and of those left over.
+/// The numbers of the sub-agents of each call, and of the remaining sub-agents.
 fn folded(items: &mut [ConversationItem], children: Vec<StartedSubagent>) -> (Vec<Vec<u128>>, Vec<u128>) {
     let number = |id: &SessionId| (0..99).find(|n| SessionId::from_bits(*n) == *id).unwrap();
     let left = fold(items, children, |_| Ok::<_, Infallible>(None)).unwrap();
@@ -95,7 +95,7 @@ fn a_path_of_the_tree_of_agents_or_the_prompt_decides_where_no_id_stands() {
         child(3, "unnamed-two", 6_050, "Look at notes.txt"),
         child(2, "unnamed-one", 5_100, "Look at notes.txt"),
         helper,
-        // Of the page before, with the same prompt.
+        // Started on the previous page, with the same prompt.
         child(4, "unnamed-before", -9_000, "Look at notes.txt"),
         child(5, "review-thread", 5_500, "Review the changes"),
     ];
@@ -129,7 +129,7 @@ fn other_calls_start_nobody() {
 }
 
 proptest! {
-    /// Each sub-agent is in one place.
+    /// Each sub-agent is in exactly one place.
     #[test]
     fn none_is_lost_and_none_is_doubled(
         calls in vec((0..5_i64, select(vec!["same", "other", "a-child-1", "a-child-2"])), 0..6),

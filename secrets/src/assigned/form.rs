@@ -9,13 +9,13 @@ pub(crate) const LONGEST_VALUE: usize = 8192;
 pub(crate) enum ValueForm {
     /// Between quotes.
     Quoted,
-    /// Bare, where values are not words of a program: an environment, the query of an address, a flag.
+    /// Unquoted, in a place where values are not words of a program: an environment, the query of an address, a flag.
     Plain,
-    /// Bare, where it may be a word of a program.
+    /// Unquoted, in a place where it may be a word of a program.
     Bare,
 }
 
-/// Whether a quote opens, escaped or not.
+/// Whether a quote, escaped or not, opens at `at`.
 pub(crate) fn opens_quote(bytes: &[u8], at: usize) -> bool {
     let slashes = until(bytes, at, 8, |b| b != b'\\');
     matches!(bytes.get(slashes), Some(b'"' | b'\''))

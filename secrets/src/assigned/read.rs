@@ -37,7 +37,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, form: ValueForm) -> Option<(usize, u
     }
 }
 
-/// Behind the opening of `b"…"`, `[]byte("…")`, `SecretStr("…")`.
+/// The position after the opening of `b"…"`, `[]byte("…")`, `SecretStr("…")`.
 fn behind_call(bytes: &[u8], at: usize) -> usize {
     for word in [
         &b"b"[..],
@@ -81,7 +81,7 @@ pub(crate) fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> O
     None
 }
 
-/// Where a bare value ends.
+/// The end of an unquoted value.
 fn bare_end(bytes: &[u8], from: usize, form: ValueForm) -> usize {
     let most = bytes.len().min(from + LONGEST_VALUE);
     let mut to = from;
@@ -96,7 +96,7 @@ fn bare_end(bytes: &[u8], from: usize, form: ValueForm) -> usize {
             b'#' => form == ValueForm::Plain && setting_follows(bytes, to + 1),
             b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
-            // What closes around the value, unless it was opened in it.
+            // A closing bracket around the value, unless it was opened in the value.
             b')' | b']' | b'}' => {
                 !next.is_ascii_alphanumeric() && !bytes[from..to].iter().any(|b| matches!(b, b'(' | b'[' | b'{'))
             }
@@ -126,7 +126,7 @@ fn setting_follows(bytes: &[u8], at: usize) -> bool {
     end > at && matches!(bytes.get(end), Some(b'=' | b':' | b'"'))
 }
 
-/// Where the quoted value is that follows a type: `str = "…"`.
+/// The bounds of the quoted value after a type: `str = "…"`.
 pub(super) fn behind_type(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     let equals = until(bytes, from, 60, |b| matches!(b, b'=' | b'\n' | b',' | b';' | b'"' | b')'));
     if bytes.get(equals) != Some(&b'=') || !value::is_code(&bytes[from..equals]) {

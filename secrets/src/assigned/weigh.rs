@@ -8,7 +8,7 @@ use crate::{
 
 /// Whether a value is a secret, for a name with this `meaning`.
 pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> bool {
-    // A colour that begins here is not a value; what follows it is read without it.
+    // A colour sequence at the start is not a value; the text after it is read without it.
     let is_sequence = value.starts_with(b"\x1b") || value.starts_with(b"\\u001b") || value.starts_with(b"\\x1b");
     if is_sequence || !value.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
         return false;
@@ -45,14 +45,14 @@ pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> 
                 && !value::is_code(value)
                 && !value::is_named_hash(value)
                 && !value::is_type(value)
-                // That long a signature is of the text beside it.
+                // A signature of this length belongs to the text beside it.
                 && !(meaning.kind == "signature" && value.len() > 200)
                 && (form == ValueForm::Plain || !value::is_hex(value))
         }
     }
 }
 
-/// Letters alone, more than any word has: a token without digits.
+/// Only letters, more than a word has: a token without digits.
 fn long_word(value: &[u8]) -> bool {
     value.len() >= 20
         && value.iter().all(u8::is_ascii_alphabetic)
@@ -60,7 +60,7 @@ fn long_word(value: &[u8]) -> bool {
         && value::looks_random(value)
 }
 
-/// Four groups of four letters, as mail providers give them to programs: at least one is not a word.
+/// Four groups of four letters, the form of app passwords from mail providers: at least one group is not a word.
 fn is_in_fours(value: &[u8]) -> bool {
     let has_vowel = |group: &[u8]| group.iter().any(|b| matches!(b, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
     let groups: Vec<&[u8]> = value.split(|b| *b == b' ').collect();
@@ -75,7 +75,7 @@ fn has_special(value: &[u8]) -> bool {
 
 fn is_password(value: &[u8], form: ValueForm) -> bool {
     if value::is_sentence(value) {
-        // A mnemonic or a phrase: small words only, four of them or more.
+        // A mnemonic or a phrase: only lower-case words, four of them or more.
         let words = value.split(|b| *b == b' ').filter(|w| !w.is_empty());
         let small = words.clone().all(|w| w.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
         let count = words.count();

@@ -5,7 +5,7 @@
 
 use crate::value::shape::{has_stray_capitals, is_words, looks_random, trim};
 
-/// Words that stand where a secret will be, or say what kind of thing it is.
+/// Words that replace a secret, or describe what it is.
 const STANDS_FOR: &[&str] = &[
     "true",
     "false",
@@ -171,7 +171,7 @@ const STANDS_FOR: &[&str] = &[
     "s3cr3t",
 ];
 
-/// Words that say that a value is made up. They excuse nothing by themselves: see [`is_only_words`].
+/// Words which indicate that a value is made up. Alone they are not sufficient: see [`is_only_words`].
 const MARKS_OF_PLACEHOLDERS: &[&str] = &[
     "example",
     "your",
@@ -204,7 +204,7 @@ const MARKS_OF_PLACEHOLDERS: &[&str] = &[
     "0000",
 ];
 
-/// Keys that vendors print in their documentation, in parts: no file of ours holds one whole.
+/// Keys from vendors' documentation, in parts, so that no file of ours contains a whole one.
 const PUBLISHED: &[&[&str]] = &[
     &["AKIA", "IOSFODNN7", "EXAMPLE"],
     &["ASIA", "IOSFODNN7", "EXAMPLE"],
@@ -240,7 +240,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     value.len() < 96 && MARKS_OF_PLACEHOLDERS.iter().any(|mark| small.contains(mark)) && is_only_words(value)
 }
 
-/// Whether it is a key out of a vendor's documentation.
+/// Whether it is a key from a vendor's documentation.
 fn is_published(value: &[u8]) -> bool {
     PUBLISHED.iter().any(|parts| {
         let mut rest = Some(value);
@@ -251,9 +251,9 @@ fn is_published(value: &[u8]) -> bool {
     })
 }
 
-/// A mask that leaves little to be seen: `sk-...`, `abc…`, `AKIA****`, `ghp_••••9fKx`.
+/// A mask that shows little of the value: `sk-...`, `abc…`, `AKIA****`, `ghp_••••9fKx`.
 fn is_shortened(value: &[u8]) -> bool {
-    /// What may still be seen of a key that was cut.
+    /// Maximum number of bytes of a cut key that may still be visible.
     const SEEN: usize = 24;
     let is_sign = |at: &usize| {
         let rest = &value[*at..];
@@ -267,10 +267,10 @@ fn is_shortened(value: &[u8]) -> bool {
     seen(&value[..sign]) + seen(&value[sign..]) <= SEEN || value.ends_with(b"...") || value.ends_with("…".as_bytes())
 }
 
-/// Whether words, masks and counted digits are all there is of a value, with `-`, `_` and the like between them:
+/// Whether a value consists only of words, masks and counted digits, with `-`, `_` and similar characters between them:
 /// `your-api-key-here`, `sk_test_xxxxxxxx`, `MyExampleToken123`.
 fn is_only_words(value: &[u8]) -> bool {
-    /// Digits that a made-up value may have beside counted ones.
+    /// Maximum number of digits of a made-up value besides counted ones.
     const DIGITS: usize = 4;
     let rest = without_fillers(value);
     let between = |b: &u8| matches!(b, b'-' | b'_' | b'.' | b':' | b'/' | b' ' | b'<' | b'>' | b'[' | b']');
@@ -283,8 +283,8 @@ fn is_only_words(value: &[u8]) -> bool {
     })
 }
 
-/// A value without what only fills it: the same character four times and more, counted characters, `deadbeef`. A blank
-/// is left in its place.
+/// A value without fillers: the same character four or more times, counted characters, `deadbeef`. Each is replaced by
+/// a blank.
 fn without_fillers(value: &[u8]) -> Vec<u8> {
     const FILLERS: [&[u8]; 4] = [b"deadbeef", b"DEADBEEF", b"cafebabe", b"CAFEBABE"];
     let mut rest = Vec::with_capacity(value.len());
@@ -308,8 +308,8 @@ fn without_fillers(value: &[u8]) -> Vec<u8> {
     rest
 }
 
-/// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`: signs around a name, or
-/// around words. Around what looks drawn they are a part of it.
+/// `$TOKEN`, `${TOKEN}`, `%TOKEN%`, `{{ token }}`, `<token>`, `$(cat …)`, `@TOKEN@`, `[token]`: signs around a name or
+/// words. Around random text they are part of the value.
 pub(super) fn is_variable(value: &[u8]) -> bool {
     let last = value.last().copied().unwrap_or_default();
     let inner = |from: usize| value.get(from..value.len() - 1).unwrap_or_default();
@@ -321,7 +321,7 @@ pub(super) fn is_variable(value: &[u8]) -> bool {
             }
             let is_name =
                 !rest.is_empty() && rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.'));
-            // A password may begin with the sign: digits among small letters are in no name of a variable.
+            // A password may begin with `$`: digits among lower-case letters do not occur in names of variables.
             let is_drawn = rest.iter().any(u8::is_ascii_digit) && rest.iter().any(u8::is_ascii_lowercase);
             is_name && !is_drawn && !rest.starts_with(b"2")
         }
@@ -340,12 +340,12 @@ pub(super) fn is_variable(value: &[u8]) -> bool {
     }
 }
 
-/// Whether an object or a list stands between brackets: what is in it is read by itself.
+/// Whether the text in brackets is an object or a list, whose content is read separately.
 fn is_structure(inner: &[u8]) -> bool {
     inner.iter().any(|b| matches!(b, b'"' | b'\'' | b':' | b',' | b' '))
 }
 
-/// Whether a variable stands inside a value, and nothing that looks drawn around it: `app-${ENV}`, `Bearer {{token}}`.
+/// Whether a value contains a variable, without random text around it: `app-${ENV}`, `Bearer {{token}}`.
 fn holds_variable(value: &[u8]) -> bool {
     let opens = |pair: &[u8]| matches!(pair, b"${" | b"{{" | b"#{" | b"$(");
     let Some(open) = value.windows(2).position(opens) else { return false };
@@ -356,8 +356,8 @@ fn holds_variable(value: &[u8]) -> bool {
     names_something(named) && !is_drawn(&around) && (close.is_some() || !is_drawn(&value[..open]))
 }
 
-/// Whether what stands between the signs of a variable is a name, a command or words, and not drawn. What is taken when
-/// a variable is not set counts too: `${PASSWORD:-…}`.
+/// Whether the text between the signs of a variable is a name, a command or words, and not random. The default of an
+/// unset variable counts too: `${PASSWORD:-…}`.
 fn names_something(inner: &[u8]) -> bool {
     let closes = |b: &u8| matches!(b, b'}' | b')' | b']' | b'>');
     let end = inner.len() - inner.iter().rev().take_while(|b| closes(b)).count();
@@ -370,7 +370,7 @@ fn names_something(inner: &[u8]) -> bool {
     !words.into_iter().any(is_drawn)
 }
 
-/// Whether a word looks drawn: as no name, path, number or word of a program does.
+/// Whether a word looks random, unlike names, paths, numbers and words of a program.
 pub(super) fn is_drawn(word: &[u8]) -> bool {
     let has = |of: fn(&u8) -> bool| word.iter().any(of);
     let has_digit = has(u8::is_ascii_digit);
@@ -388,7 +388,7 @@ pub(super) fn is_drawn(word: &[u8]) -> bool {
         && (looks_random(word) || has_digit && (is_mixed || signs.count() > 0))
 }
 
-/// Letters or digits that only count on: `12345678`, `abcdefgh`.
+/// Letters or digits in sequence: `12345678`, `abcdefgh`.
 fn sequence(value: &[u8]) -> bool {
     value.len() >= 6
         && value.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1) || pair == b"90").count() + 1

@@ -25,7 +25,7 @@ pub(crate) fn looks_random(value: &[u8]) -> bool {
         return false;
     }
     if classes.digits == 0 {
-        // Letters alone: long, and with capitals where no word has them.
+        // Only letters: long, and with capitals in places where words have none.
         return classes.lower > 3 && classes.upper > 3 && value.len() >= 16 && has_stray_capitals(value);
     }
     if letters == 0 {
@@ -44,7 +44,8 @@ pub(crate) fn has_stray_capitals(value: &[u8]) -> bool {
     runs >= 2 || scrambled(value) && runs >= 1
 }
 
-/// How often a letter's case or kind changes from one byte to the next, but for one capital before small letters.
+/// Number of changes of case or kind from one byte to the next, not counting a single capital before lower-case
+/// letters.
 fn bumps(value: &[u8]) -> usize {
     let kind = |b: u8| match b {
         b'a'..=b'z' => 0,
@@ -55,7 +56,7 @@ fn bumps(value: &[u8]) -> usize {
     value.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
 }
 
-/// The longest stretch between separators that has letters and digits in turn.
+/// The longest part between separators that mixes letters and digits.
 fn longest_mixed(value: &[u8]) -> usize {
     value
         .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b' '))
@@ -84,7 +85,7 @@ fn worded(part: &[u8]) -> bool {
         && !scrambled(&part[..letters])
 }
 
-/// Letters as no word has them: capitals all over, or consonants without end.
+/// Letters in an arrangement that words do not have: capitals everywhere, or very long runs of consonants.
 fn scrambled(value: &[u8]) -> bool {
     let classes = CharCounts::of(value);
     let capitals = classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2;

@@ -1,13 +1,11 @@
-//! Reading raw JSON strings: one search for escapes and one copy, where serde_json makes two, and half a
-//! surrogate pair is not an error.
-//! Outputs of tools are most of a chat file, and most of them have escapes.
+//! Decodes raw JSON strings with one search for escapes and one copy (serde_json copies twice). Half a surrogate pair
+//! is not an error. Most of a chat file is tool output, and most of that contains escapes.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-/// The text of a raw JSON string; `None` when the value is not a string. Half a surrogate pair is
-/// read as U+FFFD.
+/// The text of a raw JSON string; `None` if the value is not a string. Half a surrogate pair is decoded as U+FFFD.
 pub fn unescaped(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     let Some(first) = memchr::memchr(b'\\', inner.as_bytes()) else {
@@ -29,7 +27,7 @@ pub fn unescaped(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text))
 }
 
-/// The character of the escape at the start of `bytes`, and how long the escape is.
+/// The character of the escape at the start of `bytes`, and the length of the escape.
 fn escape(bytes: &[u8]) -> (char, usize) {
     let c = match bytes.get(1) {
         Some(b'n') => '\n',

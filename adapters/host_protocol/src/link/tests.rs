@@ -28,7 +28,7 @@ fn hello() -> Hello {
     }
 }
 
-/// A server at a socket of its own, played by the test.
+/// A server that the test plays, with a separate socket.
 struct Server {
     dir: tempfile::TempDir,
     listener: UnixListener,
@@ -52,7 +52,7 @@ impl Server {
         (HostLink::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
     }
 
-    /// Takes the next connection and its hello.
+    /// Accepts the next connection and reads its hello.
     fn accept(&self) -> Conversation {
         let (stream, _) = self.listener.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -101,7 +101,7 @@ fn what_was_not_acknowledged_is_told_again() {
         assert_eq!(first.frame(), (n, note(text)));
     }
     first.send(&ServerMessage::Ack { n: 2 });
-    // An answer to a question shows that what came before it was heard.
+    // An answer to a request shows that the earlier messages were received.
     first.send(&ServerMessage::Ask { id: 7, ask: HostRequest::Interrupt });
     _asks.recv().unwrap();
     drop(first);
@@ -123,7 +123,7 @@ fn a_question_is_answered_or_refused() {
     assert_eq!(requests.ask, HostRequest::Screen);
     (requests.reply)(Ok(serde_json::json!({ "rows": 1 })));
     assert_eq!(server.next(), HostMessage::Answer { id: 1, answer: Ok(serde_json::json!({ "rows": 1 })) });
-    // Nobody takes the second one: the third is refused at once.
+    // The second request stays in the queue, so the third is refused immediately.
     server.send(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
     server.send(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
     assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the run is busy; try again".into()) });

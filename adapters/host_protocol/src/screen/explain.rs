@@ -1,4 +1,4 @@
-//! How a screen was read: every region and every rule, with what matched and what did not.
+//! How a screen was read: every region and every rule, and which of them matched.
 
 use events::{Confidence, Provider, Reason, State};
 use schemars::JsonSchema;

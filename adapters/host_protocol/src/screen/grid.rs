@@ -1,5 +1,5 @@
-//! A screen as rows of coloured text, for whoever shows it elsewhere: whole at first, then the rows that changed. And
-//! the lines that scrolled off it.
+//! A screen as rows of coloured text, for clients that display it: first the whole screen, then the changed rows. Also
+//! the lines that scrolled off the screen.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span(pub String, pub Option<SpanColor>, pub Option<SpanColor>, pub u8);
 
-/// The attributes of text, each a bit.
+/// The attributes of text, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SpanFlags {
@@ -27,10 +27,10 @@ pub enum SpanFlags {
     Inverse = 16,
 }
 
-/// A colour other than the terminal's own: a number of the palette of 256, or `#rrggbb`.
+/// A colour other than the terminal's default: an index into the palette of 256 colours, or `#rrggbb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanColor {
-    /// Of the palette.
+    /// An index into the palette.
     Index(u8),
     /// Red, green and blue.
     Rgb(u8, u8, u8),

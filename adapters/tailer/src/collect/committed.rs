@@ -1,24 +1,24 @@
-//! What earlier runs committed, and what this one has committed so far.
+//! The cursors committed by earlier runs and by this one.
 
 use std::{collections::HashMap, io, sync::Arc};
 
 use events::{Cursor, CursorSummary};
 
-/// Where the cursors of files are committed. A whole cursor is read from there when its file has changed, so that memory
-/// holds little of the many files that rest.
+/// The store of committed cursors. A whole cursor is read from it when its file has changed, so that the many unchanged
+/// files need little memory.
 pub trait CommittedCursors: Send + Sync {
-    /// The cursor of a file as last committed; `None` when there is none.
+    /// The last committed cursor of a file; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read. It is tried again.
+    /// If it cannot be read. The collector tries again.
     fn cursor(&self, path: &str) -> io::Result<Option<Cursor>>;
 }
 
-/// Where a collector goes on.
+/// The starting point of a collector.
 pub struct KnownFiles {
-    /// The files that were read, by path, and how far.
+    /// The files that were read, by path, with a summary of their cursors.
     pub summaries: Vec<(String, CursorSummary)>,
-    /// The whole cursors of these.
+    /// The whole cursors of these files.
     pub committed: Arc<dyn CommittedCursors>,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for KnownFiles {
     }
 }
 
-/// Cursors that stay as they are, in memory.
+/// Fixed cursors in memory.
 impl From<Vec<Cursor>> for KnownFiles {
     fn from(cursors: Vec<Cursor>) -> Self {
         let summaries = cursors.iter().map(|cursor| (cursor.path.clone(), cursor.into())).collect();

@@ -13,7 +13,7 @@ use events::Provider;
 use super::inbox::HintInbox;
 use crate::watch::{Hint, Mode};
 
-/// How far the reading of history is. Counts what had to be read since the start.
+/// The progress of reading the history. Counts all work since the start.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Files to read.
@@ -24,7 +24,7 @@ pub struct Progress {
     pub bytes_total: AtomicU64,
     /// Bytes read.
     pub bytes_done: AtomicU64,
-    /// Every directory was looked at once, so all history there is counts.
+    /// Whether every directory was scanned once, so that all existing history is counted.
     pub is_counted: AtomicBool,
 }
 
@@ -46,28 +46,28 @@ impl Progress {
 pub struct UnreadPath {
     /// Its path.
     pub path: String,
-    /// What went wrong.
+    /// The error.
     pub message: String,
 }
 
-/// What a collector says about itself.
+/// The status of a collector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectorHealth {
     /// Files known.
     pub files: u64,
-    /// Of these, those that changed lately or tell of live sessions.
+    /// Number of these that changed recently or report on live sessions.
     pub active: u64,
-    /// Of these, those whose history is not read yet.
+    /// Number of these whose history is not read yet.
     pub queued: u64,
     /// Directories known.
     pub directories: u64,
-    /// Bytes that are in files and not read yet.
+    /// Bytes in files that are not read yet.
     pub lag_bytes: u64,
-    /// Lines that could not be understood, in the files as they are.
+    /// Lines that could not be parsed, in the current files.
     pub issues: u64,
-    /// Things that are not read now; at most 64 of them.
+    /// Paths that cannot be read now; at most 64.
     pub errors: Vec<UnreadPath>,
-    /// All things that are not read now.
+    /// Total number of paths that cannot be read now.
     pub errors_total: u64,
     /// How changes are noticed.
     pub watch: Mode,
@@ -77,14 +77,14 @@ pub struct CollectorHealth {
     pub roots: Vec<RootHealth>,
 }
 
-/// What a collector says about one root.
+/// The status of one root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RootHealth {
     /// The agent.
     pub provider: Provider,
     /// Files known.
     pub files: u64,
-    /// Bytes that are in files and not read yet.
+    /// Bytes in its files that are not read yet.
     pub lag_bytes: u64,
 }
 
@@ -106,7 +106,7 @@ impl Default for CollectorHealth {
     }
 }
 
-/// What the threads of a collector share with each other and with handles.
+/// State that the threads of a collector share with each other and with handles.
 #[derive(Debug, Default)]
 pub(super) struct CollectorShared {
     pub(super) inbox: HintInbox,
@@ -130,29 +130,29 @@ impl CollectorHandle {
         &self.shared
     }
 
-    /// Looks at a file or directory now. Only what a root recognizes is ever read.
+    /// Checks a file or directory now. Only files that a root recognizes are read.
     pub fn check_path(&self, path: &Path) {
         self.shared.inbox.hint(Hint::Path(path.to_owned()));
     }
 
-    /// Looks at everything now.
+    /// Checks everything now.
     pub fn check_everywhere(&self) {
         self.shared.inbox.hint(Hint::Everything);
     }
 
-    /// Reads nothing in or below these files and directories of transcripts, instead of those
-    /// given before. What is written meanwhile is read when one is taken off the list.
+    /// Reads nothing in or below these files and directories of transcripts; replaces the previous list. Content
+    /// written in the meantime is read when a path is removed from the list.
     pub fn ignore(&self, paths: Vec<PathBuf>) {
         self.shared.inbox.ignore(paths);
     }
 
-    /// How far the reading of history is.
+    /// The progress of reading the history.
     #[must_use]
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.shared.progress)
     }
 
-    /// How it is doing, as of the last round.
+    /// The status as of the last round.
     #[must_use]
     pub fn health(&self) -> CollectorHealth {
         self.shared.health.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! The directories that are looked through and watched.
+//! The directories that are scanned and watched.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,22 +8,22 @@ use std::{
 
 use events::FileKey;
 
-/// A directory in which files of interest can be.
+/// A directory that may contain files to read.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(super) path: Arc<str>,
     pub(super) root: u16,
     pub(super) key: FileKey,
-    /// Its ctime when it was listed last; `None` when it has to be listed in any case.
+    /// The ctime at the last listing; `None` if it must be listed in any case.
     pub(super) listed_ns: Option<i64>,
     pub(super) again_at: Option<Duration>,
     pub(super) watched: bool,
-    /// Whether only this system can change what is in it, as far as is known: others leave no hints.
+    /// Whether, as far as is known, only this system can change its content: changes by other systems cause no hints.
     pub(super) local: bool,
 }
 
 impl Directory {
-    /// Whether a change in it leaves a hint.
+    /// Whether a change in it causes a hint.
     pub(super) const fn is_hinted(&self) -> bool {
         self.watched && self.local
     }
@@ -42,12 +42,12 @@ impl DirTree {
         self.directories.len()
     }
 
-    /// Whether a change in any of them leaves a hint.
+    /// Whether a change in any of them causes a hint.
     pub(super) fn is_hinted(&self) -> bool {
         self.directories.iter().all(Directory::is_hinted)
     }
 
-    /// Whether a change of the file with this path leaves a hint.
+    /// Whether a change of the file with this path causes a hint.
     pub(super) fn is_hinted_at(&self, file: &str) -> bool {
         let above = file.rsplit_once('/').and_then(|(above, _)| self.index.get(above));
         above.is_some_and(|at| self.directories[*at].is_hinted())

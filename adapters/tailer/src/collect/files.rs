@@ -1,5 +1,5 @@
-//! The table of files. An entry is small: a quiet file is its path and a summary of its cursor, and neither open nor
-//! decoded.
+//! The table of files. An entry is small: a quiet file has only a path and a summary of its cursor, and is neither open
+//! nor decoded.
 
 use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
@@ -13,35 +13,35 @@ use crate::{
     },
 };
 
-/// A place in the table.
+/// An index in the table.
 pub(super) type FileId = u32;
 
-/// Who has a file now.
+/// The owner of a file's state.
 #[derive(Debug)]
 pub(super) enum FileOwner {
-    /// Nobody ever read it.
+    /// The file was never read.
     Fresh,
-    /// It was read up to here and is closed.
+    /// The file was read up to this cursor and is closed.
     Resting(Box<Cursor>),
-    /// The same, and the whole cursor is committed.
+    /// Like `Resting`, with the whole cursor committed.
     Committed(Box<CursorSummary>),
-    /// It is held open.
+    /// The file is open.
     Open(Box<Tail>),
-    /// The queue or a worker has it.
+    /// The queue or a worker has the file.
     Away,
 }
 
-/// What of the cursor was not handed on yet.
+/// The part of the cursor that was not sent yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PendingCursor {
     Nothing,
-    /// Size and time of the last look.
+    /// Size and time of the last check.
     Stat,
-    /// Lines without events, since then.
+    /// The position after lines without events, since this time.
     Lines(Duration),
 }
 
-/// One path.
+/// A file of the table.
 #[derive(Debug)]
 pub(super) struct FileEntry {
     pub(super) place: RootedPath,
@@ -50,7 +50,7 @@ pub(super) struct FileEntry {
     pub(super) slot: FileOwner,
     pub(super) owed: PendingCursor,
     pub(super) hot_until: Duration,
-    /// Look again then, changed or not.
+    /// When to check again, even without a change.
     pub(super) again_at: Option<Duration>,
     pub(super) looked_at: Duration,
     pub(super) lag: u64,
@@ -60,7 +60,7 @@ pub(super) struct FileEntry {
     pub(super) gone: bool,
     pub(super) ignored: bool,
     pub(super) troubled: bool,
-    /// What is read of it was written before it was found.
+    /// Whether its content was written before it was found.
     pub(super) past: bool,
 }
 
@@ -87,7 +87,7 @@ impl FileEntry {
         }
     }
 
-    /// Where it stands, unless somebody else has it or nobody read it.
+    /// Its cursor in short form, unless the file is away or was never read.
     pub(super) fn summary(&self) -> Option<CursorSummary> {
         match &self.slot {
             FileOwner::Fresh | FileOwner::Away => None,
@@ -97,7 +97,7 @@ impl FileEntry {
         }
     }
 
-    /// The same as a whole, unless it is committed.
+    /// Its whole cursor, unless it is committed, away, or the file was never read.
     pub(super) fn cursor(&self) -> Option<&Cursor> {
         match &self.slot {
             FileOwner::Fresh | FileOwner::Away | FileOwner::Committed(_) => None,
@@ -106,7 +106,7 @@ impl FileEntry {
         }
     }
 
-    /// Where the next read begins.
+    /// The offset of the next read.
     pub(super) fn resume_offset(&self) -> u64 {
         match &self.slot {
             FileOwner::Fresh | FileOwner::Away => 0,
@@ -117,12 +117,12 @@ impl FileEntry {
         }
     }
 
-    /// Looks at it on the disk.
+    /// Reads its state on disk.
     pub(super) fn stat(&self) -> std::io::Result<Option<Stat>> {
         disk::stat_file(&self.place, self.spec.format)
     }
 
-    /// Whether what is on disk is not what was last looked at.
+    /// Whether the state on disk differs from the last check.
     pub(super) fn differs(&self, stat: Option<&Stat>) -> bool {
         match (stat, self.summary()) {
             (None, Some(_)) => !self.gone,
@@ -136,8 +136,8 @@ impl FileEntry {
         }
     }
 
-    /// Has the whole cursor in memory, for a read. Where there is none any more, the file is read from its start, and what
-    /// is known of it is not stored again.
+    /// Loads the whole cursor into memory for a read. If the store no longer has it, the file is read from its start,
+    /// and its summary is not stored again.
     pub(super) fn load_cursor(&mut self, committed: &dyn CommittedCursors) -> Result<(), TailError> {
         let FileOwner::Committed(summary) = &self.slot else { return Ok(()) };
         let path = self.place.path();
@@ -149,7 +149,7 @@ impl FileEntry {
         Ok(())
     }
 
-    /// Does without the whole cursor if it is committed.
+    /// Drops the whole cursor from memory if it is committed.
     pub(super) fn release_cursor(&mut self, committed: &dyn CommittedCursors) -> io::Result<()> {
         if let FileOwner::Resting(cursor) = &self.slot
             && self.owed == PendingCursor::Nothing
@@ -160,7 +160,8 @@ impl FileEntry {
         Ok(())
     }
 
-    /// Takes the tail out, making it when the file was closed; its cursor must be loaded. `None`: somebody else has it.
+    /// Removes the tail from the entry, creating it if the file was closed; its cursor must be loaded. `None` if the
+    /// file is away.
     pub(super) fn take_tail(&mut self, provider: Provider) -> Option<Box<Tail>> {
         let cursor = match std::mem::replace(&mut self.slot, FileOwner::Away) {
             FileOwner::Away => return None,
@@ -175,7 +176,7 @@ impl FileEntry {
         Some(Box::new(Tail::new(self.place.clone(), provider, self.spec, cursor)))
     }
 
-    /// Closes the file, unless a first pass is under way.
+    /// Closes the file, unless its first pass is incomplete.
     pub(super) fn close(&mut self) {
         let slot = std::mem::replace(&mut self.slot, FileOwner::Away);
         self.slot = match slot {
@@ -190,13 +191,13 @@ impl FileEntry {
     }
 }
 
-/// A cursor at rest does without its path: the table has it.
+/// A resting cursor needs no path, because the table has it.
 fn rest(mut cursor: Cursor) -> Box<Cursor> {
     cursor.path = String::new();
     Box::new(cursor)
 }
 
-/// All files, by path and by number.
+/// All files, by path and by index.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     table: Vec<Option<FileEntry>>,
@@ -204,7 +205,7 @@ pub(super) struct Files {
     index: HashMap<Arc<str>, FileId>,
     lag: u64,
     issues: u64,
-    /// Files and bytes not read yet, by root.
+    /// Number of files and of unread bytes, by root.
     by_root: Vec<(u64, u64)>,
 }
 
@@ -233,7 +234,7 @@ impl Files {
         id
     }
 
-    /// Files of a root, and the bytes of them that are not read yet.
+    /// Number of files of a root, and of their unread bytes.
     pub(super) fn of_root(&self, root: usize) -> (u64, u64) {
         self.by_root.get(root).copied().unwrap_or_default()
     }
@@ -247,7 +248,7 @@ impl Files {
         }
     }
 
-    /// Notes what of a file is not read yet, and its issues.
+    /// Records the unread bytes of a file, and its issues.
     pub(super) fn measure(&mut self, id: FileId, lag: u64, issues: u64) {
         let Some(file) = self.table.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
@@ -271,7 +272,7 @@ impl Files {
         self.index.len()
     }
 
-    /// Room in the table: numbers are below it.
+    /// Size of the table: all indices are below it.
     pub(super) fn room(&self) -> FileId {
         self.table.len() as FileId
     }

@@ -1,11 +1,11 @@
-//! A file that the history queue gives back.
+//! A file that the history queue returns.
 
 use crate::{
     collect::files::FileId,
     tail::{Tail, TailError},
 };
 
-/// A file that comes back.
+/// A returned file.
 #[derive(Debug)]
 pub(crate) struct FinishedJob {
     pub(super) file: FileId,

@@ -1,5 +1,5 @@
-//! Hints, requests and results that reach the collector between two rounds. Bounded: too many paths become one "look
-//! everywhere", and readers of history wait until their results are taken.
+//! Hints, requests and results that arrive between two rounds. Bounded: too many paths become one "check everything",
+//! and history readers block until their results are collected.
 
 use std::{
     collections::HashSet,
@@ -10,12 +10,12 @@ use std::{
 
 use crate::{collect::finished_job::FinishedJob, watch::Hint};
 
-/// Most paths remembered; more become one check of everything.
+/// Maximum number of paths remembered; more become one check of everything.
 const PATHS: usize = 4096;
-/// Most results of workers that are queued.
+/// Maximum number of queued results of workers.
 const RESULTS: usize = 64;
 
-/// What came in.
+/// The content of the inbox.
 #[derive(Debug, Default)]
 pub(super) struct InboxContents {
     pub(super) paths: HashSet<PathBuf>,
@@ -43,7 +43,7 @@ impl HintInbox {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Never blocks for long: called by the watcher.
+    /// Never blocks for long, because the watcher calls it.
     pub(super) fn hint(&self, hint: Hint) {
         let mut news = self.lock();
         let quiet = news.is_empty();
@@ -65,7 +65,7 @@ impl HintInbox {
         self.arrived.notify_one();
     }
 
-    /// Gives back a file; waits while too many results are not taken.
+    /// Returns a file; blocks while too many results are queued.
     pub(super) fn push_result(&self, done: FinishedJob) {
         let mut news = self.lock();
         while news.done.len() >= RESULTS && !news.closed {
@@ -76,7 +76,7 @@ impl HintInbox {
         self.arrived.notify_one();
     }
 
-    /// Takes the results of workers that came in, without waiting.
+    /// Collects the queued results of workers, without waiting.
     pub(super) fn take_results(&self) -> Vec<FinishedJob> {
         let done = std::mem::take(&mut self.lock().done);
         if !done.is_empty() {
@@ -85,7 +85,7 @@ impl HintInbox {
         done
     }
 
-    /// Takes what came in, without waiting.
+    /// Takes the content of the inbox, without waiting.
     pub(super) fn drain(&self) -> InboxContents {
         let mut news = self.lock();
         let closed = news.closed;
@@ -96,13 +96,13 @@ impl HintInbox {
         taken
     }
 
-    /// Waits until something came in, for `timeout` at most.
+    /// Waits until something arrives, for `timeout` at most.
     pub(super) fn wait(&self, timeout: Duration) {
         let waited = self.arrived.wait_timeout_while(self.lock(), timeout, |news| news.is_empty());
         drop(waited);
     }
 
-    /// Wakes everyone for good.
+    /// Wakes all waiting threads permanently.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_all();

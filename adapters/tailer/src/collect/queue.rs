@@ -1,7 +1,7 @@
 //! The history queue: files that worker threads read to their end.
 //!
-//! What tells of live sessions goes before what changed lately, and that before the rest; in each
-//! the newest first. Between two batches a worker puts its file back when a better one waits.
+//! Files that report on live sessions come first, then recently changed files, then the rest; within each class the
+//! newest first. Between two batches a worker returns its file if a more important one waits.
 
 use std::{
     collections::BTreeMap,
@@ -18,10 +18,10 @@ use crate::{
 };
 use agents::Stopped;
 
-/// How much less important a thread that reads history is than others of the process.
+/// The nice value of threads that read history.
 const NICE: i32 = 5;
 
-/// What is read first.
+/// The order of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReadPriority {
     Live,
@@ -29,10 +29,10 @@ pub(super) enum ReadPriority {
     Rest,
 }
 
-/// Order in the queue: class, newest first, number.
+/// Order in the queue: class, newest first, index.
 type Rank = (ReadPriority, std::cmp::Reverse<i64>, FileId);
 
-/// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
+/// A waiting file. The tail is created when the file is read, because fifty thousand may wait.
 #[derive(Debug)]
 pub(super) enum QueuedTail {
     Cursor { place: RootedPath, provider: Provider, spec: FileSpec, cursor: Option<Box<Cursor>> },
@@ -46,9 +46,9 @@ pub(super) struct Job {
     pub(super) class: ReadPriority,
     pub(super) modified_ns: i64,
     pub(super) waiting: QueuedTail,
-    /// Bytes the progress expects of it and did not get yet.
+    /// Bytes that the progress expects from it and that were not read yet.
     pub(super) expected: u64,
-    /// Whether nothing of it had been read before: batches of it without a recent record are history.
+    /// Whether no part of the file had been read before: its batches without a recent record are history.
     pub(super) is_new: bool,
 }
 
@@ -87,14 +87,14 @@ impl Default for QueueState {
     }
 }
 
-/// Files that wait to be read.
+/// Files waiting to be read.
 #[derive(Debug, Default)]
 pub(super) struct HistoryQueue {
     state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-/// What a worker does after a batch.
+/// The next action of a worker after a batch.
 #[derive(Debug, PartialEq, Eq)]
 enum NextJob {
     GoOn,
@@ -113,7 +113,7 @@ impl HistoryQueue {
         self.changed.notify_one();
     }
 
-    /// The best one, without waiting.
+    /// The most important job, without waiting.
     pub(super) fn pop(&self) -> Option<Job> {
         self.lock().jobs.pop_first().map(|(_, job)| job)
     }
@@ -131,7 +131,7 @@ impl HistoryQueue {
         }
     }
 
-    /// Lifts files that wait to the front: they changed.
+    /// Moves a waiting file to the front because it changed.
     pub(super) fn lift(&self, file: FileId, modified_ns: i64) {
         let mut state = self.lock();
         let Some(rank) = state.jobs.keys().find(|rank| rank.2 == file && rank.0 > ReadPriority::Recent).copied() else {
@@ -171,7 +171,7 @@ impl HistoryQueue {
     }
 }
 
-/// Whether a path is one of those, or below one.
+/// Whether a path is one of the ignored paths, or below one.
 pub(super) fn is_ignored(ignored: &[PathBuf], path: &Path) -> bool {
     ignored.iter().any(|one| path.starts_with(one))
 }
@@ -186,7 +186,7 @@ pub(super) struct HistoryWorker {
 
 impl HistoryWorker {
     pub(super) fn run(&mut self, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) {
-        // Whoever stores what is read is the slower one, and what happens now is read by others.
+        // Ingest is the bottleneck, and another thread reads the live files.
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
             tracing::debug!(%error, "cannot lower the priority of a thread that reads history");
         }
@@ -246,14 +246,14 @@ impl HistoryWorker {
     }
 }
 
-/// What one batch came to.
+/// The outcome of one batch.
 #[derive(Debug)]
 pub(super) enum BatchOutcome {
     More,
     Done(Option<TailError>),
 }
 
-/// Reads and hands on one batch.
+/// Reads and sends one batch.
 pub(super) fn step(
     tail: &mut Tail,
     reader: &mut TailReader,
@@ -286,7 +286,7 @@ pub(super) fn step(
     Ok(if look.more { BatchOutcome::More } else { BatchOutcome::Done(None) })
 }
 
-/// Counts a file as read, and what was expected of it and did not come.
+/// Counts a file as read, with the expected bytes that were not read.
 pub(super) fn finish(progress: &Progress, expected: u64) {
     Progress::add(&progress.bytes_done, expected);
     Progress::add(&progress.files_done, 1);

@@ -1,4 +1,4 @@
-//! Reads the files that have new content, and sends on what it read.
+//! Reads the files that have new content, and sends their events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,23 +15,23 @@ use crate::{
     tail::{FileFormat, Now, Tail, TailError, TailRead, disk::Stat},
 };
 
-/// A cursor that moved so far over lines without events is handed on at once.
+/// A cursor that moved this far over lines without events is sent immediately.
 const OWED_BYTES: u64 = 256 * 1024;
-/// What was read this time ago is committed, unless something is wrong.
+/// Age after which a read is assumed to be committed, unless something is wrong.
 const COMMITTED_AFTER: Duration = Duration::from_secs(5);
-/// Most cursors compared with the committed ones in one round.
+/// Maximum number of cursors compared with the committed ones in one round.
 const RELEASED_AT_ONCE: usize = 4096;
-/// Most files remembered after they are gone, in case they come back.
+/// Maximum number of files remembered after they disappeared, in case they return.
 const GONE: usize = 4096;
 
-/// A file that was written this long ago, ms, was there before it was found.
+/// A new file that was written this long ago existed before it was found, ms.
 const LATELY_MS: i64 = 60_000;
 /// An agent that has just started writes its first records within this time, ms.
 const FIRST_RECORDS_MS: i64 = 2_000;
 
-/// Whether a new file was written before it was found, since it was moved or copied here: neither the file nor a record in
-/// it is of the last minute. A copy is as new as the moment of copying; its records are not. Where they are of one old
-/// moment, the agent may have just started, under a clock that is wrong.
+/// Whether a new file was written before it was found because it was moved or copied here: neither the file nor a
+/// record in it is from the last minute. A copy is as new as the moment of copying, but its records are not. If all
+/// records have one old time, the agent may have just started with a wrong clock.
 pub(super) fn is_past(look: &TailRead, now: Now) -> bool {
     let is_old = |at: Timestamp| now.wall.since_ms(at) > LATELY_MS;
     let times = || look.events.iter().filter_map(|event| event.created_at);
@@ -45,11 +45,11 @@ pub(super) fn is_past(look: &TailRead, now: Now) -> bool {
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         for (count, id) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
-            // Each may stay open until the next check, and they may be very many.
+            // Each file may stay open until the next check, and there may be very many.
             if count > 0 && count % self.config.open_files.max(1) == 0 {
                 self.close_some();
             }
-            // Workers wait when nobody takes what they finished, and these may be many large files.
+            // Workers block until their results are collected, and the files of this loop may be many and large.
             for done in self.shared.inbox.take_results() {
                 self.apply_finished(done, now);
             }
@@ -115,7 +115,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Puts a tail back into the table, and notes how it stands.
+    /// Puts a tail back into the table, and records its state.
     fn store_tail(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
         let cursor = tail.cursor();
         let (size, offset, issues) = (cursor.size, cursor.offset, cursor.issues);
@@ -134,7 +134,7 @@ impl Collector {
         }
     }
 
-    /// Closes a file, unless a first pass is under way.
+    /// Closes a file, unless its first pass is incomplete.
     pub(super) fn close(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(id) else { return };
         file.close();
@@ -143,15 +143,15 @@ impl Collector {
         }
     }
 
-    /// Of files that were closed a while ago, memory keeps a summary of the cursor if the whole one is committed. Waits
-    /// while history is read, which commits what was closed last.
+    /// Replaces the cursors of files that were closed a while ago by summaries, if the whole cursors are committed.
+    /// Does nothing while history is read, because the latest cursors are then not committed yet.
     pub(super) fn release_cursors(&mut self, now: Now) {
         if self.queue.len() > 0 {
             return;
         }
         for _ in 0..self.closed.len().min(RELEASED_AT_ONCE) {
             let Some(id) = self.closed.pop_front() else { return };
-            // One that is open again comes back when it is closed; the others must not wait for it.
+            // A reopened file is added again when it is closed; the others must not wait for it.
             let file = self.files.get_mut(id).filter(|file| matches!(file.slot, FileOwner::Resting(_)));
             let Some(file) = file else { continue };
             if file.looked_at + COMMITTED_AFTER > now.steady {
@@ -196,7 +196,7 @@ impl Collector {
         sink(Batch { cursor, provider, events, vanished, modified_at, backfill: false, history })
     }
 
-    /// A file that is gone is quiet. The longest gone are forgotten.
+    /// A file that disappeared becomes quiet. The files gone longest are forgotten.
     fn forget_gone(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(id).filter(|file| file.gone) else {
             return;
@@ -231,7 +231,7 @@ impl Collector {
         }
     }
 
-    /// Takes back a file from the queue.
+    /// Stores a file that the queue returned.
     pub(super) fn apply_finished(&mut self, done: FinishedJob, now: Now) {
         let FinishedJob { file: id, tail, error } = done;
         self.store_tail(id, tail, now);
@@ -256,7 +256,7 @@ impl Collector {
         }
     }
 
-    /// One batch of history, when there are no workers.
+    /// Reads one batch of history if there are no workers.
     pub(super) fn backfill(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let Some(job) = self.queue.pop() else {
             return Ok(());

@@ -1,34 +1,35 @@
-//! The files that cannot be read now: why, and when each is tried again.
+//! The files that cannot be read now: the reason, and when each is tried again.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::files::FileId;
 use crate::{collect::control::UnreadPath, tail::disk::Stat};
 
-/// Most errors kept with their message; the others are only counted.
+/// Maximum number of errors kept with their message; the others are only counted.
 const SHOWN: usize = 64;
-/// The first wait after an error that may pass, and the longest.
+/// First delay after a temporary error.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Longest delay after a temporary error.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// One thing that is not read.
+/// A path that cannot be read.
 #[derive(Debug)]
 pub(super) struct ReadSetback {
     message: Option<String>,
     file: Option<FileId>,
-    /// What it looked like then: it is tried again when it looks different.
+    /// Its state at that time: it is tried again when the state differs.
     pub(super) seen: Option<Stat>,
-    /// It is tried again then in any case.
+    /// It is tried again at this time in any case.
     pub(super) retry_at: Option<Duration>,
     wait: Duration,
 }
 
-/// All of them, by path.
+/// All errors, by path.
 #[derive(Debug, Default)]
 pub(super) struct Errors {
     setbacks: HashMap<Arc<str>, ReadSetback>,
     shown: usize,
-    /// Counts changes, so that a report is made only when there is a new one.
+    /// Counts changes, so that a report is made only if there is a new one.
     pub(super) version: u64,
 }
 
@@ -41,7 +42,7 @@ impl Errors {
         self.setbacks.len()
     }
 
-    /// Notes an error. It is logged when it is not the one that is known already.
+    /// Records an error. It is logged unless it is already known.
     pub(super) fn record(
         &mut self,
         path: &Arc<str>,
@@ -72,8 +73,8 @@ impl Errors {
         }
     }
 
-    /// Forgets what is directly in a directory, no file of the table (a link to a directory) and
-    /// not to be kept.
+    /// Forgets the errors directly in a directory that belong to no file of the table (such as a link to a directory)
+    /// and that `keep` rejects.
     pub(super) fn retain_in(&mut self, directory: &str, keep: impl Fn(&str) -> bool) {
         let in_it = |path: &str| {
             path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'))
@@ -85,7 +86,7 @@ impl Errors {
         over.iter().for_each(|path| self.clear(path));
     }
 
-    /// Files to be tried again now. The next try is put off, whatever comes of this one.
+    /// Files to try again now. Schedules the next try, whatever the outcome of this one.
     pub(super) fn due(&mut self, now: Duration) -> Vec<FileId> {
         let mut due = Vec::new();
         for setback in self.setbacks.values_mut().filter(|setback| setback.retry_at.is_some_and(|at| at <= now)) {
@@ -96,7 +97,7 @@ impl Errors {
         due
     }
 
-    /// When the next one is to be tried again.
+    /// When the next file is tried again.
     pub(super) fn next_at(&self) -> Option<Duration> {
         self.setbacks.values().filter(|setback| setback.file.is_some()).filter_map(|setback| setback.retry_at).min()
     }

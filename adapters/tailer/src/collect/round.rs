@@ -1,4 +1,4 @@
-//! One turn of the collector.
+//! One round of the collector.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -19,22 +19,22 @@ use crate::{
     watch::Mode,
 };
 
-/// A cursor that moved over lines without events is handed on after this time.
+/// A cursor that moved over lines without events is sent after this time.
 const OWED_FOR: Duration = Duration::from_secs(2);
-/// How long a change may leave no trace in a file's times.
+/// How long changes may leave a file's times unchanged.
 pub(super) const RACY: Duration = Duration::from_secs(2);
-/// Least time between two checks of everything after lost hints.
+/// Minimum time between two checks of everything after lost hints.
 const EVERYTHING_GAP: Duration = Duration::from_millis(200);
 
-/// Who takes batches.
+/// Receives batches.
 pub(super) type BatchSink<'a> = &'a mut dyn FnMut(Batch) -> Result<(), Stopped>;
 
 impl Collector {
-    /// Does what is to be done at `now` and says when to come again (by the steady clock); sooner
-    /// when something was told.
+    /// Does all work that is due at `now` and returns the time of the next round (by the steady clock); a hint makes it
+    /// earlier.
     ///
     /// # Errors
-    /// When `sink` says so.
+    /// If `sink` returns an error.
     pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
         let everything = self.apply_inbox(now);
         if now.steady >= self.due.quiet || everything {
@@ -49,7 +49,7 @@ impl Collector {
             self.release_cursors(now);
             self.due.quiet = now.steady + self.config.quiet_poll;
             if !self.due.first_done {
-                // It had a cursor of every file; those that were found have theirs now.
+                // Initially it contained every cursor; the cursors of found files were moved to the table.
                 self.unclaimed.shrink_to_fit();
             }
             self.due.first_done = true;
@@ -83,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// Returns whether to look everywhere.
+    /// Returns whether to check everything.
     fn apply_inbox(&mut self, now: Now) -> bool {
         let news = self.shared.inbox.drain();
         if let Some(paths) = news.ignore {
@@ -106,8 +106,8 @@ impl Collector {
         everything
     }
 
-    /// Looks at quiet files: at some of those of which no hints come, and at fewer of the others, so that each has its
-    /// turn within [`watched_files_poll`](super::CollectorConfig::watched_files_poll).
+    /// Checks quiet files: some of those without hints, and fewer of the others, so that each is checked within
+    /// [`watched_files_poll`](super::CollectorConfig::watched_files_poll).
     fn poll_quiet(&mut self, now: Now, all: bool) {
         let room = self.files.room();
         if all {
@@ -167,7 +167,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Looks at a file: is it worth reading?
+    /// Checks whether a file needs to be read.
     pub(super) fn check(&mut self, id: FileId, now: Now) {
         let Some(file) = self.files.get_mut(id) else {
             return;
@@ -186,7 +186,7 @@ impl Collector {
         }
     }
 
-    /// The same when it was just looked at.
+    /// Like [`Self::check`], with a state that was just read.
     pub(super) fn check_stat(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
         let Some(file) = self.files.get_mut(id) else {
             return;
@@ -233,7 +233,7 @@ impl Collector {
         }
     }
 
-    /// Has a file read: now when it is little, by the workers when it is much.
+    /// Schedules a file for reading: in this round if it has little new content, otherwise in the queue.
     pub(super) fn wake(&mut self, id: FileId, stat: Option<Stat>, now: Now) {
         let first = !self.due.first_done;
         let Some(file) = self.files.get_mut(id) else {
@@ -244,7 +244,7 @@ impl Collector {
         let much = match format {
             FileFormat::Lines => first || backlog > self.config.limits.batch_bytes,
             FileFormat::Rows(_) => first,
-            // How much is in it shows when it is decoded.
+            // The amount of content is known only after decompression.
             FileFormat::Compressed => true,
             FileFormat::Whole => false,
         };
@@ -299,7 +299,7 @@ impl Collector {
         self.queue.push(Job { file: id, class, modified_ns, waiting, expected: backlog, is_new });
     }
 
-    /// Closes the files looked at longest ago when too many are open.
+    /// Closes the files checked longest ago if too many are open.
     pub(super) fn close_some(&mut self) {
         let mut open: Vec<_> = Vec::new();
         for id in &self.hot {

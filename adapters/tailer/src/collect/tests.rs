@@ -17,7 +17,7 @@ use crate::tail::{
 
 mod model;
 
-/// `*.jsonl` are lines, `*.json` are whole, `*.db` have rows, `junk` is not entered.
+/// `*.jsonl` are lines, `*.json` are whole, `*.db` have rows, `junk` is skipped.
 struct Notes;
 
 impl Recognize for Notes {
@@ -35,18 +35,18 @@ impl Recognize for Notes {
     }
 }
 
-/// A collector whose rounds and clock are turned by hand.
+/// A collector whose rounds and clock the test advances.
 struct Case {
     home: tempfile::TempDir,
     config: CollectorConfig,
     collector: Collector,
     ingest: RefCell<Ingest>,
-    /// What the collector reads of the cursors that were committed.
+    /// The committed cursors that the collector can read.
     committed: Arc<Mutex<HashMap<String, Cursor>>>,
     steady: Duration,
     /// Batches left until the sink stops.
     batches_left: usize,
-    /// By the first event of each batch, whether it is history.
+    /// For the first event of each batch, whether it is history.
     history: Vec<(String, bool)>,
 }
 
@@ -120,7 +120,7 @@ impl Case {
         })
     }
 
-    /// Rounds until there is nothing to do at this moment.
+    /// Runs rounds until no work is due now.
     fn settle(&mut self) -> Result<Duration, Stopped> {
         loop {
             let next = self.round()?;
@@ -130,7 +130,7 @@ impl Case {
         }
     }
 
-    /// Makes rounds for this time as a thread would; returns how many.
+    /// Runs rounds for this time as a thread would; returns how many.
     fn run(&mut self, time: Duration) -> usize {
         let end = self.steady + time;
         let mut rounds = 0;
@@ -175,11 +175,11 @@ fn tail_collect_finds_reads_and_follows() {
     case.settle().unwrap();
     assert_eq!(case.seen(), ["v1", "v4"]);
     assert!(case.collector.control().progress().is_done());
-    // Hot files are looked at every half second.
+    // Hot files are checked every half second.
     case.append("a/b/one.jsonl", &note(5, "v5"));
     case.run(seconds(0.5));
     assert_eq!(case.seen(), ["v1", "v4", "v5"]);
-    // New directories and files within five seconds.
+    // New directories and files are found within five seconds.
     case.append("c/d/two.jsonl", &note(6, "v6"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v4", "v5", "v6"]);
@@ -204,7 +204,7 @@ fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
 #[test]
 fn tail_collect_what_leaves_no_hint_where_hints_come_is_found_later() {
     let mut case = case_of(CollectorConfig { watches: 100, ..config() });
-    // It takes every directory and tells nothing.
+    // Accepts every directory and reports nothing.
     case.collector.watch = Watch::with(Box::new(notify::NullWatcher));
     case.append("a/one.jsonl", &note(1, "v1"));
     case.run(seconds(100.0));
@@ -218,7 +218,7 @@ fn tail_collect_what_leaves_no_hint_where_hints_come_is_found_later() {
     assert!(case.seen().contains(&"v3".into()), "directories every minute");
     case.run(seconds(300.0));
     assert_eq!(case.seen(), ["v1", "v2", "v3"], "files every five minutes");
-    // One directory of which no hints come has its files looked at as often as ever.
+    // In a directory without hints, files are checked as often as before.
     for directory in &mut case.collector.tree.directories {
         directory.local = !directory.path.ends_with("/b");
     }
@@ -269,7 +269,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
     assert_eq!(progress.files_total.load(Ordering::Relaxed), 0);
     case.run(seconds(60.0));
     assert_eq!(case.ingest.borrow().batches, batches);
-    // While we were away one grew, one went, one came.
+    // While capture was stopped, one file grew, one was removed, one was created.
     case.append("p1/f1.jsonl", &note("more", "v"));
     fs::remove_file(case.path("p2/f2.jsonl")).unwrap();
     case.append("p3/new.jsonl", &note("new", "v"));
@@ -443,7 +443,7 @@ fn tail_t15_links_are_refused_and_said_once() {
     let errors = case.health().errors;
     let paths: Vec<_> = errors.iter().map(|error| error.path.rsplit('/').next().unwrap()).collect();
     assert_eq!(paths, ["folder", "x.jsonl"], "{errors:?}");
-    // A directory that was read is swapped for a link, and back.
+    // A directory that was read is replaced by a link, and back.
     case.append("sub/f.jsonl", &note(3, "more"));
     fs::rename(case.path("sub"), case.path("junk")).unwrap();
     fs::write(outside.path().join("f.jsonl"), note(4, "secret")).unwrap();
@@ -459,7 +459,7 @@ fn tail_t15_links_are_refused_and_said_once() {
     assert_eq!(case.health().errors_total, 0, "{:?}", case.health().errors);
 }
 
-/// What is committed to a database is in its log first: a hint of that, and the poll, lead to the database.
+/// SQLite writes commits to the write-ahead log first: a hint about the log, and the poll, lead to the database.
 #[test]
 fn tail_collect_follows_the_log_of_a_database() {
     let mut case = case();
@@ -491,7 +491,7 @@ fn tail_t16_lost_hints_mean_looking_everywhere() {
         case.append(&format!("p{n}/f.jsonl"), &note(100 + n, "w"));
         case.append(&format!("q{n}/f.jsonl"), &note(200 + n, "x"));
     }
-    // More paths than are remembered.
+    // More paths than the inbox remembers.
     let control = case.collector.control();
     for n in 0..5000 {
         control.check_path(&case.path(&format!("nothing{n}")));
@@ -575,7 +575,7 @@ fn tail_t19_many_files_and_directories_that_come_back() {
     assert_eq!(case.ingest.borrow().events.len(), 9000, "two notes each, and `removed`");
 }
 
-/// A backup is restored, an archive unpacked: all of it is new and hot, and is read in one round.
+/// A backup is restored, an archive is unpacked: all files are new and hot, and are read in one round.
 #[test]
 fn tail_t19_many_files_that_appear_at_once_are_not_open_at_once() {
     let mut case = case();
@@ -647,7 +647,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
     }
     let control = running.control();
     assert!(control.progress().is_done());
-    // The sink may be blocked when it is stopped: the receiver goes first.
+    // The sink may be blocked when the collector is stopped, so the receiver must keep draining.
     let receiver = std::thread::spawn(move || while batches.recv().is_ok() {});
     running.stop();
     receiver.join().unwrap();
@@ -664,7 +664,7 @@ fn tail_collect_workers_go_on_while_many_whole_files_are_read() {
     }
     let config = CollectorConfig { watches: 0, ..CollectorConfig::new(|| now(Duration::ZERO)) };
     let collector = Collector::new(config, vec![root(home.path())], Vec::new());
-    // How many of the others were read: a whole file takes as long as a part of them.
+    // The number of other batches read: a whole file takes as long as a part of them.
     let read = Arc::new((std::sync::Mutex::new(0), std::sync::Condvar::new()));
     let (send, done) = crossbeam_channel::unbounded();
     let mut wholes = 0;
@@ -688,7 +688,7 @@ fn tail_collect_workers_go_on_while_many_whole_files_are_read() {
     running.stop();
 }
 
-/// Whole cursors of closed files in memory.
+/// Number of whole cursors of closed files in memory.
 fn whole_cursors(case: &mut Case) -> usize {
     let of = |case: &mut Case, id| {
         usize::from(case.collector.files.get_mut(id).is_some_and(|file| matches!(file.slot, FileOwner::Resting(_))))
@@ -703,13 +703,13 @@ fn tail_collect_whole_cursors_of_closed_files_are_left_to_the_store() {
     case.append("two.jsonl", &note(2, "v2"));
     case.run(seconds(100.0));
     assert_eq!(whole_cursors(&mut case), 0);
-    // What was read goes on from the committed cursor, and is released again.
+    // A read continues from the committed cursor, which is then released again.
     case.append("one.jsonl", &note(3, "v3"));
     case.run(seconds(5.0));
     assert_eq!(case.seen(), ["v1", "v2", "v3"]);
     case.run(seconds(100.0));
     assert_eq!(whole_cursors(&mut case), 0);
-    // One that is not what is committed stays whole.
+    // A cursor that differs from the committed one stays in memory.
     case.append("two.jsonl", &note(4, "v4"));
     case.run(seconds(5.0));
     let path = case.path("two.jsonl").to_str().unwrap().to_owned();
@@ -734,7 +734,7 @@ fn tail_collect_a_session_at_work_does_not_keep_the_cursors_of_others() {
         rounds += 1;
         assert!(rounds < 100, "it is closed after a while");
     }
-    // It goes on before its cursor is released; the other one is closed behind it.
+    // The file is active again before its cursor is released; the other file is closed after it.
     case.append("other.jsonl", &note(2, "v2"));
     for n in 3..100 {
         case.append("busy.jsonl", &note(n, &format!("v{n}")));

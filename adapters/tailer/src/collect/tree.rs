@@ -1,7 +1,7 @@
 //! Finds directories and files below the roots.
 //!
-//! A directory is listed when its ctime says that it changed, and once more a little later when
-//! that change was so recent that the next might leave no trace. Nobody can set a ctime.
+//! A directory is listed when its ctime changed, and once more a little later if the change was so recent that the next
+//! one might not change the ctime. No program can set a ctime.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,19 +27,19 @@ use crate::{
 
 /// Deepest nesting of directories below a root; no provider goes deeper.
 const DEEPEST: usize = 12;
-/// A directory that changed so short a time before it was listed is listed again after it.
+/// A directory that changed this short a time before its listing is listed again later.
 const RACY: Duration = Duration::from_secs(2);
-/// Most directories handed to the watcher in one round; each costs a round trip.
+/// Maximum number of directories passed to the watcher in one round; each costs a round trip.
 const WATCHES_A_TURN: usize = 32;
 
-/// What is in a directory.
+/// The content of a directory.
 struct Listing {
     directory: Dir,
     names: Vec<(String, FileType)>,
 }
 
 impl Collector {
-    /// Looks at every directory, and lists those that changed; without `all`, only at those of which no hints come.
+    /// Checks every directory, and lists those that changed; without `all`, only directories without hints.
     pub(super) fn walk(&mut self, now: Now, all: bool) {
         self.find_roots(now);
         self.check_directories(0, all, now);
@@ -66,7 +66,7 @@ impl Collector {
         }
     }
 
-    /// Cursors of files below a root that are not there any more: their end is news.
+    /// Reports the files below a root that no longer exist, although they have cursors.
     fn claim_missing(&mut self, root: u16, dir: &str, now: Now) {
         let below = |path: &String| path.strip_prefix(dir)?.strip_prefix('/').map(str::to_owned);
         let missing: Vec<_> = self.unclaimed.keys().filter_map(|path| Some((path.clone(), below(path)?))).collect();
@@ -81,7 +81,7 @@ impl Collector {
         }
     }
 
-    /// Looks at the directories from this number on, and at those that are found on the way.
+    /// Checks the directories from this index on, including those found on the way.
     fn check_directories(&mut self, from: usize, all: bool, now: Now) {
         let mut at = from;
         while let Some(directory) = self.tree.directories.get(at) {
@@ -92,7 +92,7 @@ impl Collector {
         }
     }
 
-    /// Lists a directory if it changed. `false`: it is gone, and another one has its number.
+    /// Lists a directory if it changed. Returns `false` if it disappeared, and another directory now has its index.
     fn check_directory(&mut self, at: usize, now: Now) -> bool {
         let directory = &self.tree.directories[at];
         let is_root = self.roots[usize::from(directory.root)].dir == Path::new(&*directory.path);
@@ -112,7 +112,7 @@ impl Collector {
         true
     }
 
-    /// Its files are found gone by the poll.
+    /// Removes a directory. The poll finds that its files disappeared.
     fn drop_directory(&mut self, at: usize) {
         let removed = self.tree.remove(at);
         if removed.watched {
@@ -137,7 +137,7 @@ impl Collector {
             self.watch.remove(Path::new(&*path));
         }
         if self.due.first_done {
-            // Before it is listed: what appears after that is told or listed.
+            // Watched before it is listed, so that later files cause a hint or are listed.
             self.watch_directory(at);
         }
         let top = self.roots[usize::from(root)].dir.to_str().unwrap_or_default().trim_end_matches('/').to_owned();
@@ -173,7 +173,7 @@ impl Collector {
             full.clear();
             full.extend([top, "/", &below]);
             let stat = || disk::stat_in(listing.directory.fd().ok()?, name);
-            // Some file systems do not say what a name is.
+            // Some file systems do not report the type of a name.
             let kind = if *kind == FileType::Unknown {
                 stat().map_or(PathKind::Special, |stat| stat.kind)
             } else {
@@ -203,7 +203,7 @@ impl Collector {
         }
     }
 
-    /// A link where a directory of sessions could be is not entered, and that is said.
+    /// Refuses a link in place of a directory of sessions, and reports it.
     fn refuse_link(&mut self, full: &str, below: &str, root: u16) -> Option<String> {
         if !self.roots[usize::from(root)].recognize.enter(Path::new(below)) || !Path::new(full).is_dir() {
             return None;
@@ -227,7 +227,7 @@ impl Collector {
             }
         };
         match self.files.get_mut(id).map(|file| file.spec.format) {
-            // What the listing says of it leaves out its log.
+            // The size from the listing does not include the database's log.
             Some(FileFormat::Rows(_)) => self.check(id, now),
             Some(FileFormat::Lines | FileFormat::Compressed | FileFormat::Whole) | None => {
                 self.check_stat(id, stat(), now)
@@ -235,7 +235,7 @@ impl Collector {
         }
     }
 
-    /// Looks at a path somebody named, whatever it is.
+    /// Checks a path from a hint, of any type.
     pub(super) fn check_path(&mut self, path: &Path, now: Now) {
         let Some(text) = path.to_str() else { return };
         let database = || self.files.find(text.strip_suffix(disk::WRITE_AHEAD_LOG)?);
@@ -243,7 +243,7 @@ impl Collector {
             self.queue.lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
             return self.check(id, now);
         }
-        // The nearest directory that is known leads to everything that is new below it.
+        // Everything new below the nearest known directory is found by listing it.
         let mut above = Some(path);
         while let Some(directory) = above {
             if let Some(at) = directory.to_str().and_then(|text| self.tree.index.get(text).copied()) {
@@ -272,7 +272,7 @@ impl Collector {
         root.recognize.file(relative).is_some() || (root.recognize.enter(relative) && path.is_dir())
     }
 
-    /// The directories to watch after the first walk: the roots, then those that changed last.
+    /// Plans the directories to watch after the first walk: the roots, then the most recently changed ones.
     fn plan_watches(&mut self) {
         let mut order: Vec<_> = (0..self.tree.directories.len()).collect();
         order.sort_by_cached_key(|at| {
@@ -284,7 +284,7 @@ impl Collector {
         self.tree.to_watch = order.iter().map(|at| Arc::clone(&self.tree.directories[*at].path)).collect();
     }
 
-    /// Watches some of the directories that were planned.
+    /// Watches some of the planned directories.
     pub(super) fn add_watches(&mut self) {
         for _ in 0..WATCHES_A_TURN {
             let Some(path) = self.tree.to_watch.pop_front() else {
@@ -292,7 +292,7 @@ impl Collector {
             };
             if let Some(at) = self.tree.index.get(&path).copied() {
                 self.watch_directory(at);
-                // What changed in it between its listing and now was not told.
+                // Changes between its listing and now caused no hint.
                 self.tree.directories[at].again_at.get_or_insert(Duration::ZERO);
             }
         }
@@ -316,7 +316,7 @@ impl Collector {
         }
     }
 
-    /// Gives up the watch of the directory that changed longest ago.
+    /// Stops watching the directory that changed longest ago.
     fn unwatch_one(&mut self) {
         let roots = &self.roots;
         let is_root = |directory: &Directory| roots.iter().any(|root| root.dir == Path::new(&*directory.path));
@@ -327,7 +327,7 @@ impl Collector {
         }
     }
 
-    /// Takes over a new list of what to leave alone.
+    /// Applies a new list of ignored paths.
     pub(super) fn set_ignored(&mut self, paths: Vec<PathBuf>, now: Now) {
         self.ignored = Arc::from(paths);
         self.queue.ignore(Arc::clone(&self.ignored));
@@ -348,7 +348,7 @@ impl Collector {
     }
 }
 
-/// Lists a directory without following links on the way to it.
+/// Lists a directory without following links in its path.
 fn entries(root: &str, relative: &str) -> Result<Listing, OpenError> {
     let io = |errno: rustix::io::Errno| OpenError::Io(errno.into());
     let mut directory = Dir::new(disk::open_directory(root, relative)?).map_err(io)?;

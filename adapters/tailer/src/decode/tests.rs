@@ -1,7 +1,7 @@
 use super::*;
 use events::{Annotation, Topic};
 
-/// Takes `{"v": "text"}` records and nothing else.
+/// Accepts only `{"v": "text"}` records.
 struct Plain(Arc<str>);
 
 impl Decoder for Plain {

@@ -1,8 +1,8 @@
-//! Files of lines that are compressed as a whole with zstd, as Codex keeps rollouts that rest (0.137 and later).
+//! Files of lines that are compressed as a whole with zstd, as Codex stores inactive rollouts (0.137 and later).
 //!
-//! Such a file is not appended to: another size, time or inode is another generation, read from its start. It is decoded as
-//! a stream, a batch at a time. The cursor's offset counts decoded bytes; its size is the compressed file's, so that a
-//! look at the file tells whether it changed.
+//! Such a file is not appended to: a different size, time or inode means a new generation, read from its start. It is
+//! decoded as a stream, one batch at a time. The cursor's offset counts decoded bytes; its size is the size of the
+//! compressed file, so that a `stat` shows whether the file changed.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
@@ -25,11 +25,11 @@ use crate::{decode::Decoded, tail::error::TailError};
 /// A compressed file that is being read.
 pub(super) struct OpenStream {
     lines: BufReader<Frames>,
-    /// The line that is read.
+    /// The current line.
     line: Vec<u8>,
-    /// What the file was when it was opened.
+    /// The state of the file when it was opened.
     stat: Stat,
-    /// Why nothing more of it can be decoded.
+    /// The error after which no more of it can be decoded.
     broken: Option<String>,
 }
 
@@ -103,8 +103,8 @@ impl Tail {
 }
 
 impl Tail {
-    /// Takes a file as read whose rest cannot be decoded. Its agent may not have written all of it yet: what comes then is
-    /// another generation.
+    /// Marks a file as read although the rest cannot be decoded. Its agent may not have written all of it yet; the
+    /// complete file is then a new generation.
     fn give_up(&mut self, stat: &Stat, error: String) -> TailError {
         self.stand_at(stat, true);
         self.cursor.issues += 1;
@@ -115,7 +115,7 @@ impl Tail {
     fn stand_at(&mut self, stat: &Stat, at_end: bool) {
         self.cursor.key = stat.key;
         self.cursor.size = stat.size;
-        // A cursor that does not stand at the end must never look like that of an unchanged file.
+        // A cursor that is not at the end must never equal the cursor of an unchanged file.
         self.cursor.changed_ns = if at_end { stat.changed_ns } else { 0 };
         self.cursor.caught_up |= at_end;
     }
@@ -125,7 +125,7 @@ fn is_same(opened: &Stat, there: &Stat) -> bool {
     (opened.key, opened.size, opened.changed_ns) == (there.key, there.size, there.changed_ns)
 }
 
-/// Gives the next line to `each`; returns its length with the newline, 0 at the end.
+/// Passes the next line to `each`; returns its length with the newline, 0 at the end.
 fn next_line(
     lines: &mut impl BufRead,
     buffer: &mut Vec<u8>,

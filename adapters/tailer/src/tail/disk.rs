@@ -1,8 +1,7 @@
 //! Opens the agents' files safely.
 //!
-//! Nothing below a provider's root is followed when it is a symbolic link, nothing but regular
-//! files of our own user is read, and no open can block (a FIFO is refused before it is opened).
-//! The root itself may be a link: people keep their dot files elsewhere.
+//! Below a provider's root, no symbolic link is followed and only regular files of our own user are read. No open
+//! blocks (a FIFO is refused before it is opened). The root itself may be a link, because people move their dot files.
 
 use std::{fmt, io, sync::Arc};
 
@@ -14,7 +13,7 @@ use rustix::{
 
 use super::FileFormat;
 
-/// Where a file is: a path below a root.
+/// The path of a file below a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootedPath {
     path: Arc<str>,
@@ -22,7 +21,7 @@ pub struct RootedPath {
 }
 
 impl RootedPath {
-    /// The place of `relative` (separated by `/`, not empty) below the absolute path `root`.
+    /// The path `relative` (separated by `/`, not empty) below the absolute path `root`.
     #[must_use]
     pub fn new(root: &str, relative: &str) -> Self {
         let root = root.trim_end_matches('/');
@@ -54,24 +53,24 @@ impl RootedPath {
     }
 }
 
-/// What is known of a file without reading it.
+/// The metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Device and inode.
     pub key: FileKey,
     /// Size, bytes.
     pub size: u64,
-    /// Last change of content or inode (ctime), nanoseconds since 1970. Nobody can set it.
+    /// Last change of content or inode (ctime), nanoseconds since 1970. Programs cannot set it.
     pub changed_ns: i64,
-    /// Last change of content as the file says (mtime), nanoseconds since 1970.
+    /// Last change of content (mtime), which programs can set, nanoseconds since 1970.
     pub modified_ns: i64,
-    /// What it is.
+    /// The type of the file.
     pub kind: PathKind,
     /// The owner's user id.
     pub owner: u32,
 }
 
-/// What a path leads to.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -115,14 +114,14 @@ impl From<FileType> for PathKind {
     }
 }
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRefusal {
-    /// It, or a directory on the way from the root, is a symbolic link.
+    /// The file, or a directory between it and the root, is a symbolic link.
     Symlink,
-    /// It is a directory, FIFO, socket or device.
+    /// The path is a directory, FIFO, socket or device.
     NotRegular,
-    /// It belongs to another user.
+    /// The file belongs to another user.
     Owner(u32),
 }
 
@@ -136,12 +135,12 @@ impl fmt::Display for ReadRefusal {
     }
 }
 
-/// Why a file could not be opened.
+/// The reason why a file could not be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
-    /// It is not there (any more).
+    /// The file does not exist (any more).
     Gone,
-    /// It must not be read.
+    /// The file must not be read.
     Refused(ReadRefusal),
     /// The system refused.
     Io(io::Error),
@@ -159,9 +158,9 @@ impl OpenError {
     }
 }
 
-/// An open file that is read by position. The second one is the tests' that fails on demand.
+/// An open file that is read by position. The tests have a second implementation, which fails on demand.
 pub(crate) trait Source: Send {
-    /// Looks at the open file.
+    /// The metadata of the open file.
     fn stat(&self) -> io::Result<Stat>;
     /// Reads up to `into.len()` bytes from `offset`; 0 at the end.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -169,7 +168,7 @@ pub(crate) trait Source: Send {
 
 /// How files are found and opened.
 pub(crate) trait Disk: Send {
-    /// Looks at a path, not following a link at its end; `None` when nothing is there.
+    /// The metadata of a path, without following a link at its end; `None` if it does not exist.
     fn stat(&self, place: &RootedPath) -> io::Result<Option<Stat>>;
     /// Opens a file for reading.
     fn open(&self, place: &RootedPath) -> Result<Box<dyn Source>, OpenError>;
@@ -209,7 +208,7 @@ impl Disk for System {
     }
 }
 
-/// Looks at an absolute path, not following a link at its end.
+/// The metadata of an absolute path, without following a link at its end.
 pub(crate) fn stat_path(path: &str) -> io::Result<Option<Stat>> {
     use rustix::io::Errno;
     match fs::lstat(path) {
@@ -219,11 +218,11 @@ pub(crate) fn stat_path(path: &str) -> io::Result<Option<Stat>> {
     }
 }
 
-/// What SQLite appends to a database's name for its write-ahead log.
+/// The suffix that SQLite adds to a database's name for its write-ahead log.
 pub(crate) const WRITE_AHEAD_LOG: &str = "-wal";
 
-/// Looks at a file of this format. A database counts together with its write-ahead log: what is committed changes
-/// the log first, and the database later.
+/// The metadata of a file of this format. A database is combined with its write-ahead log: a commit changes the log
+/// first, and the database later.
 pub(crate) fn stat_file(place: &RootedPath, format: FileFormat) -> io::Result<Option<Stat>> {
     let stat = stat_path(place.path())?;
     match (stat, format) {
@@ -232,8 +231,8 @@ pub(crate) fn stat_file(place: &RootedPath, format: FileFormat) -> io::Result<Op
     }
 }
 
-/// A database and its write-ahead log, if there is one. Of the log only a write counts as a change: opening a database
-/// as root gives the log to its owner again, and our own look would bring the next one.
+/// Combines a database and its write-ahead log, if there is one. For the log only the mtime counts: when root opens a
+/// database, SQLite sets the owner of the log again, so our own check would cause the next one.
 pub(crate) fn with_log(database: Stat, log: Option<Stat>) -> Stat {
     let Some(log) = log else { return database };
     Stat {
@@ -244,12 +243,12 @@ pub(crate) fn with_log(database: Stat, log: Option<Stat>) -> Stat {
     }
 }
 
-/// Looks at a name in an open directory, not following a link.
+/// The metadata of a name in an open directory, without following a link.
 pub(crate) fn stat_in(directory: impl AsFd, name: &str) -> Option<Stat> {
     fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(Stat::from)
 }
 
-/// Whether what a path leads to may be read.
+/// Whether the file with this metadata may be read.
 pub(crate) fn admit(stat: &Stat) -> Result<(), OpenError> {
     match stat.kind {
         PathKind::File => {}
@@ -268,7 +267,7 @@ pub(crate) fn open_directory(root: &str, relative: &str) -> Result<OwnedFd, Open
     if relative.is_empty() {
         return fs::open(root, flags | OFlags::CLOEXEC, Mode::empty()).map_err(OpenError::from_errno);
     }
-    // A link that stands where a directory was is an ENOTDIR of the last component only.
+    // If a link replaced the directory, ENOTDIR refers to the last component only.
     open_beneath(root, relative, flags)
 }
 
@@ -282,7 +281,7 @@ fn open_beneath(root: &str, relative: &str, flags: OFlags) -> Result<OwnedFd, Op
     }
 }
 
-/// One call where the kernel has it (Linux 5.6); `None` where not, or where a sandbox forbids it.
+/// A single call if the kernel supports it (Linux 5.6); `None` if not, or if a sandbox forbids it.
 #[cfg(target_os = "linux")]
 fn resolve(top: &OwnedFd, relative: &str, flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
     use rustix::{fs::ResolveFlags, io::Errno};
@@ -298,7 +297,7 @@ fn resolve(_: &OwnedFd, _: &str, _: OFlags) -> Option<rustix::io::Result<OwnedFd
     None
 }
 
-/// Component by component, none of them a link.
+/// Opens component by component, refusing links.
 fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
     let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
     let mut at = top;
@@ -313,7 +312,7 @@ fn step(at: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
         return Err(OpenError::Refused(ReadRefusal::Symlink));
     }
     fs::openat(at, name, flags, Mode::empty()).map_err(|errno| {
-        // O_DIRECTORY on a link says ENOTDIR: tell a link from a file that took the name.
+        // With O_DIRECTORY, a link fails with ENOTDIR: distinguish a link from a file with that name.
         match stat_in(at, name) {
             Some(Stat { kind: PathKind::Symlink, .. }) => OpenError::Refused(ReadRefusal::Symlink),
             _ => OpenError::from_errno(errno),
@@ -342,7 +341,7 @@ mod tests {
             (with_log(stat(&database).unwrap(), stat(&log)), stat(&log).unwrap())
         };
         let (before, log_before) = look();
-        // What SQLite does as root whenever it opens a log.
+        // SQLite does this as root whenever it opens a log.
         while look().1.changed_ns == log_before.changed_ns {
             std::os::unix::fs::chown(&log, Some(rustix::process::geteuid().as_raw()), None).unwrap();
         }

@@ -4,33 +4,33 @@ use std::{io, sync::Arc};
 
 use super::disk::ReadRefusal;
 
-/// Why a file was not read. The cursor stays where it is.
+/// The reason why a file was not read. The cursor does not move.
 #[derive(Debug, thiserror::Error)]
 pub enum TailError {
-    /// It must not be read.
+    /// The file must not be read.
     #[error("{path} is not read: {reason}")]
     Refused {
         /// The file.
         path: Arc<str>,
-        /// Why.
+        /// The reason.
         reason: ReadRefusal,
     },
-    /// It is too large to be read whole.
+    /// The file is too large to be read whole.
     #[error("{path} is not read: {size} bytes is over the limit of {cap} bytes for this kind of file")]
     TooLarge {
         /// The file.
         path: Arc<str>,
         /// Its size, bytes.
         size: u64,
-        /// The most it may have, bytes.
+        /// The size limit, bytes.
         cap: u64,
     },
-    /// It stays a record that cannot be understood.
+    /// The file has been a malformed record for some time.
     #[error("cannot decode {path}: {error}")]
     Malformed {
         /// The file.
         path: Arc<str>,
-        /// What the decoder said.
+        /// The error of the decoder.
         error: String,
     },
     /// The system refused.
@@ -38,15 +38,15 @@ pub enum TailError {
     Io {
         /// The file.
         path: Arc<str>,
-        /// Where.
+        /// The offset.
         offset: u64,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
 
 impl TailError {
-    /// Whether trying again can help while the file stays as it is.
+    /// Whether another try may succeed although the file is unchanged.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {

@@ -1,28 +1,28 @@
 //! Splits bytes into whole lines, in memory that does not grow with the file or its lines.
 //!
-//! A line without its newline stays in the file. Above the cap a line is not held but streamed
-//! through a hasher, and becomes [`SplitLine::Oversized`].
+//! A line without its newline is not read yet. A line above the limit is not stored but streamed through a hasher, and
+//! becomes [`SplitLine::Oversized`].
 
 use std::io;
 
 use super::{disk::Source, marks::Marks};
 use crate::tail::spec::ReadLimits;
 
-/// Size of one read, bytes, and of a buffer at rest.
+/// Size of one read and of an unused buffer, bytes.
 const CHUNK: usize = 256 * 1024;
-/// A half line longer than this is not read again from its start to find its newline.
+/// An incomplete line longer than this is not read again from its start to find its newline.
 const LONG_HALF: u64 = 256 * 1024;
-/// Most bytes of an oversized line hashed in one call, in batches.
+/// Maximum amount of an oversized line hashed in one call, in batches.
 const STREAM_BATCHES: u64 = 16;
 
 /// Size of a buffer that is used again soon, bytes: few files need a larger one.
 const KEPT: usize = 1 << 20;
 
-/// A read buffer. Owned by a thread and used for one file after another.
+/// A read buffer. A thread owns it and uses it for one file after another.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) bytes: Vec<u8>,
-    /// Size down to which it is made smaller after a long line, bytes.
+    /// Size to which it is shrunk after a long line, bytes.
     keeps: usize,
 }
 
@@ -31,19 +31,19 @@ impl Buffer {
         Self { bytes: vec![0; CHUNK], keeps: CHUNK }
     }
 
-    /// Sets whether it is used again soon: then what a long line needed is kept for the next one.
+    /// Sets whether it is used again soon: it then keeps the memory of a long line for the next one.
     pub(super) fn set_busy(&mut self, busy: bool) {
         self.keeps = if busy { KEPT } else { CHUNK };
         self.rest();
     }
 
-    /// Twice the room, within `most`.
+    /// Doubles the size, up to `most`.
     pub(super) fn grow(&mut self, most: usize) {
         let room = (self.bytes.len() * 2).min(most).max(CHUNK);
         self.bytes.resize(room, 0);
     }
 
-    /// Gives back what a long line needed.
+    /// Frees the memory of a long line.
     pub(super) fn rest(&mut self) {
         if self.bytes.len() > self.keeps {
             self.bytes.truncate(self.keeps);
@@ -52,28 +52,28 @@ impl Buffer {
     }
 }
 
-/// What a file's bytes are split into.
+/// A piece of a file.
 #[derive(Debug)]
 pub(super) enum SplitLine<'a> {
     /// A line, without its newline.
     Whole { offset: u64, bytes: &'a [u8] },
-    /// A line above the cap.
+    /// A line above the limit.
     Oversized { offset: u64, length: u64, hash: [u8; 32] },
 }
 
-/// What is known of the line that has no newline yet.
+/// The state of a line without a newline.
 #[derive(Debug, Default)]
 pub(super) enum Half {
-    /// Nothing: it is read again from its start.
+    /// Nothing is known: it is read again from its start.
     #[default]
     Unknown,
-    /// There is no newline before this place in the file.
+    /// There is no newline before this offset in the file.
     Searched(u64),
-    /// It is above the cap already.
+    /// It is already above the limit.
     Giant(Box<Giant>),
 }
 
-/// A line above the cap, as far as it was hashed.
+/// A line above the limit, with the hash of the bytes read so far.
 #[derive(Debug)]
 pub(super) struct Giant {
     hasher: blake3::Hasher,
@@ -93,12 +93,12 @@ impl Giant {
     }
 }
 
-/// How far a call came.
+/// The progress of a call.
 #[derive(Debug)]
 pub(super) struct SplitProgress {
-    /// Nothing more is there now.
+    /// Whether the end of the file was reached.
     pub(super) at_end: bool,
-    /// What stopped it. What was split before is good.
+    /// The error that stopped it. The lines before it are valid.
     pub(super) error: Option<io::Error>,
 }
 
@@ -109,8 +109,8 @@ enum NewlineSearch {
     Enough,
 }
 
-/// Reads whole lines from `marks.offset()` on and moves the marks behind them. `half` is what is
-/// known of the half line there; `size` is that of the file now.
+/// Reads whole lines from `marks.offset()` on and moves the marks after them. `half` is the state of the incomplete
+/// line there; `size` is the current size of the file.
 pub(super) fn split(
     source: &dyn Source,
     buffer: &mut Buffer,
@@ -126,7 +126,7 @@ pub(super) fn split(
         Half::Giant(giant) => marks.offset() + giant.length,
     };
     if size < known {
-        // What was searched is not there any more.
+        // The searched bytes are gone.
         *half = Half::Unknown;
     }
     let mut pass = Pass { source, buffer, half, marks, size, limits };
@@ -165,7 +165,7 @@ impl Pass<'_> {
         Ok(false)
     }
 
-    /// Lines that fit: `Found` when the line in hand turned out to be above the cap.
+    /// Reads lines within the limit; `Found` if the current line turned out to be above it.
     fn whole_lines(&mut self, start: u64, each: &mut dyn FnMut(SplitLine<'_>)) -> io::Result<NewlineSearch> {
         let mut filled = 0;
         loop {
@@ -214,7 +214,7 @@ impl Pass<'_> {
         usize::try_from(self.limits.batch_bytes).unwrap_or(usize::MAX).clamp(16, CHUNK)
     }
 
-    /// The end was reached at `reached`, with a half line in hand.
+    /// Handles the end of the file at `reached`, after an incomplete line.
     fn stop_at(&mut self, reached: u64) -> NewlineSearch {
         if reached - self.marks.offset() > LONG_HALF {
             *self.half = Half::Searched(reached);
@@ -222,7 +222,7 @@ impl Pass<'_> {
         NewlineSearch::AtEnd
     }
 
-    /// A line that came in one read may still be above a cap that is smaller than a read.
+    /// A line from a single read may still be above a limit that is smaller than a read.
     fn line<'b>(&self, offset: u64, bytes: &'b [u8]) -> SplitLine<'b> {
         if bytes.len() as u64 <= self.limits.line_bytes {
             return SplitLine::Whole { offset, bytes };
@@ -230,8 +230,8 @@ impl Pass<'_> {
         SplitLine::Oversized { offset, length: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
     }
 
-    /// Looks for the newline of a long half line behind what was searched. `Found` when it is
-    /// there, or when the line turned out to be above the cap.
+    /// Searches for the newline of a long incomplete line after the searched bytes. `Found` if it exists, or if the
+    /// line turned out to be above the limit.
     fn search(&mut self) -> io::Result<NewlineSearch> {
         let Half::Searched(mut at) = *self.half else {
             return Ok(NewlineSearch::Found);

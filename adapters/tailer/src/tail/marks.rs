@@ -12,14 +12,14 @@ pub(super) const HEAD_BYTES: u64 = 4096;
 /// Bytes before the offset that are compared to notice a change.
 pub(super) const BEFORE_BYTES: u64 = 64;
 
-/// The hash cursors carry: the first 8 bytes of BLAKE3.
+/// The hash in cursors: the first 8 bytes of BLAKE3.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     let mut first = [0_u8; 8];
     first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
     u64::from_le_bytes(first)
 }
 
-/// The first (up to 4096) and the last (up to 64) of the bytes that were consumed.
+/// The first (up to 4096) and the last (up to 64) of the consumed bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     head: Vec<u8>,
@@ -28,24 +28,24 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Reads the windows of `cursor`; `None` when they hold other bytes now.
+    /// Reads the windows of `cursor`; `None` if their bytes changed.
     pub(super) fn of(source: &dyn Source, cursor: &Cursor) -> io::Result<Option<Self>> {
         let length = u64::from(cursor.head_length).min(HEAD_BYTES).min(cursor.offset);
         let head = window(source, 0, length)?;
         let before = window(source, cursor.offset - cursor.offset.min(BEFORE_BYTES), cursor.offset.min(BEFORE_BYTES))?;
         let same = hash(&head) == cursor.head_hash && hash(&before) == cursor.tail_hash;
-        // A cursor of offset 0 has nothing to hold against the file.
+        // A cursor at offset 0 has nothing to compare.
         Ok((same || cursor.offset == 0).then_some(Self { head, before, offset: cursor.offset }))
     }
 
-    /// Bytes that were consumed, following those before.
+    /// Adds consumed bytes, directly after the previous ones.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         self.extend_head(bytes);
         self.remember_last(bytes);
         self.offset += bytes.len() as u64;
     }
 
-    /// A run of consumed bytes of which only the ends were kept.
+    /// Adds a run of consumed bytes of which only the ends were kept.
     pub(super) fn append(&mut self, run: &Self) {
         self.extend_head(&run.head);
         self.remember_last(&run.before);
@@ -67,23 +67,23 @@ impl Marks {
         self.before.extend_from_slice(bytes);
     }
 
-    /// The bytes before the offset alone, to be held against the file after it moved on.
+    /// The bytes before the offset alone, for comparing them with the file after the marks moved on.
     pub(super) fn before(&self) -> Self {
         Self { head: Vec::new(), before: self.before.clone(), offset: self.offset }
     }
 
-    /// Bytes consumed.
+    /// Number of consumed bytes.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether the file still has these bytes in these places.
+    /// Whether the file still has these bytes at these offsets.
     pub(super) fn still_match(&self, source: &dyn Source) -> io::Result<bool> {
         let before = self.offset - self.before.len() as u64;
         Ok(matches(source, &self.head, 0)? && matches(source, &self.before, before)?)
     }
 
-    /// Writes them into a cursor.
+    /// Stores the marks in a cursor.
     pub(super) fn store(&self, cursor: &mut Cursor) {
         cursor.offset = self.offset;
         if cursor.head_length as usize != self.head.len() || cursor.head_length == 0 {
@@ -98,7 +98,7 @@ fn matches(source: &dyn Source, expected: &[u8], offset: u64) -> io::Result<bool
     Ok(window(source, offset, expected.len() as u64)? == expected)
 }
 
-/// Up to `length` bytes at `offset`, fewer where the file ends.
+/// Up to `length` bytes at `offset`, fewer if the file ends earlier.
 fn window(source: &dyn Source, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length as usize];
     let mut filled = 0;

@@ -1,15 +1,15 @@
-//! Numbers the identical records in one pass over a file.
+//! Numbers identical records in one pass over a file.
 
 use std::collections::HashMap;
 
 use events::{Identity, NewEvent, Repeat};
 
-/// Most identities remembered; after dropping the older half, at least half as many.
+/// Maximum number of identities remembered; after dropping the older half, at least half as many.
 const REMEMBERED: usize = 65_536;
 
-/// Counts records without an id of their own while a generation is read from its start.
-/// Bounded: two maps, the older one is dropped when the younger is full. A record that returns
-/// after that many others is counted from 0 again, and is then taken for a copy.
+/// Counts records without an id while a generation is read from its start. Bounded: of two maps, the older is dropped
+/// when the newer is full. A record that recurs after that many others is counted from 0 again, and then counts as a
+/// copy.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
     young: HashMap<Identity, u32>,

@@ -1,9 +1,9 @@
-//! Logs that are a table of an SQLite database, as agents keep them in write-ahead mode.
+//! Logs in a table of an SQLite database, which agents use in write-ahead mode.
 //!
-//! The cursor's offset is the number of the last row read, its hash that of the row's id: when the row has another id
-//! or is gone, the table is read again from its start. Nothing is ever written: the database is opened read-only,
-//! without following links, for one short transaction, and closed again. SQLite itself may create the shared memory
-//! file (`-shm`) beside a log that nobody has open. A database without a log is read without taking a lock.
+//! The cursor's offset is the number of the last row read, its hash the hash of the row's id: if the row has another id
+//! or is gone, the table is read again from its start. Nothing is written: the database is opened read-only, without
+//! following links, for one short transaction, and closed again. SQLite itself may create the shared memory file
+//! (`-shm`) for a log that no program has open. A database without a log is read without a lock.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{decode::Decoded, tail::error::TailError};
 
-/// How long a locked database is waited for.
+/// Timeout for a locked database.
 const LOCKED: Duration = Duration::from_millis(20);
 
 /// One row.
@@ -29,7 +29,7 @@ struct LogRow {
     mark: u64,
     /// Its length, bytes.
     length: u64,
-    /// Absent when it is longer than a record may be.
+    /// Absent if it is longer than the limit for records.
     record: Option<Vec<u8>>,
 }
 
@@ -49,7 +49,7 @@ impl Tail {
         let Some((stat, has_log)) = look(reader).map_err(|e| self.io(e))? else {
             return Ok(self.vanish(now));
         };
-        // Looks whose file it is and that no link leads to it, as for any other file.
+        // Checks the owner and that no link leads to it, as for any other file.
         match disk::admit(&stat).and_then(|()| reader.disk.open(&self.place)) {
             Ok(_) => {}
             Err(OpenError::Gone) => return Ok(self.vanish(now)),
@@ -69,7 +69,7 @@ impl Tail {
             let offset = row.number.unsigned_abs();
             let line = match &row.record {
                 Some(bytes) => SplitLine::Whole { offset, bytes },
-                // Its bytes were not taken out of the database: its place stands for them.
+                // Its bytes were not loaded, so the hash of its position is used.
                 None => {
                     let hash = *blake3::hash(&[row.mark.to_le_bytes(), offset.to_le_bytes()].concat()).as_bytes();
                     SplitLine::Oversized { offset, length: row.length, hash }
@@ -99,7 +99,7 @@ impl Tail {
         })
     }
 
-    /// The rows behind the cursor, about as many bytes as a batch has, and whether more are there.
+    /// The rows after the cursor, about as many bytes as a batch, and whether there are more.
     fn query(
         &mut self,
         table: &RowTable,
@@ -137,10 +137,10 @@ impl Tail {
         let database = opened.map_err(|e| self.sqlite(&e))?;
         let prepared = database
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-            // The schema is another program's: it must not call anything that has an effect.
+            // The schema comes from another program, so it must not call functions with side effects.
             .and_then(|_| database.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false))
             .and_then(|_| database.busy_timeout(LOCKED))
-            // One transaction for all that is read.
+            // One transaction for all reads.
             .and_then(|()| database.execute_batch("BEGIN"));
         prepared.map_err(|e| self.sqlite(&e)).map(|()| database)
     }
@@ -148,7 +148,7 @@ impl Tail {
     fn sqlite(&self, error: &rusqlite::Error) -> TailError {
         use rusqlite::ErrorCode;
         match error.sqlite_error_code() {
-            // Another layout, or no database: it helps to look again only after it changed.
+            // Another layout, or not a database: another try helps only after the file changed.
             Some(ErrorCode::Unknown | ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) | None => {
                 TailError::Malformed { path: Arc::clone(self.place.path()), error: error.to_string() }
             }
@@ -157,7 +157,7 @@ impl Tail {
     }
 }
 
-/// The URI of a database that nobody writes to now.
+/// The URI of a database that no program writes to now.
 fn immutable(path: &Path) -> String {
     use std::{fmt::Write, os::unix::ffi::OsStrExt};
     let mut uri = String::from("file:");
@@ -171,7 +171,7 @@ fn immutable(path: &Path) -> String {
     uri
 }
 
-/// The hash of a row's id; `None` when there is no such row.
+/// The hash of a row's id; `None` if there is no such row.
 fn mark(database: &Connection, table: &RowTable, number: u64) -> rusqlite::Result<Option<u64>> {
     let sql = format!("SELECT \"{}\" FROM \"{}\" WHERE rowid = ?1", table.id, table.name);
     let mut statement = database.prepare(&sql)?;
@@ -190,7 +190,7 @@ fn hash_of(id: ValueRef<'_>) -> u64 {
     }
 }
 
-/// Whether this is a table, and not a view, which could compute anything.
+/// Whether this is a table and not a view, which could compute anything.
 fn is_table(database: &Connection, name: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM sqlite_schema WHERE name = ?1 AND type = 'table' AND rootpage > 0";
     database.prepare(sql)?.exists([name])
@@ -202,7 +202,7 @@ fn rows_behind(
     number: u64,
     limits: &ReadLimits,
 ) -> rusqlite::Result<(Vec<LogRow>, bool)> {
-    // A value that is too long is not loaded; its length stands before it in the row.
+    // A value above the limit is not loaded; its length is stored before it in the row.
     let columns = table.columns.iter().map(|column| {
         format!(", octet_length(\"{column}\"), CASE WHEN octet_length(\"{column}\") <= ?2 THEN \"{column}\" END")
     });

@@ -6,16 +6,16 @@ use events::Timestamp;
 
 use crate::decode::Decoder;
 
-/// How a file is written by its agent.
+/// How an agent writes a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Lines are appended.
+    /// It appends lines.
     Lines,
-    /// It holds lines, is compressed as a whole with zstd, and does not grow.
+    /// Lines, compressed as a whole with zstd; the file does not grow.
     Compressed,
-    /// It is one record and rewritten whole.
+    /// A single record that is rewritten as a whole.
     Whole,
-    /// It is an SQLite database, and rows are appended to one of its tables.
+    /// An SQLite database with a table to which rows are appended.
     Rows(&'static RowTable),
 }
 
@@ -24,41 +24,42 @@ pub enum FileFormat {
 pub struct RowTable {
     /// Its name.
     pub name: &'static str,
-    /// The column whose value is another one in each row that ever was; tells a row from one that took its number.
+    /// The column that is unique for every row there ever was; it distinguishes a row from a later one with the same
+    /// number.
     pub id: &'static str,
-    /// The columns a record is made of: a JSON object of their names and values.
+    /// The columns of a record: a JSON object of their names and values.
     pub columns: &'static [&'static str],
 }
 
 impl FileFormat {
-    /// Bytes that are there and were not read. What a database holds beyond its log is not known.
+    /// Number of unread bytes. For a database it is not known.
     pub(crate) fn lag(self, size: u64, offset: u64) -> u64 {
         match self {
             Self::Lines | Self::Whole => size.saturating_sub(offset),
-            // What a compressed file holds beyond the decoded bytes is not known either.
+            // For a compressed file it is not known either.
             Self::Compressed | Self::Rows(_) => 0,
         }
     }
 }
 
-/// Makes the decoder of a file: from its path, and from [`Decoder::state`] to go on from there.
+/// Creates the decoder of a file: from its path, and from [`Decoder::state`] to continue there.
 pub type MakeDecoder = fn(&Path, Option<&str>) -> Box<dyn Decoder>;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSpec {
-    /// How it is written.
+    /// How the agent writes it.
     pub format: FileFormat,
-    /// Makes its decoder.
+    /// Creates its decoder.
     pub make: MakeDecoder,
-    /// It tells the state of a session that runs: looked at first and always as a hot file.
+    /// Whether it reports the state of a running session: it is checked first and always as a hot file.
     pub live: bool,
 }
 
-/// Bounds of reading.
+/// Limits of reading.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadLimits {
-    /// Longer lines are not held but become a stub, bytes.
+    /// Longer lines are not stored but become a stub, bytes.
     pub line_bytes: u64,
     /// Larger files of [`FileFormat::Whole`] are refused, bytes.
     pub whole_bytes: u64,
@@ -75,8 +76,8 @@ impl Default for ReadLimits {
 /// The two clocks, read at one moment by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
-    /// Wall clock: stamps events and is compared with times of files, nothing else.
+    /// Wall clock: only for the times of events and for comparison with file times.
     pub wall: Timestamp,
-    /// A clock that never jumps, since any fixed moment: all waiting goes by it.
+    /// A clock that never jumps, since any fixed moment; used for all delays.
     pub steady: Duration,
 }

@@ -13,7 +13,7 @@ mod faults;
 pub(crate) mod ingest;
 pub(crate) mod rows;
 
-/// One file, one tail, and who commits what it reads.
+/// A file, a tail, and the ingest that commits its reads.
 struct Case {
     home: tempfile::TempDir,
     reader: TailReader,
@@ -66,7 +66,7 @@ impl Case {
         self.ingest.order[had..].to_vec()
     }
 
-    /// Kill and start again from what was committed.
+    /// Kills the tail and starts again from the committed cursor.
     fn restart(&mut self) {
         let cursor = self.ingest.cursors.get(self.path().to_str().unwrap()).cloned();
         self.tail = Tail::new(self.tail.place().clone(), Provider::Unknown, self.spec, cursor);
@@ -141,7 +141,7 @@ fn tail_t3_t4_t5_damage_is_the_end_of_nothing() {
     case.append(note(4, "a\u{2028}b"));
     case.append(b"{\"id\":\"5\",\"v\":\"\xff\"}\n{\"id\":\"6\",\"v\":\"\\ud800\"}\n");
     let mut seen = case.look();
-    // Which of the two that were one line comes first is the business of `feed`.
+    // `feed` decides the order of the two parts of one line.
     seen[..2].sort();
     assert_eq!(seen, ["damaged:{\"id\":\"1\"", "two", "three", "a\u{2028}b", "\u{fffd}", "\u{fffd}"]);
     assert_eq!(case.tail.cursor().issues, 4);
@@ -297,7 +297,7 @@ fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
     case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
     case.look();
     case.append(note("lost?", "x"));
-    // Truncated and rewritten between the first look at its size and the read.
+    // The file is truncated and rewritten between the check of its size and the read.
     let (disk, _) = Faulty::new(Fault::RewriteBeforeRead {
         nth: 1,
         content: (0..80).map(|n| note(1000 + n, &format!("b{n}"))).collect(),
@@ -321,7 +321,7 @@ fn tail_t11_a_rotated_file_is_finished_first() {
     assert_eq!(case.ingest.vanished.len(), 1);
     case.write(note(3, "three"));
     assert_eq!(case.look(), ["three"]);
-    // Renamed over, with lines that were not read yet.
+    // The file is replaced by a rename while lines are unread.
     case.append(note(4, "four"));
     fs::write(case.home.path().join("new"), note(5, "five")).unwrap();
     fs::rename(case.home.path().join("new"), case.path()).unwrap();
@@ -377,7 +377,7 @@ fn tail_records_without_ids_are_counted_once_each() {
     let limits = ReadLimits { batch_bytes: 16, ..ReadLimits::default() };
     let mut case = case_of(LINES, limits);
     case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
-    // Killed in the middle of the first pass.
+    // The process is killed in the middle of the first pass.
     for _ in 0..2 {
         let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
         assert!(look.more && !case.tail.cursor().caught_up);
@@ -387,16 +387,16 @@ fn tail_records_without_ids_are_counted_once_each() {
     assert_eq!((case.tail.cursor().offset, case.tail.cursor().generation), (0, 1));
     case.look();
     assert_eq!(case.ingest.order(), ["a", "a", "a", "a", "a", "b", "a"]);
-    // Appended later: the next occurrence is found by ingest.
+    // For a record appended later, ingest determines the occurrence.
     case.restart();
     case.append(plain("a"));
     assert_eq!(case.look(), ["a"]);
-    // Read again from its start: nothing new.
+    // Read again from the start: no new events.
     case.tail = Tail::new(case.tail.place().clone(), Provider::Unknown, LINES, None);
     assert!(case.look().is_empty());
 }
 
-/// The ways in which a file gets new content under its name, in steps that may each be seen.
+/// The ways in which a file gets new content under its name, in steps that may each be observed.
 fn rewritten_in_steps(case: &mut Case, treatment: &str, content: &str, look: bool) {
     let seen = |case: &mut Case| {
         if look {
@@ -413,7 +413,7 @@ fn rewritten_in_steps(case: &mut Case, treatment: &str, content: &str, look: boo
         other => unreachable!("{other}"),
     }
     seen(case);
-    // Cut anywhere, also within a line.
+    // Cut anywhere, even within a line.
     for piece in content.as_bytes().chunks(11) {
         case.append(piece);
         seen(case);
@@ -463,7 +463,7 @@ fn tail_t14_a_copy_that_is_read_while_it_is_written_doubles_nothing() {
     let content = plain("a").repeat(3) + &plain("b");
     case.write(&content);
     case.look();
-    // The same records under another name: another file, of which nothing is known.
+    // The same records under another name: a new file without a cursor.
     fs::remove_file(case.path()).unwrap();
     case.tail = Tail::new(case.tail.place().clone(), Provider::Unknown, LINES, None);
     for piece in content.as_bytes().chunks(7) {
@@ -555,7 +555,7 @@ fn tail_t18_t21_errors_move_nothing() {
                 case.append(plain("a").repeat(3) + &note(2, "two"));
                 let (disk, log) = Faulty::new(Fault::Fail { nth, errno });
                 case.reader = TailReader::on(case.reader.limits, Box::new(disk));
-                // What was whole before the error is handed on first.
+                // Complete records before the error are sent first.
                 assert!(case.try_look().is_ok() || log.failed(), "{errno} at call {nth}");
                 case.look();
                 assert_eq!(case.ingest.order(), ["a", "one", "a", "a", "a", "two"], "{errno} at call {nth}");
@@ -592,7 +592,7 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     case.write(note(1, "one").trim_end());
     assert!(step(&mut case, 0.0).unwrap().moved);
     assert_eq!((case.tail.cursor().offset, case.generation()), (case.tail.cursor().size, 1));
-    // Truncated for rewriting, half written, whole.
+    // Truncated for rewriting, half written, complete.
     case.write("");
     assert!(step(&mut case, 1.0).unwrap().unsettled);
     case.write("{\"id\":\"2\",");
@@ -600,7 +600,7 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     case.write(note(2, "two"));
     assert!(step(&mut case, 0.5).unwrap().moved);
     assert_eq!(case.tail.cursor().issues, 0);
-    // It stays half written: an issue, once.
+    // It stays half written: one issue.
     case.write("{\"id\":\"3\",");
     assert!(step(&mut case, 1.0).is_ok());
     assert!(matches!(step(&mut case, 2.1), Err(TailError::Malformed { .. })));
@@ -608,7 +608,7 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     assert_eq!(case.tail.cursor().issues, 1);
     case.write("x".repeat(1001));
     assert!(matches!(step(&mut case, 1.0), Err(TailError::TooLarge { size: 1001, cap: 1000, .. })));
-    // Replaced, then gone, then there again.
+    // Replaced, then removed, then created again.
     fs::write(case.home.path().join("g"), plain("three")).unwrap();
     fs::rename(case.home.path().join("g"), case.path()).unwrap();
     step(&mut case, 1.0).unwrap();
@@ -623,7 +623,7 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some("1"), "a new decoder");
 }
 
-/// Compresses as one frame or several.
+/// Compresses the parts as one frame each.
 fn packed(parts: &[&str]) -> Vec<u8> {
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
     parts.iter().flat_map(|part| compress_to_vec(part.as_bytes(), CompressionLevel::Fastest)).collect()
@@ -649,7 +649,7 @@ fn a_compressed_file_is_read_like_its_lines_and_again_only_after_a_change() {
         assert!(case.look().is_empty());
         assert_eq!((case.generation(), case.ingest.repeats), (1, 0), "it is not decoded again");
     }
-    // Packed again with more in it, in two frames.
+    // Compressed again with more content, in two frames.
     case.write(packed(&[&content, &plain("a")]));
     assert_eq!(case.look(), ["a"]);
     assert_eq!(case.generation(), 2);
@@ -684,7 +684,7 @@ fn a_compressed_file_that_was_not_written_to_its_end_is_reported_and_read_once_i
     case.write(&whole);
     case.look();
     assert_eq!(case.ingest.order.len(), 2_000);
-    // Nothing compressed at all.
+    // The file is not compressed.
     case.write("{}\n");
     assert!(case.try_look().unwrap_err().to_string().contains("cannot decompress it behind byte 0"));
 }

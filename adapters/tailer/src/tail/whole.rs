@@ -1,7 +1,6 @@
-//! Files that are one record and rewritten whole.
+//! Files that contain one record and are rewritten as a whole.
 //!
-//! Rewriting is not atomic everywhere: an empty or half-written file is waited for, and an issue
-//! only when it stays so.
+//! Not every agent rewrites atomically: an empty or half-written file is an issue only if it stays so.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -37,7 +36,7 @@ impl Tail {
         result
     }
 
-    /// Reads all of it into the buffer; `None` when it changes faster than it can be read.
+    /// Reads the whole file into the buffer; `None` if it changes faster than it can be read.
     fn read_whole_file(
         &self,
         source: &dyn Source,
@@ -60,12 +59,12 @@ impl Tail {
 
     fn decode_whole(&mut self, bytes: &[u8], stat: &Stat, now: Now) -> Result<TailRead, TailError> {
         self.gone = false;
-        // After it vanished the cursor is not caught up: what comes then is another file.
+        // After the file vanished the cursor is not caught up: a new file is another generation.
         let same = stat.key == self.cursor.key && self.cursor.caught_up;
         let generation = self.cursor.generation + u32::from(!same);
         let hash = blake3::hash(bytes);
         if same && self.decoded == Some(hash) {
-            // Touched, or looked at twice.
+            // The file was only touched, or checked twice.
             self.broken = None;
             self.advance_to_end(bytes, stat);
             return Ok(TailRead { unsettled: is_racy(stat, now), ..TailRead::default() });
@@ -97,7 +96,7 @@ impl Tail {
         }
         self.cursor.generation = generation;
         self.advance_to_end(bytes, stat);
-        // Each reading is a pass of its own: equal records get the numbers they had before.
+        // Each read is a separate pass: equal records get the same numbers as before.
         self.occurrences = Some(Occurrences::default());
         let events = self.emit(out);
         Ok(TailRead {

@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::mpsc;
 
-/// Number of watches there is room for.
+/// Maximum number of watches.
 struct Full(usize);
 
 impl Watcher for Full {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::names::{RunsLaterTable, SecretTable};
 
-/// All patterns of the tables, and a few that they might have.
+/// All patterns of the tables, and a few that they might contain.
 fn all() -> Vec<String> {
     let secrets: SecretTable = toml::from_str(include_str!("../../../secrets.toml")).unwrap();
     let later: RunsLaterTable = toml::from_str(include_str!("../../../runs-later.toml")).unwrap();
@@ -22,7 +22,7 @@ fn globs(patterns: &[String]) -> GlobSet {
     set.build().unwrap()
 }
 
-/// Paths that a pattern means, and paths that are nearly so.
+/// Paths that match a pattern, and paths that almost match.
 fn paths(pattern: &str) -> Vec<String> {
     let pattern = pattern.to_lowercase();
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn each_pattern_means_what_it_means_as_a_glob() {
         let (set, ours) = (globs(one), Patterns::new([pattern.as_str()]));
         for path in paths(&pattern) {
             let expected = set.is_match(&path);
-            // Of a path that ends with a dot globset knows no name.
+            // For a path that ends with a dot, globset finds no name.
             if path.ends_with('.') && !expected {
                 continue;
             }
@@ -91,7 +91,7 @@ proptest! {
         pattern in "(\\*\\*/|/)?([ab.*]{1,4}|a[0-9]|\\[a-b0\\])(/([ab*]{1,3}|\\*\\*/b))?(/\\*\\*)?",
         path in "/?[ab.0]{0,4}(/[ab.]{0,3}){0,3}",
     ) {
-        // Two in a row mean something only between slashes.
+        // Two `*` in a row have a meaning only between slashes.
         let plain = pattern.strip_prefix("**/").unwrap_or(&pattern);
         let plain = plain.strip_suffix("/**").unwrap_or(plain).replace("/**/", "/");
         prop_assume!(!plain.contains("**"));

@@ -1,4 +1,4 @@
-//! Which files a request reaches, and which of them it may.
+//! The files that a request reaches, and which of them are allowed.
 
 use super::*;
 

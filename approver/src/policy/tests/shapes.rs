@@ -1,4 +1,5 @@
-//! Harmless lines in other shapes than a plain command are understood, and dangerous ones are not allowed for it.
+//! Harmless lines in other forms than a plain command are understood, and dangerous ones are not allowed because of the
+//! form.
 
 use super::*;
 
@@ -53,7 +54,7 @@ fn verdicts(facts: &StubFacts, right: Verdict, texts: &[&str]) {
 
 #[test]
 fn harmless_shapes_are_allowed() {
-    // `out` leads outside, so no link may be among what is listed.
+    // `out` leads outside, so no link may be among the listed files.
     let facts = StubFacts { links: BTreeMap::new(), ..workspace() };
     verdicts(
         &facts,
@@ -328,7 +329,7 @@ fn what_git_would_print_stands_in_the_line_that_runs() {
     assert!(looped.starts_with("for f in src docs; do env -u ") && looped.ends_with("; done"), "{looped}");
     let timed = rewrite("timeout 10 git status | head -5");
     assert!(timed.starts_with("timeout 10 env -u ") && timed.ends_with(" | head -5"), "{timed}");
-    // A list that git prints into a word would run as it is written.
+    // A list that git prints into a word is not rewritten, so it would run as written.
     assert_eq!(reads.decide(&request("wc -l $(git ls-files)"), &facts).verdict, Verdict::Ask);
 }
 

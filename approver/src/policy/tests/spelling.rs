@@ -1,8 +1,8 @@
-//! A rule that denies means the command and not its spelling.
+//! A rule that denies applies to the command, not to its spelling.
 
 use super::*;
 
-/// A policy that denies one command, and allows all else of the program.
+/// A policy that denies one command, and allows everything else of the program.
 fn denies(command: &str) -> Policy {
     let words: Vec<String> = command.split(' ').map(|word| format!("{word:?}")).collect();
     let program = &words[0];

@@ -1,5 +1,5 @@
-//! The page in a real browser. Needs `chromium` on the PATH, so they run when asked for:
-//! `cargo nextest run -p export --run-ignored only`.
+//! Tests of the page in a real browser. They need `chromium` on the PATH, so they run only on request: `cargo nextest
+//! run -p export --run-ignored only`.
 
 use super::*;
 use crate::browser::{canary, document, told};

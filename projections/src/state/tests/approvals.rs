@@ -18,7 +18,7 @@ fn asked(at: f64, id: &str, command: &str) -> Vec<Step> {
     requests(id, command).into_iter().map(|said| on(at, said)).collect()
 }
 
-/// Plays the script; the approvals that are remembered then.
+/// Plays the script and compares the approvals that remain.
 #[track_caller]
 fn remain(steps: &[Step], expected: &[&str]) -> Tape {
     let tape = Tape::played(steps);
@@ -51,7 +51,7 @@ fn a_decision_closes_it_and_its_outcome_is_learned() {
     let tape = remain(&steps, &["command allowed `rm x` yes"]);
     assert_eq!(tape.state.session.pending_approvals, [""; 0]);
     assert_eq!(tape.state.approval(&"a".into()).unwrap().waited_ms, Some(100));
-    // The dialog that never opened is not waited for either.
+    // A dialog that never opened does not keep the session waiting either.
     let mut tape = Tape::played(&and(steps.clone(), [until(5.0)]));
     assert_eq!(tape.status(), "running tool [rm x]");
     let tape = Tape::played(&and(steps, [on(3.0, returns("c", ToolOutcome::Error))]));
@@ -78,7 +78,7 @@ fn ending_a_turn_of_our_own_agent_withdraws_its_request() {
     };
     let ended = || on(2.2, ends(TurnOutcome::Interrupted));
     for (more, stands) in [
-        // The request's end, the call and the turn are told in any order.
+        // The end of the request, of the call and of the turn are reported in any order.
         (vec![on(2.0, over("a")), on(2.1, returns("c", ToolOutcome::Cancelled)), ended()], "command withdrawn `rm x`"),
         (
             vec![on(2.0, returns("c", ToolOutcome::Cancelled)), on(2.1, over("a")), ended()],
@@ -90,7 +90,7 @@ fn ending_a_turn_of_our_own_agent_withdraws_its_request() {
         assert_eq!(approvals, [stands]);
         assert_eq!(outcome, Some(TurnOutcome::Interrupted), "it was not denied");
     }
-    // A denial that the agent reports stays one.
+    // A denial that the agent reports remains a denial.
     let (approvals, _) = played(vec![on(2.0, returns("c", ToolOutcome::Denied))]);
     assert_eq!(approvals, ["command answered_elsewhere `rm x` no denied"]);
 }
@@ -108,12 +108,12 @@ fn the_agent_going_on_closes_it() {
     ] {
         remain(&and(steps(), [on(4.0, returns("c", outcome))]), &[expected]);
     }
-    // Nobody tells how: the registry sees it work again.
+    // No source reports the answer; the registry sees the agent work again.
     let works = || [on(2.0, registry(WaitingApproval)), on(4.0, registry(Running))];
     remain(&and(and(steps(), works()), [until(4.9)]), &["command pending `rm x`"]);
     let tape = remain(&and(and(steps(), works()), [until(5.0)]), &["command answered_elsewhere `rm x`"]);
     assert_eq!(tape.state.approval(&"a".into()).unwrap().waited_ms, Some(3_000));
-    // How the call ended is told later.
+    // The outcome of the call is reported later.
     remain(
         &and(and(steps(), works()), [on(6.0, returns("c", ToolOutcome::Ok))]),
         &["command answered_elsewhere `rm x` yes ok"],
@@ -121,7 +121,7 @@ fn the_agent_going_on_closes_it() {
     // The end of the session, or of the turn.
     remain(&and(steps(), [on(2.0, said(SessionExited::default()))]), &["command withdrawn `rm x`"]);
     remain(&and(steps(), [on(2.0, ends(TurnOutcome::Completed))]), &["command withdrawn `rm x`"]);
-    // Who interrupts at a dialog refuses.
+    // Interrupting at a dialog counts as a refusal.
     remain(&and(steps(), [on(2.0, ends(TurnOutcome::Interrupted))]), &["command answered_elsewhere `rm x` no"]);
     remain(&and(steps(), [on(2.0, ends(TurnOutcome::Denied))]), &["command answered_elsewhere `rm x` no"]);
 }
@@ -146,10 +146,10 @@ fn a_dialog_without_a_request_is_an_approval_that_is_not_exact() {
     assert_eq!(tape.approvals(), ["1 command pending `rm x`"]);
     let approval = tape.state.approvals().next().unwrap();
     assert!(!approval.exact && approval.command.is_none() && approval.confidence == Confidence::Medium);
-    // Another one right after it is another approval.
+    // Another dialog directly after it is another approval.
     let steps = and(steps, [on(2.0, sees_dialog("rm y"))]);
     remain(&steps, &["command answered_elsewhere `rm x`", "command pending `rm y`"]);
-    // The same one drawn again is not.
+    // The same dialog drawn again is not.
     remain(
         &and(steps, [on(3.0, sees_dialog("rm y"))]),
         &["command answered_elsewhere `rm x`", "command pending `rm y`"],
@@ -204,7 +204,7 @@ fn a_key_that_was_pressed_is_told_after_the_agent_went_on() {
     assert_eq!(tape.state.approval(&"a".into()).unwrap().waited_ms, Some(1_000));
     let broken = and(steps(), [on(2.0, ends(TurnOutcome::Interrupted)), on(2.1, by_keys(false))]);
     remain(&broken, &["command denied `rm x` no"]);
-    // A rule has no such second word.
+    // A second report by a rule does not count.
     remain(
         &and(steps(), [on(2.0, result("c")), on(2.1, decides("a", false))]),
         &["command answered_elsewhere `rm x` yes ok"],
@@ -217,7 +217,7 @@ fn a_dialog_that_is_still_seen_is_no_new_approval() {
     let steps =
         and(steps, [on(1.5, sees_dialog("rm x")), on(2.0, decides("a", true)), on(2.1, registry(WaitingApproval))]);
     remain(&steps[..steps.len() - 1], &["command allowed `rm x` yes"]);
-    // One that reappears is.
+    // A dialog that reappears is another approval.
     remain(&and(steps, [on(2.3, sees_dialog("rm y"))]), &["command allowed `rm x` yes", "command pending `rm y`"]);
 }
 
@@ -248,7 +248,7 @@ fn who_looks_on_sees_a_decided_dialog_a_little_longer() {
     let before = ["0 turn 1 by prompt", "0 running thinking", "1 waiting_approval tool", "1.02 running tool"];
     assert_eq!(tape.transitions(), before, "and nothing more");
     assert_eq!(tape.status(), "running tool [rm x]");
-    // What stays on the screen is another dialog.
+    // If the dialog remains on the screen, it is another dialog.
     let mut tape = Tape::played(&and(steps, [until(5.0)]));
     assert_eq!(tape.status(), "waiting_approval tool [rm x]");
 }
@@ -258,7 +258,7 @@ fn a_dialog_that_is_known_of_and_then_seen_is_one_approval() {
     let mut steps = at_work("rm x");
     steps.push(on(1.0, registry(WaitingApproval)));
     let id = Tape::played(&steps).state.session.pending_approvals.clone();
-    // The screen tells of it later, though it saw it before.
+    // The screen reports the dialog later, although it saw it before.
     steps.push(on(1.1, sees_dialog("rm x/y")));
     let tape = remain(&steps, &["command pending `rm x/y`"]);
     assert_eq!(tape.state.session.pending_approvals, id);
@@ -276,7 +276,7 @@ fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
     };
     remain(&and(steps.clone(), [on(2.0, taken_back(Source::Protocol))]), &["command answered_elsewhere `rm x`"]);
     remain(&and(steps.clone(), [on(2.0, taken_back(Source::Hook))]), &["command pending `rm x`"]);
-    // The next counts at once, right behind a decision: it is not a dialog that is seen still.
+    // A request directly after a decision counts immediately: it is not a dialog that is still visible.
     let resolved = ApprovalResolved {
         approval_id: "a".into(),
         allowed: Some(true),
@@ -293,7 +293,8 @@ fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
 
 #[test]
 fn a_request_that_arrives_after_its_call_returned_is_answered() {
-    // A hook of the user denied it at once: the result is read before our own hook's report (Codex 0.169.0).
+    // A hook of the user denied the request immediately: the result is read before our own hook's report (Codex
+    // 0.169.0).
     let late = || {
         asked(1.05, "a", "rm x").into_iter().map(|step| match step {
             Step::Event(seconds, said) => on(seconds, said.dated(0.8)),
@@ -303,7 +304,7 @@ fn a_request_that_arrives_after_its_call_returned_is_answered() {
     let steps = and(at_work("rm x"), [on(1.0, returns("c", ToolOutcome::Denied))]);
     let tape = remain(&and(and(steps.clone(), late()), [until(10.0)]), &["command answered_elsewhere `rm x`"]);
     assert!(!tape.transitions().iter().any(|line| line.contains("waiting_approval")), "{:?}", tape.transitions());
-    // Another call is open, or the request is newer: it may be open.
+    // If another call is open, or the request is newer, it may still be pending.
     let other = and(steps.clone(), [on(1.02, call("d", ToolKind::Execute, "rm x"))]);
     remain(&and(other, late()), &["command pending `rm x`"]);
     remain(&and(steps, asked(1.1, "a", "rm x")), &["command pending `rm x`"]);
@@ -318,7 +319,7 @@ fn a_result_dated_by_another_clock_answers_the_request_all_the_same() {
     assert_eq!(tape.status(), "running thinking");
     let tape = and(steps, [on(3.0, days_ago(ends(TurnOutcome::Completed))), until(8.0)]);
     stands(&tape, "waiting turn_complete");
-    // A prompt is written when a hook has told the end of its turn.
+    // A prompt that is written only after a hook reported the end of its turn.
     let stop = on(1.0, claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete)));
     stands(&[on(0.0, answer("before")), stop, on(1.1, days_ago(prompt("go")))], "waiting turn_complete");
 }
@@ -328,19 +329,19 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
     let seen = || and(at_work("rm x"), [on(1.0, sees_dialog("rm x"))]);
     let ends_at = |at, outcome| on(at, signal(Source::Transcript, Confidence::Medium, ended(outcome)));
     for outcome in [TurnOutcome::Interrupted, TurnOutcome::Denied] {
-        // At the dialog: Codex 0.150 writes a result first, Gemini CLI 0.30 tells the end first.
+        // Stopped at the dialog: Codex 0.150 writes a result first, Gemini CLI 0.30 reports the end first.
         for told in [ToolOutcome::Cancelled, ToolOutcome::Denied] {
             let result = [on(3.0, claims(Source::Pty, Running)), on(3.1, returns("c", told)), ends_at(3.2, outcome)];
             stands(&and(and(seen(), result), [withdraw_screen(3.3)]), "waiting denied");
         }
         stands(&and(seen(), [ends_at(3.0, outcome), withdraw_screen(3.1)]), "waiting denied");
-        // It was allowed, and runs.
+        // The call was allowed, and runs.
         for told in [ToolOutcome::Cancelled, ToolOutcome::Denied] {
             let runs = [on(3.0, claims(Source::Pty, Running)), until(6.0), on(6.1, returns("c", told))];
             stands(&and(and(seen(), runs), [withdraw_screen(6.15), ends_at(6.2, outcome)]), "waiting interrupted");
         }
     }
-    // The call is told behind the end (Gemini CLI 0.30).
+    // The call is reported after the end (Gemini CLI 0.30).
     let behind = [
         on(0.0, prompt("go")),
         on(1.0, sees_dialog("rm x")),
@@ -351,7 +352,7 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
         withdraw_screen(3.1),
     ];
     stands(&behind, "waiting denied");
-    // A text was taken for the end before the dialog came.
+    // A text was mistaken for the end before the dialog opened.
     let likely_end = signal(Source::Transcript, Confidence::Low, ended(TurnOutcome::Completed));
     let behind_an_end = [
         on(0.0, prompt("go")),
@@ -361,7 +362,7 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
         ends_at(9.1, TurnOutcome::Interrupted),
     ];
     stands(&behind_an_end, "waiting denied");
-    // It goes on after the refusal, and is stopped then.
+    // The agent continues after the refusal, and is stopped then.
     let goes_on = [
         on(3.1, returns("c", ToolOutcome::Denied)),
         on(3.5, message("m", "Then otherwise.", Some(Stop::ToolUse))),
@@ -369,11 +370,11 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
         ends_at(4.0, TurnOutcome::Interrupted),
     ];
     stands(&and(seen(), goes_on), "waiting interrupted");
-    // What the agent itself tells for sure holds.
+    // An outcome that the agent reports with certainty stays.
     let runs = [on(3.0, claims(Source::Pty, Running)), until(6.0), on(6.1, returns("c", ToolOutcome::Denied))];
     let sure = [withdraw_screen(6.15), on(6.2, ends(TurnOutcome::Denied))];
     stands(&and(and(seen(), runs), sure), "waiting denied");
-    // The next turn is another.
+    // The next turn is separate.
     let next = [on(9.0, prompt("go on")), on(9.5, withdrawn(Source::Pty)), ends_at(10.0, TurnOutcome::Interrupted)];
     let stopped = and(seen(), [on(3.1, returns("c", ToolOutcome::Cancelled)), ends_at(3.2, TurnOutcome::Interrupted)]);
     stands(&and(stopped, next), "waiting interrupted");
@@ -396,7 +397,7 @@ fn how_a_turn_ended_may_be_told_better_a_moment_later() {
     let outcomes: Vec<_> = tape.conclusions.iter().filter_map(|c| c.turn.as_ref()?.outcome).collect();
     assert_eq!(outcomes, [TurnOutcome::Interrupted, TurnOutcome::Denied], "the turn is kept as it is known now");
     assert_eq!(tape.conclusions.iter().filter(|c| matches!(c.payload, Payload::TurnCompleted(_))).count(), 1);
-    // Less corrects nothing, nor does a later end.
+    // A less specific outcome corrects nothing, nor does a later end.
     stands(&and(steps(), [on(2.5, ends(TurnOutcome::Completed))]), "waiting interrupted");
     stands(&and(steps(), [on(9.0, ends(TurnOutcome::Denied))]), "waiting interrupted");
 }
@@ -427,7 +428,7 @@ fn a_dialog_that_was_known_of_before_its_call_was_read_is_told_by_its_call() {
         asked.filter_map(|c| c.approval.as_ref()).map(|a| (a.subject.clone(), a.tool.clone())).collect()
     };
     let named = (Some("touch x".to_owned()), Some("execute".to_owned()));
-    // Live: at once.
+    // Live events: immediately.
     let live = [
         on(0.0, registry(WaitingApproval)),
         on(0.2, prompt("go")),
@@ -437,7 +438,7 @@ fn a_dialog_that_was_known_of_before_its_call_was_read_is_told_by_its_call() {
     let tape = Tape::played(&live);
     assert_eq!(shown(&tape), [(None, None), named.clone()]);
     assert_eq!(tape.state.approvals().count(), 1);
-    // Of history it is the last call, when all of it is read.
+    // In history: the last call, when all of it was read.
     let history = [
         on(100.0, registry(WaitingApproval)),
         on(100.1, prompt("go").long_ago(0.0)),

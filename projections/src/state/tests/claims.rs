@@ -1,4 +1,4 @@
-//! Claims against each other, against silence, and against the process they are about.
+//! Conflicts of claims with each other, with silence, and with the end of the process they are about.
 
 use super::*;
 use PromptOrigin::Wakeup;
@@ -39,7 +39,7 @@ fn long_silence_with_no_process_known_is_unknown() {
         &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost"],
     );
     assert!(tape.state.open_turn().is_some(), "the turn may go on");
-    // With a process alive it stays what it was, and goes on where it was lost.
+    // While the process is alive, the session keeps its state, and continues after it was lost.
     check(
         &[on(0.0, alive()), on(0.0, prompt("go")), until(90_000.0)],
         &["0 waiting new_session", "0 turn 1 by prompt", "0 running thinking"],
@@ -61,7 +61,7 @@ fn long_silence_with_no_process_known_is_unknown() {
 fn sleep_is_no_silence() {
     let asleep = |seconds: i64| said(Annotation::asleep(seconds * 1_000)).by(Runtime);
     check(
-        // Eight hours from the third second on.
+        // Asleep for eight hours from the third second on.
         &[on(0.0, prompt("go")), on(3.0, asleep(28_800)), until(29_399.0)],
         &["0 turn 1 by prompt", "0 running thinking"],
     );
@@ -69,7 +69,7 @@ fn sleep_is_no_silence() {
         &[on(0.0, prompt("go")), on(3.0, asleep(28_800)), until(29_401.0)],
         &["0 turn 1 by prompt", "0 running thinking", "29400 unknown lost"],
     );
-    // What is said afterwards counts from there.
+    // The silence is counted from a later message.
     check(
         &[on(0.0, prompt("go")), on(3.0, asleep(600)), on(700.0, message("m", "on", None)), until(1_301.0)],
         &["0 turn 1 by prompt", "0 running thinking", "1300 unknown lost"],
@@ -99,7 +99,7 @@ fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
         &[on(0.0, prompt("go")), on(1.0, both), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
         "waiting_approval tool [touch x]",
     );
-    // The line with the call comes later than the dialog.
+    // The line with the call is read after the dialog was reported.
     stands(
         &[
             on(0.0, prompt("go")),
@@ -118,7 +118,7 @@ fn work_a_hook_told_of_is_doubted_after_a_while() {
     assert_eq!(tape.state.view().status.confidence, Confidence::Medium, "its end may not have been told");
     let mut tape = stands(&[steps[0].clone(), steps[1].clone(), until(20.0)], "running thinking");
     assert_eq!(tape.state.view().status.confidence, Confidence::High);
-    // Who looks on all the time is not doubted for that.
+    // Silence does not lower the confidence of a continuous source.
     let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, registry(Running)), until(500.0)], "running thinking");
     assert_eq!(tape.state.view().status.confidence, Confidence::High);
 }
@@ -144,7 +144,7 @@ fn a_transcript_that_doubts_is_believed_no_more_than_it_says() {
     assert_eq!(tape.state.view().status.confidence, Confidence::High);
 }
 
-/// Each conclusion with the source that decided it and how sure that is.
+/// Each conclusion with the source that decided it and its confidence.
 fn bases(tape: &Tape) -> Vec<String> {
     let basis =
         |c: &Conclusion| c.basis.map_or("-".to_owned(), |(source, confidence)| format!("{source} {confidence}"));
@@ -178,7 +178,7 @@ fn a_conclusion_has_the_source_and_the_confidence_of_what_decided_it() {
     );
     let dialogs = tape.conclusions.iter().filter(|c| c.approval.is_some()).map(|c| c.basis);
     assert_eq!(dialogs.collect::<Vec<_>>()[0], Some((Pty, Confidence::Medium)));
-    // What only time decided: by the claim that holds then.
+    // A change by time alone has the basis of the claim that applies then.
     let tape = Tape::played(&[on(0.0, prompt("go")), until(700.0)]);
     assert_eq!(bases(&tape)[2], "600 unknown lost: transcript low");
 }
@@ -193,7 +193,7 @@ fn the_registry_beats_the_transcript() {
         [(Transcript, "open turn")]
     );
     stands(&[on(0.0, prompt("go")), on(1.0, answer("done")), on(1.1, registry(Running))], "running thinking");
-    // The lines of a message come when it is over: the dialog is known before the call.
+    // An agent writes the lines of a message when it is complete, so the dialog is known before the call.
     stands(&[on(0.0, prompt("go")), on(1.0, registry(WaitingApproval))], "waiting_approval tool");
 }
 
@@ -204,10 +204,10 @@ fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
     // `/rename` of Claude Code: busy for 0.2 s.
     let flash = [on(2.0, registry(Running)), on(2.204, registry(Waiting)), until(5.0)];
     check(&[&ready()[..], &flash].concat(), &begun);
-    // Work that goes on counts.
+    // Work that lasts counts.
     let works = [on(2.0, registry(Running)), until(5.0)];
     check(&[&ready()[..], &works].concat(), &[&begun[..], &["2.3 running thinking"]].concat());
-    // It counts at once when a prompt was written, or no screen is known to be ready.
+    // Work counts immediately if a prompt was written, or if no screen is known to be ready.
     let prompted = [on(2.0, prompt("next")), on(2.1, registry(Running)), until(5.0)];
     check(&[&ready()[..], &prompted].concat(), &[&begun[..], &["2 turn 2 by prompt", "2.1 running thinking"]].concat());
     let unseen = [on(0.0, prompt("go")), on(1.0, answer("done")), on(2.0, registry(Running)), until(5.0)];
@@ -217,7 +217,7 @@ fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
 #[test]
 fn what_is_said_again_with_more_certainty_is_no_news() {
     let works = |strength| signal(Pty, strength, Claim::State { state: Running, reason: Some(Reason::Thinking) });
-    // The title still shows work when the hook has told the end of a short turn.
+    // The window title still shows work after the hook reported the end of a short turn.
     let steps = [
         on(0.0, prompt("go")),
         on(0.1, works(Confidence::Medium)),
@@ -245,7 +245,7 @@ fn a_dialog_is_about_the_open_call() {
         on(1.1, registry(WaitingApproval)),
     ];
     stands(&several, "waiting_approval edit [b.rs]");
-    // A source that says what about is believed.
+    // A dialog claim with a reason is believed.
     let trust = [on(0.0, claims_why(Registry, WaitingApproval, Some(Reason::Trust)))];
     stands(&trust, "waiting_approval trust");
 }
@@ -317,9 +317,9 @@ fn sub_agents_keep_their_parent_running() {
         Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
     );
     let helper = |state| claims(Transcript, state).of_agent("a1");
-    // Told by the turn's end alone.
+    // Reported only by the end of the turn.
     stands(&[on(0.0, prompt("go")), on(1.0, answer("they work")), on(1.1, pending.clone())], "running subagents");
-    // Told by the sub-agent, whose dialog is its parent's.
+    // Reported by the sub-agent, whose dialog belongs to its parent.
     let steps = [
         on(0.0, prompt("go")),
         on(1.0, claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1")),
@@ -358,7 +358,7 @@ fn one_sub_agent_is_not_another() {
         on(1.0, claim("a2", Running)),
         on(2.0, signal(Transcript, Confidence::High, Claim::Withdrawn).of_agent("a2")),
     ];
-    // Of equally strong claims of one source the newer one wins; the other is told beside it.
+    // Of equally strong claims of one source the newer one wins; the other is listed as a disagreement.
     let mut tape = stands(&steps[..3], "running thinking");
     assert_eq!(tape.state.view().status.disagreements.len(), 1);
     stands(&steps, "waiting_approval tool");
@@ -382,17 +382,17 @@ fn a_process_that_ends() {
             "3 exited killed",
         ],
     );
-    // An agent that keeps no registry has no way to say goodbye: killed is who was at work.
+    // An agent without a registry cannot say goodbye: it counts as killed if it was working.
     let found = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
     assert_eq!(
         last(vec![on(0.0, found.clone()), on(1.0, prompt("go")), on(2.0, answer("ok")), on(3.0, gone())]),
         "3 exited clean"
     );
     assert_eq!(last(vec![on(0.0, found), on(1.0, prompt("go")), on(3.0, gone()), until(3.5)]), "3.4 exited killed");
-    // Another process is not this one's end.
+    // The end of another process does not matter.
     let other = signal(Process, Confidence::High, Claim::ProcessGone { pid: PID + 1, clean: false });
     assert_eq!(last(alive_and(&[on(5.0, other)])), "0 waiting new_session");
-    // The agent itself says that it ends.
+    // The agent reports its own end.
     let exit = said(SessionExited { reason: Some(Reason::Failed), code: Some(1) });
     assert_eq!(last(vec![on(0.0, prompt("go")), on(1.0, exit)]), "1 exited failed");
 }
@@ -401,7 +401,7 @@ fn a_process_that_ends() {
 fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
     let found = || signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
     let exits = |reason| said(SessionExited { reason: Some(reason), code: Some(0) });
-    // Seen to end, or with an exit code: how it ended is told when the file was read.
+    // If the end was observed, or came with an exit code, the reason is concluded after the file was read.
     for end in [gone(), exits(Reason::Clean)] {
         let begun = [on(0.0, found()), on(1.0, prompt("go")), on(3.0, end)];
         let then = |steps: &[Step]| Tape::played(&[&begun[..], steps].concat()).transitions()[2..].join(", ");
@@ -413,18 +413,18 @@ fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
     let begun = [on(0.0, found()), on(1.0, prompt("go"))];
     let then = |steps: &[Step]| Tape::played(&[&begun[..], steps].concat()).transitions()[3..].join(", ");
     assert_eq!(then(&[on(3.0, gone()), until(9.0)]), "3.4 turn 1 exited, 3.4 exit killed, 3.4 exited killed");
-    // A new process takes the session up before that.
+    // A new process resumes the session before that.
     let other = signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID + 1, start_ticks: 9 });
     assert!(then(&[on(3.0, gone()), on(3.1, other), until(9.0)]).starts_with("3.1 turn 1 exited, 3.1 exit killed"));
-    // How it ended is told by whoever knows, also when others report the end too.
+    // The reason comes from the source that knows it, even if other sources report the end too.
     let twice = [on(2.0, registry(Running)), on(3.0, exits(Reason::Clean)), on(3.1, gone()), until(9.0)];
     assert_eq!(then(&twice).split(", ").last(), Some("3.4 exited clean"));
-    // What is told late of the process brings it back as little.
+    // A late report about the process does not revive it either.
     assert_eq!(then(&[on(3.0, gone()), on(3.1, found()), until(9.0)]).split(", ").last(), Some("3.4 exited killed"));
-    // A prompt that was given since is another process's.
+    // A prompt that was sent since then belongs to another process.
     let resumed = [on(3.0, gone()), on(3.2, prompt("go on")), until(9.0)];
     assert_eq!(then(&resumed), "3.2 turn 1 exited, 3.2 exit killed, 3.2 turn 2 by prompt");
-    // Nothing is waited for when it is known to be cut off.
+    // If the turn is known to be cut off, the conclusion is immediate.
     assert_eq!(then(&[on(3.0, exits(Reason::Killed))]), "3 turn 1 exited, 3 exit killed, 3 exited killed");
 }
 
@@ -432,11 +432,11 @@ fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
 fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
     let steps = [on(0.0, alive()), on(0.0, registry(Waiting)), on(5.0, withdrawn(Registry)), until(9.0)];
     stands(&steps, "waiting new_session");
-    // A process that stays: its registry file is gone, so nobody speaks for it any more.
+    // The process stays, but its registry file is gone, so no source makes claims about it.
     let mut tape = Tape::played(&steps);
     tape.play(&until(130.0));
     assert_eq!(tape.status(), "idle quiet");
-    // What a sub-agent still says is not a claim of the one that ended.
+    // Later claims of a sub-agent are not claims of the ended session.
     let steps = [
         on(0.0, alive()),
         on(0.0, registry(Waiting)),
@@ -445,7 +445,7 @@ fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
         on(5.1, gone()),
     ];
     stands(&steps, "exited clean");
-    // A process that says something again did not leave.
+    // A process that makes another claim has not ended.
     let steps = [
         on(0.0, alive()),
         on(0.0, registry(Waiting)),
@@ -461,7 +461,7 @@ fn last_words_do_not_revive_but_a_prompt_does() {
     let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(3.0, gone())];
     let then = |step: Step| [&ended[..], &[step]].concat();
     let transitions = |step: Step| Tape::played(&then(step)).transitions()[6..].to_vec();
-    // Read only after the end was noticed: nothing of it opens a turn in a session that is over.
+    // Read only after the end was noticed: none of these opens a turn in an ended session.
     for words in [
         call("c", ToolKind::Execute, "ls"),
         message("m", "I will", Some(Stop::ToolUse)),
@@ -475,7 +475,7 @@ fn last_words_do_not_revive_but_a_prompt_does() {
     assert_eq!(transitions(on(3.1, prompt("again"))), ["3.1 turn 2 by prompt", "3.1 running thinking"]);
     assert_eq!(transitions(on(60.0, call("c", ToolKind::Execute, "ls"))), ["60 turn 2 by wakeup", "60 running tool"]);
     assert_eq!(transitions(on(60.0, alive())), ["60 waiting turn_complete"]);
-    // What says nothing about work leaves it exited.
+    // Events that show no work leave the session exited.
     for words in [note(Topic::Title, "t"), usage("m", 1), said(ContextCompacted::default())] {
         assert_eq!(transitions(on(60.0, words)), [""; 0]);
     }
@@ -485,7 +485,7 @@ fn last_words_do_not_revive_but_a_prompt_does() {
 fn what_was_written_before_the_end_revives_nothing() {
     let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(9.0, gone())];
     let then = |steps: &[Step]| [&ended[..], steps].concat();
-    // However late the file is read, and by whatever record.
+    // No matter how late the file is read, and with which record.
     for late in [0.1, 1.0, 60.0] {
         for words in [
             prompt("again"),
@@ -497,13 +497,13 @@ fn what_was_written_before_the_end_revives_nothing() {
             stands(&then(&[on(9.0 + late, words.dated(5.0))]), "exited killed");
         }
     }
-    // A prompt begins its turn all the same, which ends as the file says, or as one that was cut off.
+    // A prompt still begins its turn, which ends as the file says, or as cut off.
     let asked = || on(10.0, prompt("again").dated(5.0));
     let tail = |steps: &[Step]| Tape::played(&then(steps)).transitions()[6..].to_vec();
     let answered = [asked(), on(10.1, answer("done").dated(6.0))];
     assert_eq!(tail(&answered), ["10 turn 2 by prompt", "10.1 turn 2 completed"]);
     assert_eq!(tail(&[asked(), until(60.0)]), ["10 turn 2 by prompt", "11.5 turn 2 exited"]);
-    // Where the clocks differ by hours, a prompt is a prompt.
+    // If the clocks differ by hours, a prompt still counts.
     let elsewhere = on(10.0, prompt("again").dated(-9_000.0));
     stands(&then(&[elsewhere]), "running thinking");
 }
@@ -516,7 +516,7 @@ fn a_tool_that_runs_may_be_a_sub_agent() {
     stands(&steps, "running subagents");
     stands(&and_call(&steps, ToolKind::Subagent), "running subagents [look]");
     stands(&and_call(&steps, ToolKind::Execute), "running tool [look]");
-    // Its dialog is about the tool it wants to use.
+    // A dialog of the sub-agent is about the tool it wants to use.
     let mut steps = steps.to_vec();
     steps.push(on(3.0, claims_why(Pty, WaitingApproval, Some(Reason::Tool))));
     stands(&steps, "waiting_approval tool");
@@ -554,7 +554,7 @@ fn a_claim_holds_until_it_runs_out() {
         &[on(0.0, said(SessionStarted::default())), on(1.0, brief.clone()), until(4.9), until(6.0)],
         &["0 waiting new_session", "1 running retrying", "5 waiting new_session"],
     );
-    // Its end is not activity: idle is counted from the last sign of the conversation.
+    // Its end is not activity: idle is counted from the last activity of the conversation.
     let tape = Tape::played(&[on(0.0, said(SessionStarted::default())), on(1.0, brief), until(500.0)]);
     assert_eq!(tape.transitions().pop().as_deref(), Some("120 idle quiet"));
 }
@@ -599,9 +599,9 @@ fn a_submitted_prompt_is_worked_on_until_a_hook_says_otherwise() {
     // The registry of Claude Code follows up to 0.7 s later.
     let idle = on(0.0, claims_why(Source::Registry, State::Waiting, Some(Reason::TurnComplete)));
     check(&[idle.clone(), begins(5.0), until(5.9)], &["0 waiting turn_complete", "5 running thinking"]);
-    // A hook of the user refused it.
+    // A hook of the user refused the prompt.
     stands(&[idle.clone(), begins(5.0), until(6.1)], "waiting turn_complete");
-    // The end of a short turn is not followed by work.
+    // After the end of a short turn, no work is claimed.
     let stop = on(5.2, claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete)));
     let steps = [idle, begins(5.0), stop, on(5.3, prompt("go")), on(5.3, answer("done")), until(8.0)];
     let tape = Tape::played(&steps);
@@ -624,11 +624,11 @@ fn what_a_killed_process_left_in_the_registry_is_not_of_the_one_that_resumed_the
         let tape = stands(&steps, "waiting turn_complete");
         assert_eq!(tape.state.process(), Some((22, 7)));
     }
-    // A registry knows better than who guesses by the directory.
+    // A registry outranks a source that guesses from the directory.
     let guessed = signal(Process, Confidence::Medium, Claim::ProcessAlive { pid: 33, start_ticks: 9 });
     let steps: Vec<Step> = before().into_iter().chain([on(0.9, guessed)]).chain(resumed()).collect();
     assert_eq!(stands(&steps, "waiting turn_complete").state.process(), Some((22, 7)));
-    // A process that went on to the session later is not left behind.
+    // A process that switched to the session later is not a leftover.
     let moved = [on(2.0, runs(11).dated(-10.0)), on(2.0, registry(Running).dated(-9.0))];
     let steps: Vec<Step> = before().into_iter().chain(resumed()).chain(moved).collect();
     assert_eq!(stands(&steps, "running thinking").state.process(), Some((11, 7)));

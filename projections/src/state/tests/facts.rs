@@ -1,4 +1,4 @@
-//! What is known of a session and of a turn, and by which clock.
+//! The recorded facts of a session and its turns, and the clock that dates them.
 
 use super::*;
 use PromptOrigin::{Steering, Wakeup};
@@ -25,7 +25,7 @@ fn history_goes_by_its_own_clock() {
     );
     assert_eq!(tape.state.view().started_at, at(0.0));
     assert_eq!(tape.state.view().last_event_at, at(3_000.0));
-    // Time since then has passed.
+    // The time since then has passed.
     tape.play(&until(5_000.0));
     assert_eq!(tape.status(), "unknown lost");
     // A time from the future is not believed.
@@ -35,7 +35,7 @@ fn history_goes_by_its_own_clock() {
 
 #[test]
 fn history_told_behind_something_newer_keeps_its_times() {
-    // The registry is read before the transcript is.
+    // The registry is read before the transcript.
     let steps = [
         on(5_000.0, alive().long_ago(0.0)),
         on(5_000.0, registry(Running).long_ago(4_000.0)),
@@ -62,7 +62,7 @@ fn history_told_behind_something_newer_keeps_its_times() {
     let turn = tape.state.recent_turns().next().unwrap();
     assert_eq!((turn.started_at, turn.completed_at), (at(1.0), Some(at(10.0))));
     assert_eq!(tape.status(), "running thinking");
-    // It takes nothing back that is newer.
+    // History does not undo newer facts.
     let steps = [
         on(50.0, prompt("go")),
         on(51.0, answer("ok").long_ago(2.0)),
@@ -119,7 +119,7 @@ fn tokens_add_up() {
         ..Usage::default()
     };
     assert_eq!(tape.state.view().usage, of(3, 157));
-    // A message's tokens are told after its last line: they belong to the turn it ended.
+    // The tokens of a message are reported after its last line: they belong to the turn that the message ended.
     assert_eq!(tape.state.recent_turns().next().unwrap().usage, of(2, 150));
     assert_eq!(tape.state.open_turn().unwrap().usage, of(1, 7));
     let mut most = Usage { input_tokens: u64::MAX, ..Usage::default() };
@@ -190,7 +190,7 @@ fn what_is_known_of_a_session() {
         (session.title.as_deref(), session.cwd.as_deref(), session.model.as_deref()),
         (Some("greetings"), Some("/q"), Some("m"))
     );
-    // A machine's prompt is not a title.
+    // A prompt sent by a program is not a title.
     let mut tape = Tape::played(&[on(0.0, asks(Wakeup, "<task-notification>"))]);
     assert_eq!(tape.state.view().title, None);
 }
@@ -297,7 +297,7 @@ fn what_was_done_lately() {
         recent(&[&begin[..], &refused, &failed, &end].concat()),
         "fix the parser: ran 2 commands, 1 call denied, 1 error"
     );
-    // A snapshot of a version that did not note what was done is one.
+    // A snapshot from a version that did not record the work is valid.
     let mut older = serde_json::to_value(&Tape::played(&steps).state).unwrap();
     older["recent"][0].as_object_mut().unwrap().remove("work").expect("what was done is kept");
     assert!(serde_json::from_value::<SessionState>(older).is_ok());

@@ -1,4 +1,4 @@
-//! What must hold for any events in any order.
+//! Properties for any events in any order.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -70,7 +70,7 @@ fn any_said() -> impl Strategy<Value = TestEvent> {
     )
 }
 
-/// Steps of the clock that come near every limit of the rules, and far beyond.
+/// Steps of the clock close to every limit of the rules, and far beyond.
 fn any_gap() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => select(vec![0.0, 0.001, 0.1, 0.399, 0.4, 1.0, 1.499, 1.5, 3.0, 5.0]),
@@ -79,7 +79,7 @@ fn any_gap() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// A script: each event comes some time after the one before, and time is let pass now and then.
+/// A script: each event follows some time after the previous one, and sometimes only time passes.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
     vec((any_gap(), prop_oneof![4 => any_said().prop_map(Some), 1 => Just(None)]), 0..40).prop_map(|steps| {
         let mut now = 0.0;
@@ -96,7 +96,7 @@ fn any_script() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// History lies before what the live clock passed; this is without.
+/// Like [`any_script`], without history, which is dated before the live clock.
 fn any_live_script() -> impl Strategy<Value = Vec<Step>> {
     any_script().prop_map(|script| {
         let live = |step| match step {
@@ -107,7 +107,7 @@ fn any_live_script() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// What a file held before capture looked: read at once, in the order of its times.
+/// The content of a file before capture started: read at once, in the order of its times.
 fn any_history() -> impl Strategy<Value = Vec<Step>> {
     vec((any_gap(), any_said()), 0..20).prop_map(|said| {
         let mut created = -5_000.0;
@@ -125,7 +125,7 @@ fn end_of(script: &[Step]) -> f64 {
     })
 }
 
-/// Lets time pass deadline by deadline, as ingest does.
+/// Advances the time deadline by deadline, as ingest does.
 fn by_deadlines(state: &mut SessionState, now: Timestamp) -> Result<Vec<Conclusion>, TestCaseError> {
     let mut out = Vec::new();
     let mut rounds = 0;
@@ -194,7 +194,7 @@ proptest! {
     #[test]
     fn the_fold_of_the_log_is_the_live_state(history in any_history(), script in any_live_script()) {
         let script = [history, script].concat();
-        // The log holds events and what was concluded; folding it concludes the same again.
+        // The log contains the events and the conclusions; folding it draws the same conclusions again.
         let mut live = Tape::new();
         let mut log = Vec::new();
         for step in &script {
@@ -266,7 +266,7 @@ proptest! {
         }
     }
 
-    /// What the time alone would change is a deadline: between two of them nothing changes.
+    /// Every change by time alone is a deadline: between two deadlines nothing changes.
     #[test]
     fn nothing_changes_between_deadlines(script in any_script(), gap in any_gap()) {
         let tape = Tape::played(&script);

@@ -1,4 +1,4 @@
-//! Turns: how they begin, what runs in them, how they end, and the events of it.
+//! Turns: how they begin, run and end, and which events belong to them.
 
 use super::*;
 use PromptOrigin::{Agent, Command, Steering, Wakeup};
@@ -61,7 +61,7 @@ fn how_a_turn_ended_is_why_it_waits() {
     for class in [ErrorClass::Provider, ErrorClass::Network, ErrorClass::Context, ErrorClass::Other] {
         stands(&ended(failure(class)), "waiting error");
     }
-    // The registry's bare `idle` does not hide it.
+    // The registry's bare `idle` does not hide the denial.
     let mut steps = ended(ends(TurnOutcome::Denied)).to_vec();
     steps.push(on(2.1, registry(Waiting)));
     stands(&steps, "waiting denied");
@@ -130,7 +130,7 @@ fn a_turn_the_agent_starts_itself() {
     steps.push(on(30.0, call("c", ToolKind::Execute, "ls")));
     let tape = stands(&steps, "running tool [ls]");
     assert_eq!(tape.transitions()[4..], ["30 turn 2 by wakeup", "30 running tool"]);
-    // What comes late of the last message does not.
+    // Late parts of the last message do not open one.
     let mut steps = first.to_vec();
     steps.extend([
         on(1.1, part("last", "and more", None)),
@@ -156,7 +156,7 @@ fn what_is_typed_while_it_works_belongs_to_the_turn() {
     let turn = tape.state.recent_turns().next_back().unwrap().clone();
     assert_eq!((turn.steering, turn.prompt.as_deref()), (1, Some("go")));
     assert_eq!(tape.state.view().summary.last_prompt.as_deref(), Some("faster"));
-    // With no turn open it is a prompt like any other.
+    // If no turn is open, it is a prompt like any other.
     stands(&[on(0.0, asks(Steering, "hello"))], "running thinking");
 }
 
@@ -181,7 +181,7 @@ fn the_turn_an_event_belongs_to() {
         let tape = Tape::played(steps);
         let event = tape.event(seconds, &said);
         let turn = tape.state.turn_of(&event);
-        // What the fold makes of it agrees: a turn that is named is open, or was until then.
+        // The fold agrees: the named turn is open, or was open until then.
         let mut after = tape.clone();
         after.play(&on(seconds, said));
         let known = [after.state.open_turn(), after.state.recent_turns().next_back()]
@@ -267,7 +267,7 @@ fn a_likely_end_counts_only_after_silence() {
         &[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, call("c", ToolKind::Execute, "ls")), until(9.0)],
         &opened,
     );
-    // A hook that tells of a call shows that the turn goes on, before the message or behind it.
+    // A hook's report of a call shows that the turn continues, whether it arrives before or after the message.
     let asks = || claims_why(Hook, WaitingApproval, Some(Reason::Tool));
     let asked = [&opened[..], &["1.2 waiting_approval tool"]].concat();
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, asks()), until(9.0)], &asked);
@@ -277,7 +277,7 @@ fn a_likely_end_counts_only_after_silence() {
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
 }
 
-/// A text that may be the end of its turn: it counts 30 s later, or sooner if it is surely whole.
+/// A text that may be the end of its turn. It counts 30 s later, or sooner if it is certainly complete.
 fn may_end(seconds: f64, strength: Confidence) -> TestEvent {
     let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
     said(Signal { holds_from: Some(at(seconds + 30.0)), ..Signal::new(claim, strength, None) })
@@ -295,7 +295,7 @@ fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
     let mut over = check(&with(&[on(2.0, may_end(2.0, Confidence::Low)), until(32.0)]), &ended);
     assert_eq!(over.state.view().status.confidence, Confidence::Medium);
     assert_eq!(over.state.recent_turns().next().unwrap().completed_at, Some(at(2.0)));
-    // A whole message is not waited for, unless its lines are read as history.
+    // The end of a complete message counts soon, unless its lines are read as history.
     let soon = [&opened[..], &["2.4 turn 1 completed", "2.4 waiting turn_complete"]].concat();
     check(&with(&[on(2.0, may_end(2.0, Confidence::Medium)), until(2.4)]), &soon);
     let history = [
@@ -305,17 +305,17 @@ fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
         on(100.0, call("c", ToolKind::Execute, "ls").long_ago(20.0)),
     ];
     check(&history, &opened);
-    // A sign that waits for nothing replaces one that waits.
+    // A likely end without a delay replaces one with a delay.
     let signs =
         Signal::new(Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 }, Confidence::Low, None);
     check(
         &with(&[on(2.0, may_end(2.0, Confidence::Low)), on(3.0, said(signs)), until(3.4)]),
         &[&opened[..], &["3.4 turn 1 completed", "3.4 waiting turn_complete"]].concat(),
     );
-    // The next prompt shows that it was the end; so does the end of the process.
+    // The next prompt confirms the end; so does the end of the process.
     let next = [on(2.0, may_end(2.0, Confidence::Low)), on(10.0, prompt("more"))];
     check(&with(&next), &[&opened[..], &["2 turn 1 completed", "10 turn 2 by prompt"]].concat());
-    // The message goes on, or a call is open.
+    // The message continues, or a call is open.
     check(&with(&[on(2.0, may_end(2.0, Confidence::Low)), on(9.0, part("m", "more", None)), until(90.0)]), &opened);
     let mut called = begins();
     called.insert(1, on(1.0, call("c", ToolKind::Execute, "ls")));
@@ -327,10 +327,10 @@ fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
 fn a_ready_prompt_against_an_open_turn_gives_it_up() {
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), until(3.9), until(4.0)];
     check(&steps, &["0 turn 1 by prompt", "0 running thinking", "1 waiting turn_complete", "4 turn 1 timed_out"]);
-    // Back to work in time.
+    // Back to work within the grace period.
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), on(2.0, registry(Running)), until(60.0)];
     assert!(Tape::played(&steps).state.open_turn().is_some());
-    // A dialog is not a ready prompt, nor is a weak word.
+    // A dialog is not a ready prompt, nor is a claim of medium confidence.
     let steps = [on(0.0, prompt("go")), on(1.0, registry(WaitingApproval)), until(60.0)];
     assert!(Tape::played(&steps).state.open_turn().is_some());
     let steps = [
@@ -351,7 +351,7 @@ fn a_restated_prompt_opens_no_turn() {
 
 #[test]
 fn an_answer_ends_what_a_claim_of_the_transcript_began() {
-    // Work that no prompt announced (a compaction, a retry): the transcript says it runs.
+    // Work that no prompt announced (a compaction, a retry): the transcript reports that it runs.
     let begun = on(0.0, claims_why(Transcript, Running, Some(Reason::Compacting)));
     stands(std::slice::from_ref(&begun), "running compacting");
     stands(&[begun.clone(), on(1.0, ends(TurnOutcome::Completed))], "waiting turn_complete");
@@ -375,8 +375,8 @@ fn a_background_command_leaves_no_open_call() {
     );
 }
 
-/// Of an agent whose files are not read: a prompt that was seen to be typed begins a turn and a title, claims no work,
-/// and the turn is over when the screen waits again.
+/// For an agent whose files are not read: an observed prompt begins a turn and sets a title, claims no work, and the
+/// turn ends when the screen waits again.
 #[test]
 fn turns_as_the_terminal_shows_them() {
     let typed = |text: &str| prompt(text).restated().by(Source::Pty);
@@ -436,11 +436,11 @@ fn a_session_that_a_program_runs_waits_for_nobody() {
     let steps = [on(0.0, started(true)), on(1.0, prompt("judge it")), on(2.0, answer("yes"))];
     stands(&steps, "idle quiet");
     stands(&[&steps[..], &[on(2.1, hook())]].concat(), "idle quiet");
-    // Work, questions and dialogs are as everywhere.
+    // Work, questions and dialogs are reported as usual.
     stands(&steps[..2], "running thinking");
     let asks = claims_why(Source::Hook, State::WaitingApproval, Some(Reason::Tool));
     stands(&[&steps[..2], &[on(1.5, asks)]].concat(), "waiting_approval tool");
-    // Whoever drives it can be told to go on, and a person may take it up.
+    // A client that drives the session can continue it, and a user may resume it.
     let driven = claims_why(Source::Protocol, State::Waiting, Some(Reason::TurnComplete));
     stands(&[&steps[..], &[on(2.1, driven)]].concat(), "waiting turn_complete");
     stands(
@@ -456,7 +456,7 @@ fn a_session_that_a_program_ran_has_exited_once_it_is_silent_without_a_process()
     let later = [until(602.0)];
     stands(&[&steps(true)[..], &later].concat(), "exited clean");
     stands(&[&steps(false)[..], &later].concat(), "idle quiet");
-    // While its process lives it may get another prompt, and what is told later opens it again.
+    // While its process is alive the session may get another prompt, and later output opens it again.
     let alive = on(2.1, signal(Source::Process, Confidence::High, Claim::ProcessAlive { pid: 7, start_ticks: 1 }));
     stands(&[&steps(true)[..], &[alive], &later].concat(), "idle quiet");
     stands(&[&steps(true)[..], &later, &[on(700.0, prompt("go"))]].concat(), "running thinking");
@@ -489,14 +489,14 @@ fn a_rewind_marks_the_turns_that_it_takes_back() {
     assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack]);
     let told = tape.transitions();
     assert_eq!(told[told.len() - 2..], ["40 turn 2 taken_back", "40 turn 3 taken_back"]);
-    // What follows is a turn as any other, and nothing is taken back twice.
+    // The next turn is a turn like any other, and no turn is taken back twice.
     tape.play(&on(41.0, prompt("instead")));
     tape.play(&on(42.0, rewind("s", Some(second), None)));
     assert_eq!(tape.transitions().last().unwrap(), "42 waiting interrupted");
     assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack, TakenBack]);
     assert!(tape.state.view().summary.recent.as_deref().unwrap().starts_with("instead (taken back)"));
 
-    // An agent that counts turns, and one that goes on from an unknown record.
+    // An agent that reports a number of turns, and one that continues from an unknown record.
     let mut tape = Tape::played(&turns().collect::<Vec<_>>());
     tape.play(&on(40.0, rewind("s", None, Some(2))));
     assert_eq!(outcomes(&tape), [Completed, TakenBack, TakenBack]);

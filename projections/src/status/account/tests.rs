@@ -1,4 +1,4 @@
-//! One case for each rule, and that the account and the decision never differ.
+//! One case for each rule, and a check that the account and the decision never differ.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
-//! A model of what can happen to a file: whatever it is, what was completely written when we
-//! looked is committed, once, unaltered.
+//! A model of the changes of a file: in every case, all complete content at the time of a check is committed once,
+//! unaltered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +15,27 @@ enum Op {
     Giant,
     /// Lines without ids are appended.
     Plain(u8),
-    /// The first part of a line, or more of it.
+    /// The first part of a line is appended, or more of it.
     Half,
-    /// The rest of it.
+    /// The rest of that line is appended.
     Finish,
-    /// Truncated and rewritten: with lines of about this many percent of the old length.
+    /// The file is truncated and rewritten with lines of about this percentage of the old length.
     Rewrite(u8),
-    /// Another file takes the name.
+    /// Another file replaces it under the same name.
     Replace(u8),
-    /// The file gets another name, and a new one its old name.
+    /// The file is renamed, and a new one gets its old name.
     Rotate(u8),
-    /// Removed, and made again at once.
+    /// The file is removed, and created again immediately.
     Recreate(u8),
-    /// Removed.
+    /// The file is removed.
     Remove,
-    /// Copied to another name and truncated.
+    /// The file is copied to another name and truncated.
     CopyTruncate,
-    /// What is in the file is appended to it again.
+    /// The content of the file is appended again.
     Again,
-    /// We look.
+    /// The collector checks the file.
     Look,
-    /// We look, and are killed after some batches, before the next is committed.
+    /// The collector checks the file, and is killed after some batches, before the next one is committed.
     Kill(u8),
 }
 
@@ -59,10 +59,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..40)
 }
 
-/// The world: one file, its names, and what must and may have been seen.
+/// The world: one file, its names, and the records that must and may have been seen.
 struct World {
     case: Case,
-    /// The line that was begun and is not ended.
+    /// The incomplete line.
     half: String,
     lines: u32,
     names: u32,
@@ -90,7 +90,7 @@ impl World {
         (0..count).map(|_| self.line()).collect()
     }
 
-    /// Ends a half line first: what follows must not be glued to it.
+    /// Ends an incomplete line first, so that the text is not joined to it.
     fn append(&mut self, text: &str) {
         if !std::mem::take(&mut self.half).is_empty() {
             self.case.append("f.jsonl", "\n");
@@ -103,7 +103,7 @@ impl World {
         fs::write(self.path(), text).unwrap();
     }
 
-    /// All whole records that are in files now. A line that was cut is none.
+    /// All complete records in the current files. A cut line is not one.
     fn whole(&self) -> BTreeSet<String> {
         let mut whole = BTreeSet::new();
         for entry in fs::read_dir(self.case.path("")).unwrap() {
@@ -155,7 +155,7 @@ impl World {
                 while text.len() + 60 < length {
                     text += &self.line();
                 }
-                // To the byte, so that only times and content tell.
+                // Same length to the byte, so that only times and content differ.
                 if text.len() < length {
                     text.insert_str(text.len() - 1, &" ".repeat(length - text.len()));
                     let end = text.trim_end().len();
@@ -222,7 +222,7 @@ impl World {
     }
 }
 
-/// How often a record was committed.
+/// How often each record was committed.
 fn committed(case: &Case) -> BTreeMap<String, usize> {
     let mut committed = BTreeMap::new();
     for value in &case.ingest.borrow().order {
@@ -254,7 +254,7 @@ proptest! {
         }
     }
 
-    /// Without rewriting, records without ids are counted exactly: whatever the cuts and kills.
+    /// Without rewriting, records without ids are counted exactly, despite cuts and kills.
     #[test]
     fn tail_model_records_without_ids_are_counted(ops in ops()) {
         let mut world = World::new();

@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 use crate::tail::disk::{Disk, OpenError, RootedPath, Source, Stat, System};
 
-/// What goes wrong.
+/// The fault to inject.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
     None,
-    /// No read gives more bytes than this.
+    /// No read returns more bytes than this.
     Short(usize),
-    /// The n-th call of the disk fails, once.
+    /// The n-th call fails, once.
     Fail {
         nth: u64,
         errno: Errno,
@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     },
     /// The file begins with a line of this length, bytes.
     Giant(u64),
-    /// Just before the n-th read the file gets another content.
+    /// Just before the n-th read the content of the file is replaced.
     RewriteBeforeRead {
         nth: u64,
         content: String,
@@ -39,7 +39,7 @@ pub(crate) enum Fault {
     },
 }
 
-/// What happened.
+/// The recorded calls.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     calls: AtomicU64,

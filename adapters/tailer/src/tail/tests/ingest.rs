@@ -1,4 +1,4 @@
-//! A provider of notes, and what ingest does with its events.
+//! A provider of notes, and a simulated ingest for its events.
 
 use std::{
     collections::HashMap,
@@ -14,8 +14,8 @@ use crate::{
     tail::{FileFormat, FileSpec, Now},
 };
 
-/// Takes `{"id": …, "v": …}`, `{"v": …}` without an id, and both with a time as `"at"`. Its state is the number of records. A
-/// note that says `held` is put out when the next one comes, or at a pause.
+/// Accepts `{"id": …, "v": …}`, `{"v": …}` without an id, and both with a time as `"at"`. Its state is the number of
+/// records. A note with `held` is emitted with the next record, or at a pause.
 struct Notes {
     session: Arc<str>,
     records: u64,
@@ -87,7 +87,7 @@ pub(crate) fn note(id: impl std::fmt::Display, value: &str) -> String {
     format!("{{\"id\":\"{id}\",\"v\":\"{value}\"}}\n")
 }
 
-/// A note that was written this long before now.
+/// A note written this long ago.
 pub(crate) fn note_of(id: impl std::fmt::Display, age: Duration) -> String {
     let at = now(Duration::ZERO).wall.as_millisecond() - age.as_millis() as i64;
     format!("{{\"id\":\"{id}\",\"v\":\"{id}\",\"at\":\"{}\"}}\n", Timestamp::from_millisecond(at))
@@ -97,15 +97,14 @@ pub(crate) fn plain(value: &str) -> String {
     format!("{{\"v\":\"{value}\"}}\n")
 }
 
-/// A steady clock that tests turn, and a wall clock that began with the real one: files have real
-/// times.
+/// A steady clock that tests advance, and a wall clock that starts at the real time, because files have real times.
 #[expect(clippy::disallowed_methods, reason = "the times of the files written here are real")]
 pub(crate) fn now(steady: Duration) -> Now {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
     Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
 }
 
-/// The time of a file of this age.
+/// The modification time of a file of this age.
 pub(crate) fn ago(age: Duration) -> SystemTime {
     let wall = now(Duration::ZERO).wall.as_millisecond() as u64;
     SystemTime::UNIX_EPOCH + Duration::from_millis(wall) - age
@@ -115,11 +114,11 @@ pub(crate) fn ago(age: Duration) -> SystemTime {
 #[derive(Debug, Default)]
 pub(crate) struct Ingest {
     pub(crate) events: HashMap<Identity, String>,
-    /// Values in the order they were committed.
+    /// Values in the order of their commits.
     pub(crate) order: Vec<String>,
     pub(crate) cursors: HashMap<String, Cursor>,
     pub(crate) vanished: Vec<String>,
-    /// Events that were known already.
+    /// Number of events that were already known.
     pub(crate) repeats: usize,
     pub(crate) batches: usize,
     /// All origins, committed or not.

@@ -4,10 +4,10 @@ use rusqlite::Connection;
 
 use super::*;
 
-/// A log whose rows the decoder of these tests takes.
+/// A log whose rows the decoder of these tests accepts.
 pub(crate) static LOG: RowTable = RowTable { name: "log", id: "id", columns: &["id", "v"] };
 
-/// As an agent opens its database.
+/// Opens a database as an agent does.
 pub(crate) fn writer(path: &Path) -> Connection {
     let database = Connection::open(path).unwrap();
     database.pragma_update(None, "journal_mode", "wal").unwrap();
@@ -73,7 +73,7 @@ fn rows_of_a_writer_that_was_killed_are_read_from_its_log() {
     let other = tempfile::tempdir().unwrap();
     let database = writer(&other.path().join("f"));
     insert(&database, "a", "one");
-    // The files as a killed process leaves them.
+    // The files as left by a killed process.
     for name in ["f", "f-wal"] {
         fs::copy(other.path().join(name), case.home.path().join(name)).unwrap();
     }
