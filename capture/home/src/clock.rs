@@ -14,8 +14,9 @@ use rustix::{
 /// Largest step back of the wall clock that is followed, ms.
 const STEP_MS: i64 = 1_000;
 
-/// The current wall-clock time, which never goes back far: a clock that was set back is not followed until it has
-/// caught up. Otherwise, everything that waits for a time would wait that much longer.
+/// The current wall-clock time, which never goes back: while the clock is set back by more than a second, time advances
+/// with the monotonic clock until the wall clock has caught up. Otherwise, everything that waits for a time would wait
+/// that much longer.
 #[must_use]
 pub fn now() -> Timestamp {
     static CLOCK: Mutex<SteadyWall> = Mutex::new(SteadyWall::new());

@@ -223,7 +223,7 @@ pub struct ProjectRetention {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Read {
-    /// Of longer lines, only the length and the hash are kept, MiB.
+    /// Maximum length of a line, MiB; of longer lines only the length and the hash are stored.
     pub max_line_mib: u32,
     /// Use file change notifications; otherwise files are polled.
     pub watch: bool,

@@ -252,8 +252,8 @@ fn plan(
                 .map_err(|why| Unsupported::Unknown { provider, why })
                 .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
             let (events, risk) = match accepted {
-                // There is no existing configuration to weaken, and events that arrive are compared with the catalogue
-                // on every check.
+                // The agent is not installed, so no settings in use can be weakened; once it is installed, every check
+                // compares its version with the entries.
                 Err(_) if absent && !force => (catalogue(provider), Some(unchecked(provider))),
                 Ok((events, _)) if !force => (events, None),
                 Err(why) if !force => return Err(Error::Unsupported(why)),

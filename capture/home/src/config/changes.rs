@@ -31,7 +31,7 @@ pub fn takes_effect(setting: &Setting) -> TakesEffect {
     }
 }
 
-/// The settings that differ, with their new values. A list entry that was removed has its old value.
+/// The settings that differ, with their new values. A setting that no longer exists has its old value.
 #[must_use]
 pub fn changed(before: &[Setting], after: &[Setting]) -> Vec<Setting> {
     let value = |all: &[Setting], key: &str| all.iter().find(|setting| setting.key == key).map(|s| s.value.clone());
