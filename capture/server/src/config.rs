@@ -51,8 +51,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether an address outside loopback is allowed.
     pub exposure: Exposure,
-    /// Names accepted in the Host header besides the address, each with a port. A name without one is accepted with the
-    /// server's port and with the default ports that browsers omit.
+    /// Names accepted in the Host header besides the address, each with or without a port. A name without a port is
+    /// accepted with the server's port, and alone, because browsers omit default ports.
     pub allowed_hosts: Vec<String>,
     /// Path of the Unix socket, in a directory of ours with mode 0700.
     pub socket: Option<PathBuf>,

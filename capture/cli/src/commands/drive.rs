@@ -8,8 +8,8 @@
 //! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the
 //! server as a person's decision, and counts directly only if no server can be reached. The agent cannot give it: it
 //! has no terminal (`protocols::program`), input typed before the question is discarded, and if this command was itself
-//! started by an agent, it does not ask at all. Nothing in the environment or on the agent's pipes decides. In all other
-//! cases the request is denied.
+//! started by an agent, it does not ask at all. Nothing in the environment or on the agent's pipes decides. In all
+//! other cases the request is denied.
 
 mod driver;
 mod events;

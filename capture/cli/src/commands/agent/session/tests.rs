@@ -39,8 +39,8 @@ fn value(text: &str) -> serde_json::Value {
     plain(serde_json::from_str(text).unwrap())
 }
 
-/// Whether our `sizeAfter` must equal pi's. It need not if the file has issues, because pi would rewrite the file without
-/// lines that we keep, or with another directory.
+/// Whether our `sizeAfter` must equal pi's. It need not if the file has issues, because pi would rewrite the file
+/// without lines that we keep, or with another directory.
 fn size_is_ours(session: &Path) -> bool {
     let bytes = fs::read(session).unwrap();
     session_tree::SessionDocument::read(&bytes).is_ok_and(|document| document.issues.is_empty())
