@@ -1,5 +1,5 @@
-//! Lists the files of the page, `web/dist`, so that they are in the program. The page is built elsewhere
-//! (`web/build.mjs`) and committed, with a list of hashes for its tests, which is left out.
+//! Lists the files of the page, `web/dist`, so that they are embedded in the program. `web/build.mjs` builds the page,
+//! and the result is committed, with a list of hashes for its tests, which is not embedded.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The files below a directory, by their paths in it.
+/// Lists the files below a directory by their relative paths.
 fn list(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

@@ -1,6 +1,6 @@
-//! The interface of coder/agentapi for a run: names and forms as its clients know them (version 0.12).
+//! The interface of coder/agentapi for a run, with the names and formats its clients expect (version 0.12).
 //!
-//! What differs is in `docs/http-api.md`.
+//! `docs/http-api.md` lists the differences.
 
 use events::Timestamp;
 use schemars::JsonSchema;

@@ -1,9 +1,9 @@
-//! What is wrong with a JSON body, in plain words.
+//! Describes the errors in a JSON body in plain words.
 
 use events::fault::{Notation, in_words};
 use serde_json::{Error, error::Category};
 
-/// Says what is wrong with JSON that a client sent, and where, without the words of the parser.
+/// Describes the error in JSON from a client and its position, without the parser's wording.
 #[must_use]
 pub fn fault(error: &Error) -> String {
     let place =
@@ -14,7 +14,7 @@ pub fn fault(error: &Error) -> String {
         Category::Syntax | Category::Io => format!("it is not valid JSON{place}"),
         Category::Data => {
             let text = error.to_string();
-            // The position is given behind, and says nothing of what is missing.
+            // The position follows at the end, and is useless if something is missing.
             let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
             let words = in_words(what, Notation::Json);
             if what.starts_with("missing field ") { words } else { words + &place }

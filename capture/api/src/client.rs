@@ -1,8 +1,8 @@
 //! The client: typed requests to the server of a data directory.
 //!
-//! Requests go over the server's Unix socket, or over TCP when the user asked for that. The owner's token is
-//! sent only to a server that proved itself: the process that `endpoint.json` names, with the start time it
-//! gives, of our own user (`transport`).
+//! Requests go over the server's Unix socket, or over TCP if the user asked for that. The owner's token is sent only to
+//! a server that proved its identity: the process that `endpoint.json` names, with the recorded start time, of our own
+//! user (`transport`).
 
 mod transport;
 
@@ -26,13 +26,13 @@ use crate::{
 
 /// Time limit for the server's answer to a ping.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// Time limit for any other answer.
+/// Time limit for all other answers.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Longest answer that is read, bytes.
+/// Maximum size of an answer, bytes.
 const ANSWER_BYTES: u64 = 1 << 30;
-/// Longest answer that memory is prepared for before it is read, bytes.
+/// Maximum amount of memory allocated for an answer before it is read, bytes.
 const PREPARED_BYTES: u64 = 16 << 20;
-/// Longest report of an error that is read, bytes.
+/// Maximum size of an error response, bytes.
 const ERROR_BYTES: u64 = 1 << 20;
 
 /// How to reach the server.
@@ -45,11 +45,11 @@ pub enum Connection {
     Tcp,
 }
 
-/// Talks to the server of a data directory.
+/// A client of a data directory's server.
 pub struct Client {
     agent: ureq::Agent,
     endpoint: Endpoint,
-    /// What the paths of requests are appended to.
+    /// The prefix of request paths.
     base: String,
     token: String,
 }
@@ -66,66 +66,66 @@ pub enum ClientError {
     /// `endpoint.json` cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The address in `endpoint.json` cannot be used.
+    /// The address in `endpoint.json` is invalid.
     #[error("endpoint.json: `{url}` is not a valid URL: {source}")]
     Address {
-        /// What it says.
+        /// The address.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         source: std::net::AddrParseError,
     },
     /// The owner's token cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Token {
-        /// Its file.
+        /// The file of the token.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The server cannot be reached, or is not the one `endpoint.json` names.
     #[error("cannot connect to the server (process {pid}): {source}")]
     Connect {
-        /// Its process.
+        /// The server's process.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The server does not answer.
     #[error("the server (process {pid}) did not answer: {source}")]
     Silent {
-        /// Its process.
+        /// The server's process.
         pid: u32,
-        /// What happened.
+        /// The error.
         source: Box<ureq::Error>,
     },
     /// The answer was cut short.
     #[error("the answer to {path} was cut short: {source}")]
     BrokeOff {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// What happened.
+        /// The error.
         source: Box<ureq::Error>,
     },
-    /// The answer is not what this version expects.
+    /// This version cannot decode the answer.
     #[error(
         "cannot decode the server's answer to {path}; if its version differs, run `capture serve --restart`: {source}"
     )]
     Unexpected {
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         source: serde_json::Error,
     },
-    /// The server refused.
+    /// The server refused the request.
     #[error("{message}{}", in_parentheses(.hint.as_deref()))]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What went wrong, for programs; empty when the server did not say.
+        /// The error code, for programs; empty if the server sent none.
         code: String,
-        /// What went wrong, for people.
+        /// The error message, for users.
         message: String,
-        /// What to do about it.
+        /// How to fix the problem.
         hint: Option<String>,
     },
 }
@@ -135,7 +135,7 @@ fn in_parentheses(hint: Option<&str>) -> String {
 }
 
 impl ClientError {
-    /// The HTTP status, when the server refused.
+    /// The HTTP status, if the server refused the request.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
@@ -151,15 +151,15 @@ impl ClientError {
     }
 }
 
-/// The host of requests over a Unix socket, where nobody looks at it.
+/// The host in requests over a Unix socket, which the server ignores.
 const UNIX_URL: &str = "http://localhost";
 
 impl Client {
-    /// Connects to the server that runs now; `None` when there is none.
+    /// Connects to the running server; `None` if there is none.
     ///
     /// # Errors
-    /// When `endpoint.json` or the token cannot be read, when another process listens where the
-    /// server should, or when the server does not answer.
+    /// If `endpoint.json` or the token cannot be read, if another process listens at the server's address, or if the
+    /// server does not answer.
     pub fn running(data: &Path, connection: Connection) -> Result<Option<Self>, ClientError> {
         let Some(endpoint) = Endpoint::load(data)?.filter(Endpoint::is_alive) else { return Ok(None) };
         let route = route_to(&endpoint, connection)?;
@@ -174,7 +174,7 @@ impl Client {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None)
-            // The server redirects from the former id of a session to the one it has now.
+            // The server redirects from a session's former id to its current one.
             .redirect_auth_headers(ureq::config::RedirectAuthHeaders::SameHost)
             .build();
         let agent = ureq::Agent::with_parts(config, RouteConnector::new(route, stream), NoResolver);
@@ -187,14 +187,14 @@ impl Client {
         Ok(Some(client))
     }
 
-    /// Asks for a sign of life.
+    /// Checks that the server answers.
     fn ping(&self) -> Result<(), ClientError> {
         let request = self.agent.get(self.url(OperationId::Healthz.route().path));
         let answer = request.config().timeout_global(Some(ANSWER_WITHIN)).build().call();
         answer.map(|_| ()).map_err(|error| self.silent(error))
     }
 
-    /// Where the server is.
+    /// The server's addresses and process.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -208,10 +208,10 @@ impl Client {
         ClientError::Silent { pid: self.endpoint.pid, source: Box::new(source) }
     }
 
-    /// Gets the answer of a route; `segment` is the value of the variable segment of its path, "" without one.
+    /// Requests the answer of a route; `segment` is the value of the path's variable segment, or "" if it has none.
     ///
     /// # Errors
-    /// When the server refuses, does not answer, or answers what is not expected.
+    /// If the server refuses, does not answer, or sends an unexpected answer.
     pub fn get<O: Operation<Answer: DeserializeOwned>>(
         &self,
         segment: &str,
@@ -221,7 +221,7 @@ impl Client {
         parse(&path, &self.text(&path, Some(WITHIN))?)
     }
 
-    /// Gets the answer of a route without parameters.
+    /// Requests the answer of a route without parameters.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -232,7 +232,7 @@ impl Client {
         self.get::<O>(segment, &NoQuery {})
     }
 
-    /// As [`get`](Self::get), for a route that answers when something happens, with a bound of its own.
+    /// Like [`get`](Self::get), with another time limit, for a route that answers when something happens.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -246,7 +246,7 @@ impl Client {
         parse(&path, &self.text(&path, Some(within))?)
     }
 
-    /// Sends a body to a route and gets its answer.
+    /// Sends a body to a route and returns its answer.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -257,7 +257,7 @@ impl Client {
         self.send_within::<O>(segment, body, WITHIN)
     }
 
-    /// As [`send`](Self::send), with another time limit.
+    /// Like [`send`](Self::send), with another time limit.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -282,7 +282,7 @@ impl Client {
         parse(&path, &read(&path, good(response)?)?)
     }
 
-    /// Deletes what a route names.
+    /// Deletes the object that a route names.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -304,7 +304,7 @@ impl Client {
         parse(&path, &read(&path, good(response)?)?)
     }
 
-    /// Opens a stream of server-sent events; gives (event, data) one after another.
+    /// Opens a stream of server-sent events, and yields pairs of event name and data.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -357,7 +357,7 @@ fn parse<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, ClientError> 
 fn read(path: &str, mut response: Response) -> Result<String, ClientError> {
     let broke_off = |error: ureq::Error| ClientError::BrokeOff { path: path.to_owned(), source: Box::new(error) };
     let body = response.body_mut();
-    // A long answer that grows in a text of no length is copied again and again.
+    // Reserve memory, because a string that grows with a long answer is copied again and again.
     let length = body.content_length().unwrap_or_default().min(PREPARED_BYTES);
     let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
     let read = body.with_config().limit(ANSWER_BYTES).reader().read_to_string(&mut text);
@@ -365,7 +365,7 @@ fn read(path: &str, mut response: Response) -> Result<String, ClientError> {
     Ok(text)
 }
 
-/// The answer when it is a good one; else what it says is wrong.
+/// Returns a successful response, or the error that the server reports.
 fn good(mut response: Response) -> Result<Response, ClientError> {
     let status = response.status().as_u16();
     if status < 300 {
@@ -395,7 +395,7 @@ fn route_to(endpoint: &Endpoint, connection: Connection) -> Result<transport::Ro
     Ok(transport::Route { address, pid: endpoint.pid })
 }
 
-/// Whether nobody listens: the server is about to listen, or has just stopped.
+/// Whether no process listens: the server is about to listen, or has just stopped.
 fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

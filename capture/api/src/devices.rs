@@ -1,7 +1,8 @@
-//! Devices: browsers that were paired with this server, and how they sign in.
+//! Devices: browsers paired with this server, and how they sign in.
 //!
-//! A pairing code is made with a token and entered in the browser, which gets a cookie for it. A device has one of two
-//! scopes; what needs more asks for a second code from the terminal, which raises the device for a few minutes.
+//! A pairing code is created with a token and entered in the browser, which then gets a cookie. A device has one of two
+//! scopes. Routes with a higher scope need a second code from the terminal, which elevates the device for a few
+//! minutes.
 
 use events::Timestamp;
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ pub enum DeviceScope {
 }
 
 impl DeviceScope {
-    /// The name on the wire.
+    /// The name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +34,7 @@ impl DeviceScope {
         }
     }
 
-    /// Whether a device of this scope may use routes of a scope, without being raised.
+    /// Whether a device with this scope may use routes of a scope without being elevated.
     #[must_use]
     pub const fn covers(self, scope: Scope) -> bool {
         match scope {

@@ -8,15 +8,15 @@ use std::{
 use atomic_file::read_settings;
 use serde::{Deserialize, Serialize};
 
-/// What `endpoint.json` says.
+/// The content of `endpoint.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
     /// The server's process.
     pub pid: u32,
-    /// When that process started, in clock ticks since boot; 0 in files of releases that did not
-    /// write it. Together with `pid` it names one process, also after the pid was used again.
+    /// The start time of the process, in clock ticks since boot; 0 in files of releases that did not record it.
+    /// Together with `pid` it identifies one process, even after the pid was reused.
     #[serde(default)]
     pub start_ticks: u64,
     /// Identifies this run of the server process.
@@ -25,7 +25,7 @@ pub struct Endpoint {
     pub socket: PathBuf,
     /// The file with the owner's token.
     pub token_file: PathBuf,
-    /// Version of the server's program; empty in files of releases that did not write it.
+    /// The version of the server's program; empty in files of releases that did not record it.
     #[serde(default)]
     pub version: String,
     /// Whether a command started it in the background, so that a command may restart it.
@@ -36,38 +36,38 @@ pub struct Endpoint {
 /// Why `endpoint.json` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is damaged.
+    /// The file is damaged.
     #[error("{} is damaged: {source}", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: serde_json::Error,
     },
 }
 
-/// The file that says where the server is.
+/// The path of `endpoint.json`.
 #[must_use]
 pub fn file(data: &Path) -> PathBuf {
     data.join("endpoint.json")
 }
 
 impl Endpoint {
-    /// Reads it; `None` when no server said where it is.
+    /// Reads the file; `None` if no server has written it.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// If the file cannot be read or is damaged.
     pub fn load(data: &Path) -> Result<Option<Self>, EndpointError> {
         let path = file(data);
-        // A pipe in its place would never answer.
+        // A pipe in place of the file would block forever.
         let text = match read_settings(&path) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
@@ -76,8 +76,8 @@ impl Endpoint {
         serde_json::from_str(&text).map(Some).map_err(|source| EndpointError::Damaged { path, source })
     }
 
-    /// Whether the process it names is alive. A file that outlived its server (SIGKILL, power cut)
-    /// may name a pid that another process has by now.
+    /// Whether the named process is alive. If a file outlived its server (SIGKILL, power cut), its pid may belong to
+    /// another process by now.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         processes::is_alive(self.pid, self.start_ticks)

@@ -1,4 +1,4 @@
-//! The errors of the interface: a status, a stable code, and a message for people.
+//! The errors of the interface: a status, a stable code, and a message for users.
 
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! error_codes {
     ($($(#[doc = $about:literal])+ $name:ident = $text:literal, $status:ident;)*) => {
-        /// What went wrong, for programs. Codes are stable; messages are not.
+        /// The kind of an error, for programs. Codes are stable; messages are not.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             $($(#[doc = $about])+ $name,)*
@@ -16,19 +16,19 @@ macro_rules! error_codes {
             /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The code on the wire.
+            /// The code in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The status it comes with.
+            /// The HTTP status of the error.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
 
-            /// What it means, in a sentence.
+            /// The meaning of the code, in a sentence.
             #[must_use]
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$name => concat!($($about),+).trim_ascii(),)* }

@@ -1,4 +1,4 @@
-//! Findings: what the monitor noticed about sessions.
+//! The monitor's findings about sessions.
 
 use events::{Finding, FindingKind, FindingState};
 use projections::AttentionItem;
@@ -39,7 +39,7 @@ pub enum StateFilter {
 }
 
 impl StateFilter {
-    /// The state; `None` for all of them.
+    /// The state to select; `None` selects all states.
     #[must_use]
     pub const fn state(self) -> Option<FindingState> {
         match self {

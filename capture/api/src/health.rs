@@ -6,13 +6,13 @@ use events::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Name of the source of an agent's hooks, after the agent's name.
+/// Suffix of the name of an agent's hook source, after the agent's name.
 pub const HOOKS: &str = "hooks";
 /// Name of the source that reports the store.
 pub const STORE: &str = "store";
 /// Name of the source that reports the policy in force.
 pub const POLICY: &str = "policy";
-/// Name of the source that reports whether old sessions are removed by themselves.
+/// Name of the source that reports whether old sessions are removed automatically.
 pub const RETENTION: &str = "retention";
 
 /// All sources.
@@ -69,7 +69,7 @@ pub struct SourceHealth {
 }
 
 impl SourceHealth {
-    /// A source that works and has nothing to say.
+    /// An active source without details or problems.
     #[must_use]
     pub const fn active(name: String) -> Self {
         Self {

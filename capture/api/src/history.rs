@@ -93,7 +93,7 @@ pub struct TimelineSession {
     pub cwd: Option<String>,
 }
 
-/// An event as JSON: event kinds of a newer version are passed on unparsed.
+/// An event as JSON. Event kinds of a newer version are passed on unparsed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RawEvent(Box<RawValue>);
 
@@ -104,10 +104,10 @@ impl RawEvent {
         self.0.get()
     }
 
-    /// Reads the event.
+    /// Parses the event.
     ///
     /// # Errors
-    /// When this version does not know its kind or form.
+    /// If this version does not support its kind or format.
     pub fn event(&self) -> Result<Event, WireError> {
         Event::from_json(self.0.get())
     }
@@ -118,13 +118,13 @@ impl JsonSchema for RawEvent {
         EVENT.into()
     }
 
-    // The whole schema is put in its place by the document.
+    // The OpenAPI document replaces this with the full schema.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "object" })
     }
 }
 
-/// The name of the schema of events.
+/// The name of the schema for events.
 pub(crate) const EVENT: &str = "Event";
 
 /// Which turns of a session, or changes of its status, to list, oldest first.
@@ -140,7 +140,7 @@ pub struct HistoryQuery {
 }
 
 impl HistoryQuery {
-    /// Where the page begins.
+    /// The position after which the page begins.
     #[must_use]
     pub fn begins_after(&self) -> Option<u64> {
         self.cursor.or(self.after)
@@ -148,7 +148,7 @@ impl HistoryQuery {
 }
 
 impl EventsQuery {
-    /// Where the page begins.
+    /// The position after which the page begins.
     #[must_use]
     pub fn begins_after(&self) -> u64 {
         self.cursor.or(self.after).unwrap_or_default()
@@ -182,7 +182,7 @@ pub enum ConversationTexts {
 }
 
 impl ConversationQuery {
-    /// Where the page begins.
+    /// The position after which the page begins.
     #[must_use]
     pub fn begins_after(&self) -> u64 {
         self.cursor.or(self.after).unwrap_or_default()

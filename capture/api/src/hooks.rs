@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Most time a hook waits in one request, ms.
+/// Maximum time a hook waits in one request, ms.
 pub const MAX_WAIT_MS: u64 = 3_600_000;
 
 /// A delivery is in the spool, or could not be stored there.

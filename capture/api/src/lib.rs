@@ -1,9 +1,8 @@
 //! The HTTP interface: routes, request and answer types, errors, the OpenAPI document, and a client.
 //!
-//! The table in [`routes`] states every route: path, method, scope, and the types of its query, body and
-//! answer. The server builds its router from it, [`openapi`] writes the document from it, and
-//! [`client::Client`] sends typed requests by it. Additions to the wire form are additive: fields may be
-//! added, and clients ignore what they do not know.
+//! The table in [`routes`] defines every route: path, method, scope, and the types of its query, body and answer. From
+//! this table, the server builds its router, [`openapi`] generates the document, and [`client::Client`] builds typed
+//! requests. Changes to the wire format are additive: fields may be added, and clients ignore unknown fields.
 
 pub mod agentapi;
 pub mod approvals;

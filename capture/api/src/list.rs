@@ -1,14 +1,14 @@
-//! The parameters that all lists of the interface share.
+//! The parameters shared by all lists.
 
 use std::{borrow::Cow, fmt, marker::PhantomData, str::FromStr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Most items on one page.
+/// Maximum number of items on a page.
 pub const MAX_LIMIT: usize = 1_000;
 
-/// How many items a page may have: at least 1; more than [`MAX_LIMIT`] means [`MAX_LIMIT`].
+/// The number of items on a page: at least 1; values above [`MAX_LIMIT`] mean [`MAX_LIMIT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "usize")]
 pub struct Limit(usize);

@@ -1,4 +1,4 @@
-//! The Model Context Protocol over HTTP. Its messages are those of JSON-RPC 2.0; the protocol describes them.
+//! The Model Context Protocol over HTTP. Its messages are JSON-RPC 2.0, as the protocol specifies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

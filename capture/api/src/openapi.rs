@@ -1,4 +1,4 @@
-//! The OpenAPI document, written from the table of routes and the types.
+//! The OpenAPI document, generated from the table of routes and the types.
 
 use std::{collections::BTreeMap, fmt::Display};
 
@@ -13,7 +13,7 @@ use crate::{
     routes::{AnswerKind, ROUTES, RequestBody, Route},
 };
 
-/// Writes the OpenAPI 3.1 document.
+/// Generates the OpenAPI 3.1 document.
 #[must_use]
 pub fn document() -> Value {
     let mut schemas = Schemas::new();
@@ -41,14 +41,14 @@ pub fn document() -> Value {
     })
 }
 
-/// The schemas of what is sent and of what is answered. A type that is both has one schema: what is answered
-/// has every field that is sent.
+/// The schemas of requests and answers. A type used in both has one schema, because an answer contains every field of
+/// the request.
 struct Schemas {
     generator: SchemaGenerator,
     requests: SchemaGenerator,
 }
 
-/// Adds what each value of an enumeration means to its schema, as `x-facts`.
+/// Adds the meaning of each value of an enumeration to its schema, as `x-facts`.
 fn describe<T: Copy + Display>(schemas: &mut Map<String, Value>, name: &str, values: &[T], facts: impl Fn(T) -> Value) {
     let facts: Map<String, Value> = values.iter().map(|value| (value.to_string(), facts(*value))).collect();
     if let Some(Value::Object(schema)) = schemas.get_mut(name) {
@@ -86,7 +86,7 @@ impl Schemas {
             json!({ "title": title, "meaning": meaning, "need": need })
         });
         describe(&mut schemas, "Reason", Reason::ALL, |reason| json!({ "need": reason.need() }));
-        // Parameters are written where they are used.
+        // Parameters are inlined where they are used.
         schemas.retain(|name, _| !name.ends_with("Query"));
         schemas.values_mut().for_each(hoist);
         schemas
@@ -214,7 +214,7 @@ fn good_answers(answer: AnswerKind, schemas: &mut Schemas) -> Vec<(String, Value
     }
 }
 
-/// Points references into `$defs` to where the definitions are in this document.
+/// Rewrites references into `$defs` to the location of the definitions in this document.
 fn hoist(value: &mut Value) {
     match value {
         Value::Object(object) => {

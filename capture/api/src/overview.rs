@@ -1,5 +1,5 @@
-//! What went on in all sessions over a time, for pictures: who was at work when, how long people were waited for, and
-//! what was noticed.
+//! The activity of all sessions in a period, for charts: which agents worked when, how long they waited for people, and
+//! the findings.
 
 use events::{ApprovalId, Confidence, FindingId, FindingKind, Provider, SessionId, State, Timestamp};
 use schemars::JsonSchema;

@@ -1,29 +1,29 @@
-//! Matches ids by a part of them, as people type them.
+//! Matches ids by a part of them, as users type them.
 
-/// Length of a short id: the last characters of an id, as lists show it.
+/// Length of a short id: the last characters of an id, as shown in lists.
 pub const SHORT_ID: usize = 8;
 
-/// What to say of parts where an id was not found.
+/// The hint in errors for an unknown id.
 pub const PART_HINT: &str = "3 characters from the start or end of an id are enough";
 
-/// Longest text of a client that an error repeats, characters.
+/// Maximum length of a client's text repeated in an error, characters.
 const SHOWN_CHARS: usize = 64;
 
-/// A part of an id, as somebody typed it: the start or end of the id, or the start of its short id, in whatever case.
+/// A part of an id as typed: the start or end of the id, or the start of its short id, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdPart(String);
 
 impl IdPart {
-    /// Length of the shortest part that names something, bytes.
+    /// Minimum length of a part, bytes.
     pub const SHORTEST: usize = 3;
 
-    /// A part of at least [`SHORTEST`](Self::SHORTEST) bytes; `None` when it is shorter.
+    /// A part of at least [`SHORTEST`](Self::SHORTEST) bytes; `None` if the text is shorter.
     #[must_use]
     pub fn new(given: &str) -> Option<Self> {
         (given.len() >= Self::SHORTEST).then(|| Self(given.to_ascii_uppercase()))
     }
 
-    /// Whether this id begins or ends with it, or its short id begins with it.
+    /// Whether the id begins or ends with this part, or its short id begins with it.
     #[must_use]
     pub fn fits(&self, id: &str) -> bool {
         let (id, part) = (id.as_bytes(), self.0.as_bytes());
@@ -34,7 +34,7 @@ impl IdPart {
     }
 }
 
-/// What a client gave, cut to a length that an error can repeat.
+/// A client's text, shortened so that an error can repeat it.
 #[must_use]
 pub fn shown(given: &str) -> String {
     given.chars().take(SHOWN_CHARS).collect()

@@ -1,4 +1,4 @@
-//! Queued prompts, and messages sent to try out a notification channel.
+//! Queued prompts, and test messages for notification channels.
 
 use events::{MessageId, QueuedState, Timestamp};
 use projections::Prompt;

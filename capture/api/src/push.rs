@@ -1,4 +1,4 @@
-//! Web Push: browsers that get messages though the page is not open.
+//! Web Push: messages to browsers in which the page is not open.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

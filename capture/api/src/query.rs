@@ -4,25 +4,25 @@ use std::{borrow::Cow, collections::HashSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A query parameter that is not valid.
+/// An invalid query parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {reason}")]
 pub struct BadParameter {
-    /// The parameter.
+    /// The name of the parameter.
     pub name: String,
-    /// Why it is not valid.
+    /// Why it is invalid.
     pub reason: String,
 }
 
-/// Reads a query string. Unknown parameters and empty values are ignored; of several with the same name the
-/// first counts.
+/// Parses a query string. Unknown parameters and empty values are ignored; if a name occurs several times, the first
+/// value counts.
 ///
 /// # Errors
-/// When a parameter is not valid or a required one is missing.
+/// If a parameter is invalid or a required one is missing.
 pub fn read<T: DeserializeOwned>(query: Option<&str>) -> Result<T, BadParameter> {
     let given = query.unwrap_or_default();
     if given.is_empty() {
-        // Most requests have none.
+        // Most requests have no query.
         return deserialize("");
     }
     let mut names: HashSet<Cow<'_, str>> = HashSet::new();
@@ -49,7 +49,7 @@ fn parse(text: &str) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(text.as_bytes())
 }
 
-/// Serde's reason in the words of a client.
+/// Serde's message in terms a client understands.
 fn in_words(reason: &str) -> String {
     match reason {
         "invalid digit found in string" => "expected a whole number, 0 or more".to_owned(),
@@ -62,12 +62,12 @@ fn in_words(reason: &str) -> String {
     }
 }
 
-/// The field that serde says is missing.
+/// The field that serde reports as missing.
 fn missing(reason: &str) -> Option<String> {
     Some(reason.strip_prefix("missing field `")?.strip_suffix('`')?.to_owned())
 }
 
-/// A query string, with its `?`; empty when there are no parameters.
+/// Writes a query string with its `?`; empty if there are no parameters.
 #[must_use]
 pub fn write(query: &impl Serialize) -> String {
     match serde_urlencoded::to_string(query) {

@@ -1,4 +1,4 @@
-//! Removing sessions: what goes, what is still to be erased.
+//! Removing sessions: what is removed, and what still has to be erased.
 
 use events::{Provider, SessionId, Timestamp};
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ pub struct RemovalReport {
 }
 
 impl RemovalReport {
-    /// Several reports as one.
+    /// Combines several reports.
     #[must_use]
     pub fn all(reports: Vec<Self>) -> Self {
         let mut all = Self {
@@ -114,7 +114,7 @@ pub struct RetentionStatus {
     pub clock: Option<String>,
 }
 
-/// A number of bytes as people write it: `5GB`, `512MiB`, `4096`.
+/// A number of bytes as users write it: `5GB`, `512MiB`, `4096`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
 

@@ -1,7 +1,7 @@
-//! The table of routes: every way into the server is one row, with the scope it requires and the types it
-//! takes and answers with.
+//! The table of routes: every entry point of the server is one row, with the scope it requires and the types of its
+//! requests and answers.
 //!
-//! Adding a route is adding a row; the server then does not compile until it has a handler for it.
+//! To add a route, add a row; the server then does not compile until it has a handler for it.
 
 use std::borrow::Cow;
 
@@ -14,36 +14,36 @@ use crate::{
     mcp::*, overview::*, prompts::*, push::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
 };
 
-/// Writes the schema of a type.
+/// Generates the schema of a type.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// One route.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Its operation.
+    /// The operation.
     pub operation: OperationId,
-    /// Its method; GET includes HEAD.
+    /// The method; GET includes HEAD.
     pub method: Method,
-    /// Its path; at most one segment is in braces and stands for any segment.
+    /// The path; at most one segment is in braces and matches any value.
     pub path: &'static str,
-    /// The scope it requires.
+    /// The required scope.
     pub scope: Scope,
-    /// What it does, in one line.
+    /// A description of the route in one line.
     pub about: &'static str,
-    /// Its query parameters: an object with one property each.
+    /// The query parameters: an object with one property each.
     pub query: SchemaOf,
-    /// Its body.
+    /// The body.
     pub body: RequestBody,
-    /// Its answer when all is well.
+    /// The answer if the request succeeds.
     pub answer: AnswerKind,
-    /// Error codes that are particular to it.
+    /// Error codes specific to this route.
     pub errors: &'static [ErrorCode],
 }
 
-/// What a route takes as its body. A browser sends none of these to another origin without asking first.
+/// The body that a route accepts. Browsers send none of these to another origin without a preflight request.
 #[derive(Debug, Clone, Copy)]
 pub enum RequestBody {
-    /// Nothing; a body is ignored.
+    /// No body; a body is ignored.
     None,
     /// JSON with a `Content-Length`, at most 64 KiB.
     Json(SchemaOf),
@@ -52,14 +52,14 @@ pub enum RequestBody {
     Telemetry,
 }
 
-/// What a route answers with.
+/// The answer of a route.
 #[derive(Debug, Clone, Copy)]
 pub enum AnswerKind {
     /// JSON.
     Json(SchemaOf),
-    /// JSON, or 204 when there is nothing to say.
+    /// JSON, or 204 if there is no answer.
     JsonOrNothing(SchemaOf),
-    /// The answer of OTLP, in the encoding of the request.
+    /// An OTLP response, in the encoding of the request.
     Telemetry,
     /// Text of this media type.
     Text(&'static str),
@@ -73,27 +73,27 @@ pub enum AnswerKind {
     Upgrade,
 }
 
-/// A route as a type: what it takes and what it answers with.
+/// A route as a type, with the types of its query, body and answer.
 pub trait Operation {
-    /// Its query parameters.
+    /// The query parameters.
     type Query: Serialize + for<'de> Deserialize<'de> + JsonSchema;
-    /// Its body.
+    /// The body.
     type Body: BodyForm;
-    /// Its answer.
+    /// The answer.
     type Answer: AnswerForm;
-    /// Names it.
+    /// The operation's id.
     const ID: OperationId;
 }
 
 /// A body, or none.
 pub trait BodyForm {
-    /// What the route takes.
+    /// The body that the route accepts.
     const BODY: RequestBody;
 }
 
 /// An answer.
 pub trait AnswerForm {
-    /// What the route answers with.
+    /// The answer of the route.
     const ANSWER: AnswerKind;
 }
 
@@ -126,11 +126,11 @@ pub struct StreamQuery {
 #[derive(Debug, Clone, Copy)]
 pub struct NoBody;
 
-/// A body of OTLP.
+/// An OTLP body.
 #[derive(Debug, Clone, Copy)]
 pub struct TelemetryBody;
 
-/// An answer of OTLP.
+/// An OTLP response.
 #[derive(Debug, Clone, Copy)]
 pub struct TelemetryAnswer;
 
@@ -138,7 +138,7 @@ pub struct TelemetryAnswer;
 #[derive(Debug, Clone, Copy)]
 pub struct PlainText;
 
-/// Metrics in the text form of OpenMetrics.
+/// Metrics in the OpenMetrics text format.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenMetrics;
 
@@ -239,7 +239,7 @@ macro_rules! operations {
         #[doc = $about:literal]
         $name:ident = $method:ident $path:literal $scope:ident ($query:ty, $body:ty) -> $answer:ty $(, $error:ident)*;
     )*) => {
-        /// Every operation.
+        /// All operations.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum OperationId {
             $(#[doc = $about] $name,)*
@@ -252,10 +252,10 @@ macro_rules! operations {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// Its row of the table.
+            /// The operation's row in the table.
             #[must_use]
             pub fn route(self) -> &'static Route {
-                // The rows stand in the order of the variants.
+                // The rows are in the order of the variants.
                 &ROUTES[self as usize]
             }
         }
@@ -273,7 +273,7 @@ macro_rules! operations {
             }
         )*
 
-        /// Every route.
+        /// All routes.
         pub static ROUTES: &[Route] = &[$(
             Route {
                 operation: OperationId::$name,
@@ -499,7 +499,7 @@ impl Route {
     #[must_use]
     pub fn path_of(&self, value: &str) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-        /// Characters that are percent-encoded: all but the unreserved ones of RFC 3986.
+        /// Percent-encoded characters: all except the unreserved ones of RFC 3986.
         const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
         match (self.path.split_once('{'), self.path.split_once('}')) {
             (Some((before, _)), Some((_, behind))) => {
@@ -509,14 +509,14 @@ impl Route {
         }
     }
 
-    /// The value of the variable segment in a path of this route, decoded; the opposite of [`path_of`](Self::path_of).
-    /// `None` when the path is another route's, or the value is not UTF-8.
+    /// The decoded value of the variable segment in a path of this route; the inverse of [`path_of`](Self::path_of).
+    /// `None` if the path belongs to another route, or the value is not UTF-8.
     #[must_use]
     pub fn segment_of<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
         let (before, rest) = self.path.split_once('{')?;
         let (_, behind) = rest.split_once('}')?;
         let value = path.strip_prefix(before)?.strip_suffix(behind)?;
-        // Most values need no decoding, which would look at every byte twice.
+        // Most values need no decoding, and decoding would scan every byte a second time.
         if !value.contains('%') {
             return Some(value.into());
         }
@@ -529,7 +529,7 @@ impl Route {
         self.path.contains("/sessions/{id}")
     }
 
-    /// Every error it may answer with.
+    /// All errors the route may answer with.
     #[must_use]
     pub fn all_errors(&self) -> Vec<ErrorCode> {
         use ErrorCode as E;
@@ -568,7 +568,7 @@ impl Route {
 
     fn operation_has_query(&self) -> bool {
         let schema = (self.query)(&mut SchemaGenerator::default());
-        // A type without properties is written in place or as a reference to one; only `NoQuery` has none.
+        // A type without properties is inlined or referenced; only `NoQuery` has none.
         !schema.as_object().is_some_and(|schema| {
             schema.get("$ref").and_then(|name| name.as_str()).is_some_and(|name| name.ends_with("/NoQuery"))
         })

@@ -101,9 +101,9 @@ pub enum RunState {
     Unreachable,
 }
 
-/// Default time that text waits for a prompt, ms.
+/// Default time for which text waits for a prompt, ms.
 pub const PROMPT_WITHIN_MS: u64 = 30_000;
-/// Longest time that text waits for a prompt, ms.
+/// Maximum time for which text waits for a prompt, ms.
 pub const MAX_PROMPT_WITHIN_MS: u64 = 3_600_000;
 
 /// Input for a run: exactly one of `text`, `keys` and `interrupt`.
@@ -133,7 +133,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// How long it may wait for a prompt, ms; what does not wait has 0.
+    /// How long the input may wait for a prompt, ms; 0 for input that does not wait.
     #[must_use]
     pub fn prompt_within_ms(&self) -> u64 {
         if self.text.is_none() || self.force {

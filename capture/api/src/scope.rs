@@ -1,13 +1,13 @@
-//! The scopes: what a route requires of the caller's token.
+//! The scopes that routes require of the caller's token.
 
-/// The permission a route requires. Declared in the route's row of the table and nowhere else.
+/// The permission a route requires. It is declared only in the route's row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// None: the answer holds no data.
+    /// None, because the answer contains no data.
     Open,
     /// Send events.
     Ingest,
-    /// See sessions.
+    /// View sessions.
     Read,
     /// Act on sessions.
     Control,

@@ -18,16 +18,16 @@ macro_rules! kinds {
         }
 
         impl TextKind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its name on every interface.
+            /// The name in all interfaces.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The number that stands for it in the index.
+            /// The number of the kind in the index.
             #[must_use]
             pub const fn code(self) -> u64 {
                 match self { $(Self::$name => $code,)* }

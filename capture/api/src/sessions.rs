@@ -1,4 +1,4 @@
-//! Sessions: their current state, and the changes that can be made to them.
+//! Sessions: their current state, and the changes a client can make to them.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ pub struct MarksRequest {
 }
 
 impl MarksRequest {
-    /// The changes, one by one.
+    /// The individual changes.
     #[must_use]
     pub fn changes(&self) -> Vec<MarkChange> {
         let pinned = self.pinned.map(MarkChange::Pinned);
@@ -204,7 +204,7 @@ impl MarksRequest {
     }
 }
 
-/// A field that is there, whatever its value: `null` is one.
+/// Distinguishes a present field from an absent one; `null` counts as present.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! Starting sessions, and what a session can be told to do.
+//! Starting sessions, and sending them input.
 
 use events::{Provider, RunId, SessionId};
 pub use host_protocol::frame::{CommandOutcome, OutcomeKind, SessionCommand, SessionLimits};
@@ -69,20 +69,20 @@ pub enum SessionAction {
     End,
 }
 
-/// What a request for input asks for.
+/// The parsed form of an input request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionInputKind {
-    /// To do something with the session.
+    /// A command for the session.
     Command(SessionCommand),
-    /// To type.
+    /// Input to type.
     Typed(Input),
 }
 
 impl SessionInputRequest {
-    /// What is asked for.
+    /// Converts the request to its parsed form.
     ///
     /// # Errors
-    /// What is missing or does not belong there.
+    /// If a field is missing or does not belong to the request.
     pub fn kind(self) -> Result<SessionInputKind, String> {
         let Self { action, text, model, limits, submit, keys, interrupt, force, timeout_ms } = self;
         let Some(action) = action else {

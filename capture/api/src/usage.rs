@@ -1,4 +1,4 @@
-//! Tokens and costs, quotas, and how well sessions went.
+//! Tokens and costs, quotas, and the quality of sessions.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -33,17 +33,17 @@ pub enum UsageBy {
 }
 
 impl UsageBy {
-    /// Every kind of rows.
+    /// All kinds of rows.
     pub const ALL: &'static [Self] =
         &[Self::Day, Self::Week, Self::Month, Self::Block, Self::Project, Self::Model, Self::Session, Self::Agent];
 
-    /// Whether rows stand for times.
+    /// Whether rows represent periods.
     #[must_use]
     pub const fn is_time(self) -> bool {
         matches!(self, Self::Day | Self::Week | Self::Month | Self::Block)
     }
 
-    /// Its name on every interface.
+    /// The name in all interfaces.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -76,23 +76,23 @@ impl FromStr for UsageBy {
     }
 }
 
-/// Sessions and a period, as a query names them.
+/// The sessions and the period that a query selects.
 #[derive(Debug, Clone)]
 pub struct PeriodQuery {
-    /// From this time on.
+    /// Start of the period, inclusive.
     pub since: Option<Timestamp>,
-    /// Before this time.
+    /// End of the period, exclusive.
     pub until: Option<Timestamp>,
     /// Only this session; any of its ids.
     pub session: Option<String>,
-    /// Only sessions of these agents; all when there are none.
+    /// Only sessions of these agents; if empty, all agents.
     pub agents: Vec<Provider>,
     /// Only sessions that began in a directory with this name or path.
     pub project: Option<String>,
 }
 
-/// Queries that choose sessions and a period, each with fields of its own. The fields stand in the structs themselves: a
-/// query string has no parts.
+/// Queries that select sessions and a period, plus fields of their own. The common fields are repeated in each struct,
+/// because query strings cannot be nested.
 macro_rules! session_queries {
     ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty,)* })*) => { $(
         $(#[$doc])*

@@ -1,11 +1,11 @@
-//! Observing, from the agents' files to whoever looks on: G1 to G9 and G14 to G17, each beside its limit
-//! taken in the same run. Drives the real program as a user would: a home, a data directory, HTTP
-//! and WebSockets.
+//! Measures observation, from the agents' files to the clients: G1 to G9 and G14 to G17, each next to its limit
+//! measured in the same run. The benchmark drives the real program as a user would: a home, a data directory, HTTP and
+//! WebSockets.
 //!
-//! `CORPUS=/some/home cargo bench -p capture --bench observe -- g2 g4` measures these two on a
-//! corpus directory: a home with `.claude`, `.codex`, `.gemini`, and, when there is one,
-//! `corpus-manifest.json` with the counts the store must have. Its files are only linked and read,
-//! never written. `CORPORA=/small:/larger:/largest … -- g15` measures how cost grows. Without `CORPUS` a small one is generated. Nothing is asserted of a time.
+//! `CORPUS=/some/home cargo bench -p capture --bench observe -- g2 g4` measures these two on a corpus directory: a home
+//! with `.claude`, `.codex`, `.gemini` and, optionally, `corpus-manifest.json` with the counts the store must contain.
+//! The corpus files are only linked and read, never written. `CORPORA=/small:/larger:/largest … -- g15` measures how
+//! cost grows. Without `CORPUS`, a small corpus is generated. No time is asserted.
 
 #![allow(
     clippy::print_stdout,
@@ -46,7 +46,7 @@ use figures::Report;
 
 type Section = fn(&mut World, &mut Report);
 
-/// In this order: what writes to the home comes last.
+/// Sections that write to the home come last.
 const SECTIONS: &[(&[&str], Section)] = &[
     (&["g2", "g7"], cold::measure),
     (&["g1", "g8", "g9"], search::measure),

@@ -1,9 +1,9 @@
-//! Wrapping a program's terminal: G10 (throughput of a flood) and G11 (delay of a key's echo), each
-//! beside the bare terminal and the peers `script`, `asciinema` and `tmux`, as far as they are
-//! installed, in the same run. A pty plays the user's terminal.
+//! Measures the cost of wrapping a program's terminal: G10 (throughput of a flood) and G11 (delay of a key's echo),
+//! each next to the bare terminal and the peers `script`, `asciinema` and `tmux`, if installed, in the same run. A pty
+//! acts as the user's terminal.
 //!
-//! `cargo bench -p capture --bench terminal -- g10 g11`; `BENCH_MB` and `BENCH_KEYS` say how much.
-//! Nothing is asserted of a time.
+//! Run with `cargo bench -p capture --bench terminal -- g10 g11`; `BENCH_MB` and `BENCH_KEYS` set the amounts. No time
+//! is asserted.
 
 #![allow(
     clippy::print_stdout,
@@ -25,7 +25,7 @@ use std::{
 use figures::{Better, Goal, Latencies, Report, median};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// Rounds whose median is a figure.
+/// Number of rounds per median.
 const ROUNDS: usize = 5;
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
@@ -78,7 +78,7 @@ const TMUX: Way = Way {
     },
 };
 
-/// The ways that are installed here.
+/// The ways installed here.
 fn ways() -> Vec<&'static Way> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let installed = |name: &str| std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
@@ -122,8 +122,7 @@ impl Terminal {
     }
 }
 
-/// Measures every way once a round, so that what else the machine does falls on all of them; gives
-/// the medians.
+/// Measures each way once per round, so that other load on the machine affects all of them; returns the medians.
 fn taken_in_turn(mut measure: impl FnMut(&'static Way) -> f64) -> Vec<(&'static str, f64)> {
     let ways = ways();
     let mut figures: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
@@ -135,7 +134,7 @@ fn taken_in_turn(mut measure: impl FnMut(&'static Way) -> f64) -> Vec<(&'static 
     ways.iter().zip(figures).map(|(way, figures)| (way.name, median(figures))).collect()
 }
 
-/// How fast a flood gets through, MB/s, by way.
+/// The throughput of a flood for each way, MB/s.
 fn throughput(dir: &Path, report: &mut Report) {
     let megabytes = number("BENCH_MB", 200);
     let flood = dir.join("flood.log");
@@ -188,12 +187,12 @@ fn flood_once(way: &Way, command: &str, dir: &Path, megabytes: usize) -> f64 {
     let took = begun.elapsed();
     drop(terminal);
     let seen = drain.join().unwrap();
-    // tmux shows only what fits its client; everybody else passes everything on.
+    // tmux shows only what fits its client; the others pass everything on.
     assert!(way.name == "tmux" || seen >= (megabytes << 20) as u64, "{}: only {seen} bytes came", way.name);
     (megabytes << 20) as f64 / 1e6 / took.as_secs_f64()
 }
 
-/// Lines as a build prints them, some with colours.
+/// Lines like the output of a build, some with colours.
 fn build_log(path: &Path, bytes: usize) {
     let mut text = String::with_capacity(bytes + 256);
     let mut n = 0_u64;
@@ -205,7 +204,7 @@ fn build_log(path: &Path, bytes: usize) {
     fs::write(path, text).unwrap();
 }
 
-/// How long it takes until a key's echo is back, by way.
+/// The delay of a key's echo for each way.
 fn echo(dir: &Path, report: &mut Report) {
     let keys = number("BENCH_KEYS", 1000);
     let figures = taken_in_turn(|way| {
@@ -245,7 +244,7 @@ fn echo_once(way: &Way, dir: &Path, keys: usize) -> Vec<Duration> {
     }
     let mut times = Vec::with_capacity(keys);
     for n in 0..keys {
-        // People do not type without a pause, and what comes in one go is answered in one go.
+        // People pause between keys, and keys that arrive together are echoed together.
         std::thread::park_timeout(Duration::from_millis(2));
         let key = b'a' + (n % 26) as u8;
         let typed = Instant::now();

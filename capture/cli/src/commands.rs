@@ -1,4 +1,4 @@
-//! The commands people type. Data goes to standard output, everything else to standard error.
+//! The user-facing commands. Data goes to standard output, everything else to standard error.
 
 mod active_run;
 mod agent;

@@ -1,10 +1,10 @@
 //! `capture hook`: the command that agents' hooks call. It must not slow down or disturb the agent: it uses no command
-//! line parser, reads no configuration, does not wait for the server, and prints nothing, whatever goes wrong. The
-//! delivery is in the spool before the server is notified. With `redacted_only`, the spool gets it without secrets; a
-//! hook that waits for a decision sends the server the original.
+//! line parser, reads no configuration, does not wait for the server, and prints nothing, whatever goes wrong. It
+//! writes the delivery to the spool before it notifies the server. With `redacted_only`, it removes secrets from what
+//! it spools; a hook that waits for a decision sends the original to the server.
 //!
 //! With `--approver SECONDS`, set in the agent's settings, a permission request waits for a decision, which is printed
-//! to standard output. Without a decision, or if anything goes wrong, nothing is printed, and the agent asks its user
+//! to standard output. If there is no decision or anything goes wrong, nothing is printed, and the agent asks its user
 //! itself.
 
 use std::{
@@ -34,9 +34,9 @@ const POLICY_WITHIN: Duration = Duration::from_secs(2);
 /// The name of the subcommand.
 pub(crate) const VERB: &str = "hook";
 
-/// Delivers the payload on standard input. Never fails, as far as the agent can see.
+/// Delivers the payload on standard input. To the agent, it always succeeds.
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // An error cannot be reported: the agent must not notice, and the server tells of hooks that stay away.
+    // Errors cannot be reported here: the agent must not notice, and the server reports hooks that stop arriving.
     deliver(arguments).ok();
     ExitCode::SUCCESS
 }
@@ -67,19 +67,19 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let run = paths::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
     let search_path = paths::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
     if is_driven(agent) && accepts_allowance(provider) && asks_for_decision(provider, &payload) {
-        // The agent asks whoever speaks with it too, who tells of it: once is enough.
+        // The agent also asks its driver, which reports the request; reporting it once is enough.
         return Ok(());
     }
     let id = DeliveryId::mint(at, clock::random()?);
     let delivery =
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     if let Err(error) = redacted_only::put(&data, &delivery) {
-        // The server reports it: here nobody can be told. The request is left to the agent.
+        // The server reports the loss; the hook has no one to report to. The agent asks its user itself.
         return Ok(notify_lost(&data, delivery.id, error.to_string())?);
     }
     let told = notify_server(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
-        // Nobody is asked before the agent's own rules are.
+        // No person is asked before the agent has applied its own rules.
         let patience = if asks_before_rules(provider) { 0 } else { seconds };
         if let Some(text) = wait(&data, &delivery, Duration::from_secs(patience)) {
             io::stdout().lock().write_all(text.as_bytes())?;
@@ -90,14 +90,14 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Whether somebody speaks with this agent over its protocol: its environment names who, and between
-/// the two there is nothing but the agent. An agent that another one started is not meant.
+/// Whether capture drives this agent over the agent's protocol: the environment names the driver, and only the agent is
+/// between the driver and this process. An agent started by another agent does not count.
 fn is_driven(agent: Option<Agent>) -> bool {
     let driver = paths::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
     agent.zip(driver).is_some_and(|(agent, driver)| is_started_by(agent.pid, driver))
 }
 
-/// Waits for the decision on a request; gives the agent's own words for it.
+/// Waits for the decision on a request; returns it in the agent's format.
 fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> {
     let people = !patience.is_zero();
     let patience = if people { patience } else { POLICY_WITHIN };

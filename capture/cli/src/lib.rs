@@ -1,5 +1,5 @@
-//! The program: the commands people type ([`commands`]). The server itself is `daemon`, how commands reach it is `client`,
-//! and the command that agents' hooks call is `hook`.
+//! The program: the commands users run ([`commands`]). The server itself is `daemon`, commands connect to it through
+//! `client`, and agents' hooks call `hook`.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -12,7 +12,7 @@ mod show;
 pub fn main() -> std::process::ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let verb = arguments.next();
-    // Agents wait for their hooks, and our own agent for its commands: no command line is parsed for them.
+    // Agents wait for their hooks, and our own agent for its commands, so these skip the command line parser.
     if verb.as_ref().is_some_and(|verb| verb == hook::VERB) {
         return hook::main(arguments);
     }

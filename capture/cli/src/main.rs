@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Gives memory back when an import is over or clients have left.
+/// Returns memory to the system after an import or when clients have disconnected.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

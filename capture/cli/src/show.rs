@@ -1,5 +1,4 @@
-//! What several commands show the same way: permission requests, usage. How a line reaches the terminal is
-//! `printing`'s.
+//! Views that several commands share: permission requests, usage. `printing` writes their lines to the terminal.
 
 pub(crate) mod request;
 pub(crate) mod usage;

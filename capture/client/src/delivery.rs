@@ -1,6 +1,7 @@
-//! Deliveries in the spool and the server's socket: announces them, and waits for the decisions on them.
+//! Deliveries in the spool, and the server's socket: notifies the server of deliveries and waits for its decisions.
 //!
-//! Hooks call this while an agent waits for them: it uses the socket alone, reads no configuration and starts nothing.
+//! Hooks call this while an agent waits for them, so it uses only the socket, reads no configuration and starts
+//! nothing.
 
 use std::{
     io::{self, Read, Write},
@@ -15,25 +16,25 @@ use api::hooks::DeliveryNotice;
 use events::{DeliveryId, Source};
 use hooks::delivery::{Delivery, answer::asks_before_rules};
 
-/// Time the server has to accept the call, and again to answer it.
+/// Time limit for the server to accept the connection, and again to answer.
 const WITHIN: Duration = Duration::from_millis(80);
-/// Interval between tries to reach a server that ended: it may have been restarted.
+/// Interval between attempts to reach a server that exited and may be restarting.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Longest decision that is read, bytes.
+/// Maximum size of a decision, bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
 
 /// The outcome of waiting for a decision.
 #[derive(Debug)]
 pub enum DecisionOutcome {
-    /// It was decided.
+    /// A decision was made.
     Decided(AgentAnswer),
-    /// Nobody decided, or not in time.
+    /// No decision was made in time.
     Undecided,
-    /// No server could be reached from the start.
+    /// No server could be reached at the first attempt.
     NoServer,
 }
 
-/// Waits for the decision on a request that was delivered, of a person too or of rules only.
+/// Waits for the decision on a delivered request: by a person or a rule if `people` is set, otherwise only by rules.
 #[must_use]
 pub fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> DecisionOutcome {
     let until = Instant::now() + patience;
@@ -48,16 +49,16 @@ pub fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bo
                 let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
                 return decided.map_or(DecisionOutcome::Undecided, DecisionOutcome::Decided);
             }
-            // Nobody there from the start is nobody who would decide.
+            // If no server was ever reached, none will decide.
             Err(_) if !heard => return DecisionOutcome::NoServer,
-            // Nobody sends on this channel: it is a wait.
+            // The channel never receives a message; this only waits.
             Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
         }
     }
 }
 
-/// Asks the server for the decision; `None` when it says that there is none. Notes when somebody was
-/// there to be asked.
+/// Asks the server for the decision; `None` if the server reports that there is none. Sets `heard` once a server was
+/// reached.
 fn request_decision(
     data: &Path,
     delivery: &Delivery,
@@ -69,9 +70,9 @@ fn request_decision(
     struct Patience<'a> {
         wait_ms: u128,
         people: bool,
-        /// What is asked is what was delivered.
+        /// The digest of the delivery, so that the decision applies to exactly that delivery.
         digest: String,
-        /// Of an agent that asks before its own rules do; nothing else tells of it.
+        /// The delivery itself, for agents that ask before applying their own rules; nothing else reports it.
         #[serde(skip_serializing_if = "Option::is_none")]
         whole: Option<&'a Delivery>,
     }
@@ -84,7 +85,7 @@ fn request_decision(
     let mut text = Vec::new();
     stream.take(ANSWER_BYTES).read_to_end(&mut text)?;
     let head = text.windows(4).position(|w| w == b"\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
-    // Whether the body is whole shows when it is parsed.
+    // Parsing the body shows whether it is complete.
     match text.get(9..12) {
         Some(b"200") => Ok(Some(text.split_off(head + 4))),
         Some(b"204") => Ok(None),
@@ -92,34 +93,34 @@ fn request_decision(
     }
 }
 
-/// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
+/// Notifies the server of a delivery. Otherwise the server finds it a little later.
 ///
 /// # Errors
-/// When no server hears it in time.
+/// If no server accepts the notification in time.
 pub fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
     notify(data, &DeliveryNotice { id, lost: None })
 }
 
-/// Tells the server that a delivery is lost.
+/// Notifies the server that a delivery is lost.
 ///
 /// # Errors
-/// When no server hears it in time.
+/// If no server accepts the notification in time.
 pub fn notify_lost(data: &Path, id: DeliveryId, why: String) -> io::Result<()> {
     notify(data, &DeliveryNotice { id, lost: Some(why) })
 }
 
 fn notify(data: &Path, notice: &DeliveryNotice) -> io::Result<()> {
     let mut stream = post(data, "/api/v1/deliveries", &serde_json::to_string(notice)?, WITHIN)?;
-    // The first bytes of the answer say that it was heard.
+    // The first bytes of the response confirm that the server received the notification.
     let heard = stream.read(&mut [0; 64]);
     stream.shutdown(Shutdown::Both).ok();
     heard.map(|_| ())
 }
 
-/// Sends a request to the server's socket; the answer is to come within this time.
+/// Sends a request to the server's socket; `within` limits the wait for the response.
 fn post(data: &Path, path: &str, body: &str, within: Duration) -> io::Result<UnixStream> {
-    // A server that does not come to accepting must not hold up the agent, and a listener of another
-    // user decides nothing.
+    // A server that is too busy to accept must not delay the agent, and a socket of another user must not decide
+    // anything.
     let (mut stream, _) = processes::local_socket::connect(&data.join("capture.sock"), WITHIN)?;
     stream.set_read_timeout(Some(within))?;
     let request = format!(

@@ -1,5 +1,5 @@
-//! Sends what the agent says to the server while it says it. A thread of its own waits for the server; the driver never
-//! does, and what finds no room is lost, since the agent's own files tell it again.
+//! Sends the agent's text to the server as it is written. A separate thread waits for the server, so the driver never
+//! does. Text that exceeds the queue is dropped; the agent's own files contain it anyway.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,13 +17,13 @@ use home::redacted_only;
 
 use crate::{Client, Connection};
 
-/// Maximum number of deltas that wait.
+/// Maximum number of queued deltas.
 const WAITING: usize = 256;
-/// Shortest time between two requests.
+/// Minimum time between two requests.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// Largest text of a request, bytes.
+/// Maximum size of the text in a request, bytes.
 const TEXT_BYTES: usize = 16 << 10;
-/// Time without a request after one that failed.
+/// Pause after a failed request.
 const UNREACHABLE: Duration = Duration::from_secs(5);
 
 /// Sends the deltas of one conversation.
@@ -40,7 +40,7 @@ struct SessionText {
 }
 
 impl DeltaSender {
-    /// For an agent. Nothing is sent where nothing secret may be: a part of a secret is not recognized as one.
+    /// A sender for an agent. With `redacted_only` nothing is sent, because part of a secret is not recognized as one.
     #[must_use]
     pub fn new(data: PathBuf, provider: Provider) -> Self {
         let lost = Arc::new(AtomicU64::new(0));
@@ -52,7 +52,7 @@ impl DeltaSender {
         Self { deltas: started.then_some(deltas), lost }
     }
 
-    /// Sends a text, unless too many wait.
+    /// Sends a text, unless too many are queued.
     pub fn send(&self, session: &str, text: &str) {
         let Some(deltas) = &self.deltas else { return };
         if deltas.try_send(SessionText { session: session.to_owned(), text: text.to_owned() }).is_err() {
@@ -61,7 +61,7 @@ impl DeltaSender {
     }
 }
 
-/// Sends what arrives until the driver ends.
+/// Sends deltas until the driver exits.
 fn send_all(data: &Path, provider: Provider, waiting: &Receiver<SessionText>, lost: &AtomicU64) {
     let mut next = Instant::now();
     while let Ok(SessionText { session, mut text }) = waiting.recv() {

@@ -2,13 +2,13 @@
 
 use api::ClientError;
 
-/// Failures with an exit code of their own.
+/// Failures with specific exit codes.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
     /// Exit code 1.
     #[error("{0}")]
     Other(String),
-    /// Exit code 2, as for everything typed wrong.
+    /// Exit code 2, as for all usage errors.
     #[error("{0}")]
     Usage(String),
     /// Exit code 3.
@@ -23,18 +23,18 @@ pub enum Failed {
     /// Exit code [`IN_USE`].
     #[error("{0}")]
     InUse(String),
-    /// Exit code 7: the audit record could not be read, so it may be intact or not.
+    /// Exit code 7: the audit record could not be read, so it is unknown whether it is intact.
     #[error("{0}")]
     Unreadable(String),
 }
 
-/// Exit code of a refusal.
+/// Exit code for a refusal.
 pub const REFUSED: u8 = 5;
-/// Exit code of `capture serve` when another server has the data directory.
+/// Exit code of `capture serve` if another server uses the data directory.
 pub const IN_USE: u8 = 6;
 
 impl Failed {
-    /// Its exit code.
+    /// The exit code.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
@@ -49,7 +49,7 @@ impl Failed {
     }
 }
 
-/// The error with its causes. Many errors name their cause themselves; such a cause is not repeated.
+/// The error with its causes. Many errors include their cause in their message; such a cause is not repeated.
 #[must_use]
 pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();

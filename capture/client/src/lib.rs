@@ -1,11 +1,13 @@
-//! How programs speak with the server.
+//! How programs communicate with the server.
 //!
-//! [`connect`] reaches it for commands, starts one in the background if none is running, and [`stop()`] stops it. For a
-//! program that runs an agent, [`ServerReporter`] delivers what happens in a conversation and waits for decisions on what
-//! the agent asks for, [`DeltaSender`] sends text while it is said, and [`SessionLink`] is the connection of a program
-//! that runs its session itself: it says what the session does, and takes requests in. Hooks use [`delivery`] alone.
+//! [`connect`] connects commands to the server and starts one in the background if none is running; [`stop()`] stops
+//! it. For a program that runs an agent, [`ServerReporter`] delivers the events of a conversation and waits for
+//! decisions on the agent's requests, and [`DeltaSender`] sends text as it is written. [`SessionLink`] is the
+//! connection of a program that runs its session itself: it reports the session's activity and receives requests. Hooks
+//! use only [`delivery`].
 //!
-//! Must not decide what is allowed, print an answer, or hold an agent up: what cannot be told is lost or told later.
+//! Must not decide what is allowed, print an answer, or delay an agent: reports that cannot be sent are dropped or sent
+//! later.
 
 pub mod delivery;
 mod deltas;
@@ -31,11 +33,10 @@ pub use link::{SessionDescription, SessionLink, find_socket};
 pub use reporter::{ReportError, ServerReporter, decide, wait_for_decision, wait_for_rules};
 pub use stop::stop;
 
-/// Connects to the running server, or starts one in the background where the configuration
-/// allows it.
+/// Connects to the running server, or starts one in the background if the configuration allows it.
 ///
 /// # Errors
-/// When there is none and none can be started.
+/// If no server is running and none can be started.
 pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::Result<Client> {
     if let Some(client) = running(data, connection)? {
         return if is_to_be_replaced(client.endpoint()) { replaced(client, data, connection) } else { Ok(client) };
@@ -48,12 +49,12 @@ pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::
     start::start(data, connection)
 }
 
-/// Time limit for a server that stopped answering to be gone.
+/// Time limit for a server that stopped answering to exit.
 const GONE_WITHIN: Duration = Duration::from_millis(500);
-/// Interval between two looks at whether it is.
+/// Interval between checks whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Connects to the running server. One that ends meanwhile, and so answers no more, is none.
+/// Connects to the running server. A server that exits meanwhile and no longer answers counts as not running.
 fn running(data: &Path, connection: Connection) -> Result<Option<Client>, ClientError> {
     let silent = match Client::running(data, connection) {
         Err(error @ ClientError::Silent { .. }) => error,
@@ -64,14 +65,14 @@ fn running(data: &Path, connection: Connection) -> Result<Option<Client>, Client
         if Instant::now() >= until {
             return Err(silent);
         }
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(LOOK_EVERY).recv().ok();
     }
     Ok(None)
 }
 
-/// Whether a server is of an older version and was started in the background by a command, which may restart it then.
-/// One that a person or the system started is theirs, and an agent's commands stop none.
+/// Whether a server has an older version and was started in the background by a command, so that a command may restart
+/// it. A server that the user or the system started is left alone, and commands run by an agent never stop a server.
 fn is_to_be_replaced(endpoint: &Endpoint) -> bool {
     endpoint.background
         && is_older(&endpoint.version, env!("CARGO_PKG_VERSION"))
@@ -85,8 +86,8 @@ fn is_older(server: &str, program: &str) -> bool {
     }
 }
 
-/// Stops a server and starts this version of it. What is written meanwhile is read by the new one: agents' files are read
-/// from where the old one stopped, and hooks wait in the spool.
+/// Stops a server and starts this version. The new server reads everything written in the meantime: it continues the
+/// agents' files where the old one stopped, and hooks wait in the spool.
 fn replaced(client: Client, data: &Path, connection: Connection) -> anyhow::Result<Client> {
     let old = client.endpoint().version.clone();
     drop(client);

@@ -1,4 +1,4 @@
-//! The connection of a program that runs its session itself: the same as that of a terminal host, without a terminal.
+//! The connection of a program that runs its session itself: like that of a terminal host, but without a terminal.
 
 use std::{
     io,
@@ -18,31 +18,31 @@ use processes::start_ticks;
 
 use crate::{Connection, failure::with_causes};
 
-/// Requests of the server that wait for the session.
+/// Maximum number of server requests that wait for the session.
 const REQUESTS: usize = 32;
 
-/// A session and the program that runs it, as the server lists them.
+/// A session and its program, as the server lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDescription {
     /// The agent.
     pub provider: Provider,
-    /// The agent's own id of the session, from a program that runs it itself.
+    /// The agent's own id of the session, if the program runs the session itself.
     pub session: Option<String>,
-    /// The process of the agent, with its start in clock ticks, when it is another one than this.
+    /// The agent's process and its start time in clock ticks, if it is not this process.
     pub process: Option<(u32, u64)>,
-    /// The name that a person gave it.
+    /// The name the user gave it.
     pub name: Option<String>,
-    /// The command that runs it, word by word.
+    /// The command that runs the session, as a list of words.
     pub command: Vec<String>,
-    /// The version of the agent.
+    /// The agent's version.
     pub version: Option<String>,
     /// The working directory.
     pub cwd: String,
-    /// The commands it takes.
+    /// The commands the session accepts.
     pub takes: &'static [&'static str],
 }
 
-/// The connection of a session. It reconnects by itself and keeps what it could not send; senders never wait.
+/// The connection of a session. It reconnects automatically and keeps unsent events; senders never wait.
 pub struct SessionLink {
     host: HostLink,
     data: PathBuf,
@@ -57,11 +57,11 @@ impl std::fmt::Debug for SessionLink {
 }
 
 impl SessionLink {
-    /// Connects in the background, and gives what the server requests. Where the configuration allows it, a server is
-    /// started.
+    /// Connects in the background, and returns the receiver of the server's requests. If the configuration allows it,
+    /// this starts a server.
     ///
     /// # Errors
-    /// There are no random bytes for its id, or there can be no thread for it.
+    /// If there are no random bytes for the id, or the thread cannot be created.
     pub fn start(data: &Path, described: SessionDescription) -> io::Result<(Self, Receiver<PendingRequest>)> {
         let started_at = clock::now();
         let run = RunId::mint(started_at, clock::random()?);
@@ -76,51 +76,51 @@ impl SessionLink {
         self.run
     }
 
-    /// Says that it runs another session from now on, or the same by another name.
+    /// Reports that the program now runs another session, or the same one under another name.
     pub fn describe(&self, described: SessionDescription) {
         self.host.hello(hello(self.run, self.started_at, described));
     }
 
-    /// Says what the session does.
+    /// Reports the session's activity.
     pub fn claim(&self, claim: ScreenClaim) {
         self.host.send_event(clock::now(), HostEvent::Claim(claim));
     }
 
-    /// Says that a person granted a mode.
+    /// Reports that a person granted a mode.
     pub fn mode_granted(&self, mode: &str, by: &str) {
         self.host.send_event(clock::now(), HostEvent::ModeGranted { mode: mode.to_owned(), by: by.to_owned() });
     }
 
-    /// Says that a call was decided in process.
+    /// Reports that a call was decided in process.
     pub fn call_decided(&self, decided: CallDecided) {
         self.host.send_event(clock::now(), HostEvent::CallDecided(Box::new(decided)));
     }
 
-    /// Says that plain reads were allowed in process: how many by this rule since then.
+    /// Reports that plain reads were allowed in process: the number allowed by this rule since `since`.
     pub fn reads_allowed(&self, rule: Option<String>, count: u64, since: Timestamp) {
         self.host.send_event(clock::now(), HostEvent::ReadsAllowed { rule, count, since });
     }
 
-    /// Whether a server is there, as far as is known: it is connected, or its process lives.
+    /// Whether a server is believed to be running: it is connected, or its process exists.
     #[must_use]
     pub fn has_server(&self) -> bool {
         self.host.is_connected()
             || Endpoint::load(&self.data).ok().flatten().is_some_and(|endpoint| endpoint.is_alive())
     }
 
-    /// Whether the first attempt to connect is over, with which a server may be started.
+    /// Whether the first attempt to connect, which may start a server, is over.
     #[must_use]
     pub fn has_tried(&self) -> bool {
         self.host.has_tried()
     }
 
-    /// Says nothing of the session any more, whose process goes on with another one.
+    /// Stops reporting the session, because its process continues with another one.
     pub fn leave(self) {
         self.host.send_event(clock::now(), HostEvent::Withdrawn);
         self.host.close();
     }
 
-    /// Says how the program ends, and waits for the server to have stored it, unless there is none.
+    /// Reports the exit of the program, and waits until the server has stored it, unless there is no server.
     pub fn end(self, code: u8) {
         self.host.send_event(clock::now(), HostEvent::Exited { code: Some(code.into()), signal: None });
         self.host.close();
@@ -153,7 +153,7 @@ fn hello(run: RunId, started_at: Timestamp, described: SessionDescription) -> He
     }
 }
 
-/// Finds the server's socket, and starts a server where the configuration allows it.
+/// Finds the server's socket, and starts a server if the configuration allows it.
 #[must_use]
 pub fn find_socket(data: PathBuf) -> FindSocket {
     Box::new(move |may_start| {

@@ -18,60 +18,60 @@ use crate::{
     delivery::{DecisionOutcome, decision, notify_server},
 };
 
-/// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of
-/// none, so that it reads them in order.
+/// Time in which a server that missed a notification finds the delivery and those after it. Until then it is not
+/// notified, so that it reads the deliveries in order.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why something could not be told or asked.
+/// Why a report or a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It cannot be written as JSON.
+    /// The event cannot be written as JSON.
     #[error("cannot encode what is reported: {0}")]
     Encode(#[from] serde_json::Error),
-    /// There are no random bytes for its id.
+    /// There are no random bytes for the id.
     #[error("cannot read random bytes from the system: {0}")]
     Random(#[source] std::io::Error),
-    /// There can be no thread for it.
+    /// The thread cannot be created.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] std::io::Error),
-    /// It cannot be put into the spool.
+    /// The delivery cannot be written to the spool.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// The server refuses it, in its words.
+    /// The server refused, with its message.
     #[error(transparent)]
     Refused(#[from] ClientError),
 }
 
-/// Tells the server of one conversation.
+/// Reports one conversation to the server.
 #[derive(Debug)]
 pub struct ServerReporter {
     data: PathBuf,
     provider: Provider,
     cwd: String,
     agent: Option<Agent>,
-    /// Until when the server finds by itself what is delivered.
+    /// Until when the server finds deliveries without being notified.
     behind: Cell<Option<Instant>>,
-    /// When the last delivery was made: their ids are in its order.
+    /// The time of the last delivery, so that ids increase in the order of delivery.
     last: Cell<Timestamp>,
 }
 
 impl ServerReporter {
-    /// For the agent that runs in this process.
+    /// A reporter for the agent that runs as process `pid`.
     #[must_use]
     pub fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
         let agent = start_ticks(pid).map(|start_ticks| Agent { pid, start_ticks, shared: false });
         Self { data, provider, cwd, agent, behind: Cell::new(None), last: Cell::new(Timestamp::MIN) }
     }
 
-    /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
+    /// Reports an event of a session. A report that fails is lost, and nothing is allowed because of it.
     ///
     /// # Errors
-    /// When it cannot be put where the server finds it.
+    /// If the delivery cannot be written to the spool.
     pub fn report(&self, session: &str, what: ProtocolEventKind) -> Result<(), ReportError> {
         self.deliver(session, what).map(drop)
     }
 
-    /// Delivers a request: what is decided is decided for just this delivery.
+    /// Delivers a request. The decision applies to exactly this delivery.
     ///
     /// # Errors
     /// As [`report`](Self::report).
@@ -79,14 +79,14 @@ impl ServerReporter {
         self.deliver(session, ProtocolEventKind::Asks(request))
     }
 
-    /// Whether the server heard of the last delivery at once.
+    /// Whether the server received the notification of the last delivery.
     #[must_use]
     pub fn is_heard(&self) -> bool {
         self.behind.get().is_none()
     }
 
     fn deliver(&self, session: &str, what: ProtocolEventKind) -> Result<Delivery, ReportError> {
-        // Its own hooks name the very process, where a script started it.
+        // If a script started the agent, the agent's own hooks identify the exact process.
         let agent = self.agent.filter(|_| matches!(what, ProtocolEventKind::Began));
         let payload = ProtocolEvent { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
         let at = clock::now().max(self.last.get().plus_ms(1));
@@ -111,7 +111,7 @@ impl ServerReporter {
         Ok(delivery)
     }
 
-    /// Where the server's files are.
+    /// The data directory.
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
@@ -124,16 +124,16 @@ pub fn wait_for_decision(data: &Path, delivery: &Delivery, patience: Duration) -
     decision(data, delivery, patience, true)
 }
 
-/// Waits for what rules and earlier decisions say of a delivery. Undecided as soon as they leave it to people.
+/// Waits for a decision by rules or earlier decisions; undecided as soon as they leave the delivery to people.
 #[must_use]
 pub fn wait_for_rules(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
     decision(data, delivery, patience, false)
 }
 
-/// A person's decision, from this process. False when no server can be reached.
+/// Sends a person's decision from this process. Returns false if no server can be reached.
 ///
 /// # Errors
-/// When the server refuses it, in its words.
+/// If the server refuses it, with its message.
 pub fn decide(data: &Path, approval: &ApprovalId, decision: &DecisionRequest) -> Result<bool, ReportError> {
     let Ok(Some(client)) = Client::running(data, Connection::Unix) else { return Ok(false) };
     client.send::<DecideApproval>(approval.as_str(), decision)?;

@@ -23,13 +23,13 @@ use crate::{
 
 /// Time limit for a background server to answer, and for a stopping one to release the data directory.
 const START_WITHIN: Duration = Duration::from_secs(30);
-/// Interval between tries to reach a starting server.
+/// Interval between attempts to reach a starting server.
 const ASK_EVERY: Duration = Duration::from_millis(20);
-/// Most bytes of the log that are searched for its last line.
+/// Number of bytes at the end of the log that are searched for its last line.
 const LOG_TAIL: u64 = 4 << 10;
 
-/// Starts a server in the background. Only one of several callers does; the others wait for it. A
-/// server that is still stopping is waited for.
+/// Starts a server in the background. Of several concurrent callers, one starts it and the others wait. If a server is
+/// still stopping, this waits for it first.
 pub(crate) fn start(data: &Path, connection: Connection) -> anyhow::Result<Client> {
     let environment = Environment::of_background(data)?;
     std::fs::DirBuilder::new()
@@ -54,7 +54,7 @@ pub(crate) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
             return Ok(client);
         }
         match child.as_mut().map(Child::try_wait) {
-            // Whoever holds the data directory either comes up or goes away.
+            // The process that holds the data directory either starts answering or exits.
             None if !is_held(&store::lock_file(data)) => {
                 let output = OpenOptions::new()
                     .create(true)
@@ -68,7 +68,8 @@ pub(crate) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
                 let why = last_line(&log);
                 return Err(Failed::Other(format!("the server exited during startup ({status}): {why}")).into());
             }
-            // It found the data directory taken, or was told to stop: what holds it is waited for.
+            // The server found the data directory in use, or was told to stop; wait for the process that holds the
+            // directory.
             Some(Ok(Some(_)) | Err(_)) => child = None,
             None | Some(Ok(None)) => {}
         }
@@ -78,7 +79,7 @@ pub(crate) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
             START_WITHIN.as_secs(),
             log.display()
         );
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(ASK_EVERY).recv().ok();
     }
 }
@@ -88,7 +89,7 @@ fn background(data: &Path, environment: &Environment, output: &File) -> anyhow::
     let mut command = Command::new(program);
     command.arg("serve").arg("--background").arg("--data-dir").arg(data).current_dir("/").stdin(Stdio::null());
     command.env_clear().envs(environment.variables());
-    // A group of its own: what the terminal sends to ours is not meant for it.
+    // A separate process group, so that signals from the terminal do not reach the server.
     command.stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
     command.spawn().context("cannot start the server")
 }

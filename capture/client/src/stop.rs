@@ -1,4 +1,4 @@
-//! Stopping the server that runs in the background.
+//! Stopping the background server.
 
 use std::{
     path::Path,
@@ -15,25 +15,25 @@ use store::lock::is_held;
 use crate::failure::Failed;
 use crate::{Client, Connection};
 
-/// Time limit for a server to exit after it was asked to stop.
+/// Time limit for a server to exit after being asked to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
-/// Interval between checks of the lock once the process has ended.
+/// Interval between checks of the lock after the process has exited.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Asks the server to stop, and waits until its process has ended and the data directory is free.
-/// Only the process that proved to be the server is signalled. Gives its pid.
+/// Asks the server to stop, and waits until its process has exited and the data directory is free. Only the process
+/// that proved to be the server receives the signal. Returns its pid.
 ///
 /// # Errors
-/// When no server runs, it cannot be signalled, or it does not end in time.
+/// If no server is running, it cannot be signalled, or it does not exit in time.
 pub fn stop(data: &Path, connection: Connection) -> anyhow::Result<u32> {
     let nobody = || Failed::NotFound("no server is running".into());
-    // The connection proves that the process named in `endpoint.json` is the one that serves.
+    // The connection proves that the process named in `endpoint.json` is the server.
     let client = Client::running(data, connection)?.ok_or_else(nobody)?;
     let endpoint = client.endpoint().clone();
     let pid = i32::try_from(endpoint.pid).ok().and_then(Pid::from_raw).ok_or_else(nobody)?;
     let process =
         pidfd_open(pid, PidfdFlags::empty()).with_context(|| format!("cannot open process {}", endpoint.pid))?;
-    // Looked at after the descriptor was made: it refers to the process with this start time.
+    // Checked after opening the descriptor, so that the descriptor refers to the process with this start time.
     if !endpoint.is_alive() {
         return Err(nobody().into());
     }
@@ -53,7 +53,7 @@ pub fn stop(data: &Path, connection: Connection) -> anyhow::Result<u32> {
         if Instant::now() >= until {
             return Err(late().into());
         }
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(LOOK_EVERY).recv().ok();
     }
     Ok(endpoint.pid)

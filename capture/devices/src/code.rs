@@ -1,6 +1,6 @@
-//! Codes: typed once, within a minute. Wrong codes void none, or anybody who reaches the port could keep a person from
-//! pairing a device: a code has 40 random bits, so that 10,000 guesses a second for the whole minute find one of the eight
-//! that may be open with a chance of 1 in 200,000.
+//! Codes, which are typed once, within a minute. Wrong codes void none, or anyone who reaches the port could keep the
+//! user from pairing a device. A code has 40 random bits: 10,000 guesses per second for the whole minute find one of
+//! the up to eight open codes with a probability of 1 in 200,000.
 
 use std::{collections::VecDeque, io};
 
@@ -10,43 +10,43 @@ use events::Timestamp;
 
 use super::random_bits;
 
-/// How long a code is accepted, ms.
+/// How long a code is valid, ms.
 pub const CODE_MS: i64 = 60_000;
-/// Maximum number of codes that are open; the oldest makes room.
+/// Maximum number of open codes; the oldest is voided first.
 const OPEN: usize = 8;
-/// How many codes that are void are remembered, to say that they were right once.
+/// Number of voided codes remembered, to report that they were once valid.
 const VOID: usize = 32;
-/// The digits of Crockford's base 32: none looks like another.
+/// The digits of Crockford's base 32, which are easy to distinguish.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Digits of a code.
+/// Number of digits in a code.
 const LENGTH: usize = 8;
 
-/// What a code does.
+/// The purpose of a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Pairs a device.
     Pair(Pairing),
-    /// Raises the device with this id.
+    /// Elevates the device with this id.
     Raise(String),
 }
 
-/// What device a code pairs.
+/// The properties of the device a code pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pairing {
     pub(crate) scope: DeviceScope,
-    /// Whether it comes from a process that cannot be identified.
+    /// Whether the device connects through a process that cannot be identified.
     pub(crate) tunnel: bool,
-    /// Whether it comes from a process of the server's own user.
+    /// Whether the device connects from a process of the server's own user.
     pub(crate) local: bool,
 }
 
-/// The outcome of a code that was entered.
+/// The outcome of entering a code.
 pub(crate) enum Redeemed {
-    /// It is right, and void from now on.
+    /// The code is right, and is now void.
     Accepted(Purpose),
-    /// It was right once.
+    /// The code was valid once.
     Expired,
-    /// It never was.
+    /// The code was never valid.
     Wrong,
 }
 
@@ -57,13 +57,13 @@ struct Code {
 }
 
 impl Code {
-    /// Whether it is accepted now. A clock that was put back makes none last longer.
+    /// Whether the code is valid now. Setting the clock back does not extend its validity.
     fn is_open(&self, now: Timestamp) -> bool {
         (0..CODE_MS).contains(&now.since_ms(self.made_at))
     }
 }
 
-/// The codes that were made. In memory only.
+/// The codes, in memory only.
 #[derive(Default)]
 pub(crate) struct Codes {
     open: VecDeque<Code>,
@@ -71,11 +71,11 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    /// Makes a code; says when it expires.
+    /// Creates a code; returns it with its expiry time.
     pub(crate) fn make(&mut self, purpose: Purpose, now: Timestamp) -> io::Result<(String, Timestamp)> {
         let digits = digits(random_bits()?);
         self.close(now);
-        // One code of a device at a time.
+        // A device has at most one code at a time.
         if matches!(purpose, Purpose::Raise(_)) {
             self.void_where(|code| code.purpose == purpose);
         }
@@ -88,7 +88,7 @@ impl Codes {
         Ok((shown(digits), now.plus_ms(CODE_MS)))
     }
 
-    /// Looks for a code among those that are meant. Every one is compared, in constant time.
+    /// Looks for a code among those with the right purpose. Each is compared in constant time.
     pub(crate) fn redeem(&mut self, given: &str, now: Timestamp, is_meant: impl Fn(&Purpose) -> bool) -> Redeemed {
         self.close(now);
         let Some(given) = read(given) else { return Redeemed::Wrong };
@@ -131,26 +131,26 @@ impl Codes {
     }
 }
 
-/// Random bits as digits.
+/// Converts random bits to digits.
 fn digits(bits: [u8; 5]) -> [u8; LENGTH] {
     let value = bits.iter().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
     std::array::from_fn(|at| DIGITS[(value >> (35 - 5 * at) & 31) as usize])
 }
 
-/// Random bits as text, in one piece.
+/// Random bits as text, without a hyphen.
 pub(crate) fn text(bits: &[u8; 5]) -> String {
     digits(*bits).iter().map(|digit| char::from(*digit)).collect()
 }
 
-/// A code as it is shown: in two halves.
+/// A code as displayed, in two halves.
 fn shown(digits: [u8; LENGTH]) -> String {
     let half = |digits: &[u8]| digits.iter().map(|digit| char::from(*digit)).collect::<String>();
     format!("{}-{}", half(&digits[..LENGTH / 2]), half(&digits[LENGTH / 2..]))
 }
 
-/// A code as it was typed: in either case, with hyphens and blanks or without, and with letters that look like digits.
+/// Parses a typed code: in either case, with or without hyphens and blanks, and with letters that look like digits.
 fn read(given: &str) -> Option<[u8; LENGTH]> {
-    // What is far too long cannot be a code.
+    // A much longer text cannot be a code.
     let typed = given.bytes().take(LENGTH * 4).filter(|byte| !matches!(byte, b'-' | b' '));
     let digits: Vec<u8> = typed
         .map(|byte| match byte.to_ascii_uppercase() {

@@ -1,4 +1,4 @@
-//! The file of the devices: JSON, of each cookie its hash alone.
+//! The file of the devices: JSON, with only the hash of each cookie.
 
 use std::{
     io::{self, ErrorKind},
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Known;
 
-/// The form of the file.
+/// The format version of the file.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -36,7 +36,7 @@ struct Kept {
     cookie_hash: String,
 }
 
-/// Reads the file; a file that is not there holds no devices.
+/// Reads the file; a missing file contains no devices.
 pub(super) fn load(file: &Path) -> io::Result<Vec<Known>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -67,7 +67,7 @@ pub(super) fn text(devices: &[Known]) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&file)?)
 }
 
-/// Writes the file, whole or not at all, with mode 0600.
+/// Atomically writes the file with mode 0600.
 pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     atomic_file::replace(file, text.as_bytes(), Durability::Synced)
 }

@@ -1,11 +1,10 @@
-//! Browsers paired with this server: pairing codes, cookies, scopes and step-up, and the messages they subscribe to
-//! ([`push`]).
+//! Browsers paired with this server: pairing codes, cookies, scopes and step-up, and push subscriptions ([`push`]).
 //!
-//! [`Devices`] owns the codes that are open and the devices that are paired. Of a cookie only a hash is kept, in a file
-//! with mode 0600, so that devices stay signed in over a restart; codes and raised rights are in memory only. The time
-//! comes from a clock that is passed in.
+//! [`Devices`] owns the open codes and the paired devices. Only a hash of each cookie is stored, in a file with mode
+//! 0600, so that devices stay signed in across restarts; codes and elevated rights are in memory only. The caller
+//! passes in the clock.
 //!
-//! It knows nothing of HTTP: the server decides which requests a device may make, by [`SignedIn`].
+//! This crate does not depend on HTTP: the server decides which requests a device may make, using [`SignedIn`].
 
 mod code;
 mod file;
@@ -33,20 +32,20 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub use code::CODE_MS;
 use code::{Codes, Pairing, Purpose, Redeemed};
 
-/// How long a device is raised by a second code, ms.
+/// How long a second code elevates a device, ms.
 pub const RAISED_MS: i64 = 10 * 60 * 1_000;
-/// A device that was not used for this long has to be paired again, ms.
+/// Time without use after which a device must be paired again, ms.
 pub const UNUSED_MS: i64 = 90 * 24 * 3_600 * 1_000;
 /// Maximum number of paired devices.
 pub const MOST_DEVICES: usize = 64;
 /// Maximum length of a device's name, characters.
 pub const NAME_CHARS: usize = 80;
-/// The time of the last use is kept to the minute, ms.
+/// Resolution of the time of last use, ms.
 const MINUTE_MS: i64 = 60_000;
-/// How much later than in the file a device may have been used before the file is written, ms.
+/// How far the time of last use in the file may lag before the file is written, ms.
 const SAVE_AFTER_MS: i64 = 10 * MINUTE_MS;
 
-/// Tells the time.
+/// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The paired devices. A handle: clones share them.
@@ -54,12 +53,12 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub struct Devices(Arc<Shared>);
 
 struct Shared {
-    /// Where they are kept; `None` keeps them in memory.
+    /// The file; `None` keeps the devices in memory.
     file: Option<PathBuf>,
     clock: Clock,
     started_at: Timestamp,
     state: Mutex<State>,
-    /// Held while the file is written, so that of two writes the later one stays.
+    /// Held while the file is written, so that of two writes the later one remains.
     writing: Mutex<()>,
 }
 
@@ -67,11 +66,11 @@ struct Shared {
 struct State {
     devices: Vec<Known>,
     codes: Codes,
-    /// The last use that the file knows of.
+    /// The latest use recorded in the file.
     saved_at: Timestamp,
 }
 
-/// A device with what is kept of its cookie.
+/// A device with the hash of its cookie.
 struct Known {
     device: Device,
     /// The BLAKE3 hash of the cookie.
@@ -80,7 +79,7 @@ struct Known {
     revoked: Arc<AtomicBool>,
 }
 
-/// The value of a device's cookie. Never shown.
+/// The value of a device's cookie. It is never printed.
 pub struct Cookie(String);
 
 impl Cookie {
@@ -103,18 +102,18 @@ impl fmt::Debug for Devices {
     }
 }
 
-/// A device that a cookie belongs to, as it was when the cookie was checked.
+/// The device to which a cookie belongs, as of the check of the cookie.
 #[derive(Debug, Clone)]
 pub struct SignedIn {
     /// The device.
     pub device: Device,
-    /// Until when it is raised, if it is.
+    /// Until when the device is elevated, if it is.
     pub raised_until: Option<Timestamp>,
     revoked: Arc<AtomicBool>,
 }
 
 impl SignedIn {
-    /// Whether it may use routes of this scope now.
+    /// Whether the device may use routes of this scope now.
     #[must_use]
     pub fn covers(&self, scope: Scope) -> bool {
         match scope {
@@ -123,14 +122,14 @@ impl SignedIn {
         }
     }
 
-    /// Whether the device was revoked since; what it has open must end.
+    /// Whether the device was revoked since, so that its open connections must end.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         self.revoked.load(Ordering::Acquire)
     }
 }
 
-/// Who enters a code that pairs.
+/// The process that enters a pairing code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// A process of the server's own user on this machine.
@@ -151,22 +150,22 @@ impl Caller {
     }
 }
 
-/// Why a code was not made.
+/// Why no code was created.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
-    /// A code of the scope `admin` raises a device, and none was named.
+    /// A code of the scope `admin` elevates a device, and none was named.
     #[error("a code with the scope `admin` raises a paired device: name it with `device_id`")]
     NoDevice,
     /// The named device is not paired.
     #[error("no device has this id")]
     UnknownDevice,
-    /// A device that only sees sessions is not raised.
+    /// Devices with the scope `read` cannot be elevated.
     #[error("this device may only read, so it cannot be raised; pair it again with the scope `control`")]
     ReadOnly,
-    /// A code that pairs a new device was asked for one that is paired.
+    /// A code that pairs a new device was requested for a paired one.
     #[error("`device_id` is for codes with the scope `admin`")]
     NotForDevice,
-    /// The system gave no random bytes.
+    /// The system provided no random bytes.
     #[error("cannot read random bytes from the system: {0}")]
     Random(#[source] io::Error),
 }
@@ -174,16 +173,16 @@ pub enum CodeError {
 /// Why a code was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// No open code is like it.
+    /// No open code matches.
     #[error("the code is not right")]
     Wrong,
-    /// It expired, was used, or was guessed at too often.
+    /// The code expired, was used, or was guessed too often.
     #[error("the code has expired or was used")]
     Expired,
-    /// There are as many devices as there may be.
+    /// The maximum number of devices is reached.
     #[error("{MOST_DEVICES} devices are paired, which is the maximum; revoke one first")]
     TooMany,
-    /// The system gave no random bytes.
+    /// The system provided no random bytes.
     #[error("cannot read random bytes from the system: {0}")]
     Random(#[source] io::Error),
     /// The file could not be written.
@@ -192,7 +191,8 @@ pub enum PairError {
 }
 
 impl Devices {
-    /// The devices kept in this file. What cannot be read counts as no device, and the reason is returned beside.
+    /// Opens the devices stored in this file. An unreadable file counts as having no devices, and the reason is also
+    /// returned.
     #[must_use]
     pub fn open(file: &Path, clock: Clock) -> (Self, Option<String>) {
         let (devices, problem) = match file::load(file) {
@@ -202,7 +202,7 @@ impl Devices {
         (Self::with(Some(file.to_owned()), devices, clock), problem)
     }
 
-    /// Devices that are kept in memory only.
+    /// Devices stored in memory only.
     #[must_use]
     pub fn in_memory(clock: Clock) -> Self {
         Self::with(None, Vec::new(), clock)
@@ -215,7 +215,7 @@ impl Devices {
         Self(Arc::new(Shared { file, clock, started_at, state: Mutex::new(state), writing: Mutex::default() }))
     }
 
-    /// When they were opened, which is when the server started.
+    /// When the devices were opened, which is when the server started.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.0.started_at
@@ -229,10 +229,10 @@ impl Devices {
         (self.0.clock)()
     }
 
-    /// Makes a code that pairs a new device once, or raises the named one; says when it expires.
+    /// Creates a single-use code that pairs a new device or elevates the named one; returns it with its expiry time.
     ///
     /// # Errors
-    /// When the device does not fit the scope, or the system gives no random bytes.
+    /// If the device does not fit the scope, or the system provides no random bytes.
     pub fn make_code(&self, wanted: &PairingRequest) -> Result<(String, Timestamp), CodeError> {
         let &PairingRequest { scope, ref device_id, tunnel, local } = wanted;
         let now = self.now();
@@ -252,10 +252,10 @@ impl Devices {
         state.codes.make(purpose, now).map_err(CodeError::Random)
     }
 
-    /// Pairs a device by a code that this caller may use. Writes the file, so it blocks.
+    /// Pairs a device with a code that this caller may use. Writes the file, so it blocks.
     ///
     /// # Errors
-    /// When the code is not accepted, there are too many devices, or the file cannot be written; the device is then not
+    /// If the code is not accepted, there are too many devices, or the file cannot be written; the device is then not
     /// paired.
     pub fn pair(&self, code: &str, name: &str, caller: Caller) -> Result<(Device, Cookie), PairError> {
         let now = self.now();
@@ -286,10 +286,10 @@ impl Devices {
         Ok((device, cookie))
     }
 
-    /// Raises a device by a code that was made for it; says until when.
+    /// Elevates a device with a code created for it; returns until when.
     ///
     /// # Errors
-    /// When the code is not accepted.
+    /// If the code is not accepted.
     pub fn step_up(&self, device: &str, code: &str) -> Result<Timestamp, PairError> {
         let now = self.now();
         let mut state = self.state();
@@ -301,7 +301,7 @@ impl Devices {
         Ok(until)
     }
 
-    /// The device that a cookie belongs to. Every device is compared, in constant time.
+    /// The device to which a cookie belongs. Each device is compared in constant time.
     #[must_use]
     pub fn sign_in(&self, cookie: &[u8]) -> Option<SignedIn> {
         let (now, hash) = (self.now(), blake3::hash(cookie));
@@ -315,7 +315,7 @@ impl Devices {
         }
         let known = found.filter(|known| !is_unused(&known.device, now))?;
         known.device.last_used_at = known.device.last_used_at.max(minute(now));
-        // A clock that was put back would make it last longer than it was to.
+        // Setting the clock back must not extend the elevation.
         known.raised_until = known.raised_until.filter(|until| *until > now && until.since_ms(now) <= RAISED_MS);
         Some(SignedIn {
             device: known.device.clone(),
@@ -324,7 +324,7 @@ impl Devices {
         })
     }
 
-    /// The devices, the last used first.
+    /// The devices, most recently used first.
     #[must_use]
     pub fn list(&self) -> Vec<Device> {
         let now = self.now();
@@ -336,11 +336,11 @@ impl Devices {
         devices
     }
 
-    /// Revokes a device: its cookie is not accepted any more, and what it has open ends. False when there is none with
-    /// this id. Writes the file, so it blocks.
+    /// Revokes a device: its cookie is no longer accepted, and its open connections end. Returns false if there is no
+    /// device with this id. Writes the file, so it blocks.
     ///
     /// # Errors
-    /// When the file cannot be written; the device is revoked until the server stops.
+    /// If the file cannot be written; the device is revoked until the server stops.
     pub fn revoke(&self, id: &str) -> io::Result<bool> {
         let mut state = self.state();
         let Some(at) = state.devices.iter().position(|known| known.device.id == id) else { return Ok(false) };
@@ -352,14 +352,14 @@ impl Devices {
         Ok(true)
     }
 
-    /// Whether devices were used long enough after the file was written that it should be written again.
+    /// Whether the devices were used so long after the last write that the file should be written again.
     #[must_use]
     pub fn is_save_due(&self) -> bool {
         let mut state = self.state();
         let last = state.devices.iter().map(|known| known.device.last_used_at).max().unwrap_or(Timestamp::MIN);
         let due = last.since_ms(state.saved_at) >= SAVE_AFTER_MS;
         if due {
-            // One that is on its way is enough.
+            // One pending write is enough.
             state.saved_at = last;
         }
         due
@@ -368,7 +368,7 @@ impl Devices {
     /// Writes the file. Blocks.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn save(&self) -> io::Result<()> {
         let Some(file) = &self.0.file else { return Ok(()) };
         let _alone = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -412,14 +412,14 @@ fn minute(at: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(at.as_millisecond() - at.as_millisecond().rem_euclid(MINUTE_MS))
 }
 
-/// A name as it is kept: one line, without what hides.
+/// A name as it is stored: one line, without hidden characters.
 fn named(given: &str) -> String {
     let plain: String = given.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let name: String = plain.trim().chars().take(NAME_CHARS).collect();
     if name.is_empty() { "browser".to_owned() } else { name }
 }
 
-/// Fills a buffer with random bytes of the system.
+/// Fills a buffer with random bytes from the system.
 fn random(buffer: &mut [u8]) -> io::Result<()> {
     let filled = getrandom(&mut *buffer, GetRandomFlags::empty())?;
     if filled == buffer.len() { Ok(()) } else { Err(io::Error::other("too few bytes")) }

@@ -1,9 +1,9 @@
-//! Web Push: which browsers are subscribed, and the encrypted messages that their push services take.
+//! Web Push: the subscribed browsers, and the encrypted messages for their push services.
 //!
-//! [`Subscriptions`] keeps the subscriptions and the key of this server in a file with mode 0600, and makes
-//! [`PushRequest`]s. It connects to nothing: whoever sends the requests reports back which browsers are gone. A message
-//! is encrypted for one browser (RFC 8291), so its push service sees when and how much, and not what. Only the push
-//! services of browsers are sent to: an endpoint is a browser's word, and could name anything.
+//! [`Subscriptions`] stores the subscriptions and this server's key in a file with mode 0600, and creates
+//! [`PushRequest`]s. It makes no connections: the sender of the requests reports which browsers are gone. A message is
+//! encrypted for one browser (RFC 8291), so the push service sees its time and size but not its content. Requests are
+//! sent only to the push services of browsers, because a client supplies the endpoint and could name any address.
 
 mod encrypt;
 mod vapid;
@@ -25,28 +25,28 @@ use vapid::ServerKey;
 
 /// Maximum number of subscriptions.
 pub const MOST_SUBSCRIPTIONS: usize = 64;
-/// Longest endpoint, bytes.
+/// Maximum length of an endpoint, bytes.
 const ENDPOINT_BYTES: usize = 1_024;
-/// How long a push service keeps a message for a browser that is away, seconds.
+/// How long a push service stores a message for an offline browser, seconds.
 const KEPT_SECONDS: u32 = 3_600;
-/// The form of the file.
+/// The format version of the file.
 const VERSION: u32 = 1;
 /// Hosts of push services.
 const SERVICES: &[&str] = &["fcm.googleapis.com", "updates.push.services.mozilla.com", "web.push.apple.com"];
-/// Domains below which each host is a push service's.
+/// Domains whose subdomains are all push services.
 const SERVICE_DOMAINS: &[&str] = &[".push.services.mozilla.com", ".push.apple.com", ".notify.windows.com"];
 
-/// A browser that is subscribed, as the file has it.
+/// A subscribed browser, in the format of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Subscription {
     /// The id of the paired device.
     device: String,
-    /// Where its push service takes messages for it. Whoever knows it and the server's key can send to it.
+    /// The push service's URL for the browser. Anyone with this URL and the server's key can send messages to it.
     endpoint: String,
-    /// Its public key, as it gave it.
+    /// The browser's public key, as received.
     p256dh: String,
-    /// The secret it shares with this server.
+    /// The secret shared by the browser and this server.
     auth: String,
 }
 
@@ -59,7 +59,7 @@ struct PushFile {
     subscriptions: Vec<Subscription>,
 }
 
-/// The browsers that are subscribed. A handle: clones share them.
+/// The subscribed browsers. A handle: clones share them.
 #[derive(Clone)]
 pub struct Subscriptions(Arc<SharedSubscriptions>);
 
@@ -68,7 +68,7 @@ struct SharedSubscriptions {
     state: Mutex<Option<LoadedFile>>,
 }
 
-/// What the file holds; made when it is first needed.
+/// The content of the file, created when it is first needed.
 struct LoadedFile {
     key: ServerKey,
     subscriptions: Vec<Subscription>,
@@ -77,9 +77,9 @@ struct LoadedFile {
 /// A request to a push service.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PushRequest {
-    /// Where to.
+    /// The URL.
     pub endpoint: String,
-    /// Further headers.
+    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
     /// The encrypted message.
     pub body: Vec<u8>,
@@ -91,22 +91,22 @@ impl std::fmt::Debug for PushRequest {
     }
 }
 
-/// Why a browser was not subscribed, or a message not made.
+/// Why a browser was not subscribed, or a message not created.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The endpoint is not one of a browser's push service.
+    /// The endpoint does not belong to a browser's push service.
     #[error("the endpoint is not that of a known push service")]
     Endpoint,
     /// The browser's keys cannot be used.
     #[error("the keys of the subscription are not valid")]
     Keys,
-    /// There are as many as there may be.
+    /// The maximum number of subscriptions is reached.
     #[error("{MOST_SUBSCRIPTIONS} browsers are subscribed, which is the maximum")]
     TooMany,
-    /// The message is too long for one.
+    /// The message is too long.
     #[error("the message is too long")]
     Long,
-    /// No key could be made, or nothing signed or encrypted with it.
+    /// No key could be created, or signing or encryption failed.
     #[error("cannot make a key, or sign with it")]
     Crypto,
     /// The file cannot be read or written.
@@ -115,7 +115,7 @@ pub enum PushError {
 }
 
 impl Subscriptions {
-    /// The subscriptions kept in this file; nothing is read or made until it is needed.
+    /// The subscriptions in this file. The file is read or created when it is first needed.
     #[must_use]
     pub fn new(file: &Path) -> Self {
         Self(Arc::new(SharedSubscriptions { file: file.to_owned(), state: Mutex::new(None) }))
@@ -125,16 +125,15 @@ impl Subscriptions {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The public key of this server, for browsers: 65 bytes in the alphabet of URLs. Reads or makes the file, so it
-    /// blocks.
+    /// The public key of this server for browsers: 65 bytes as base64url. Reads or creates the file, so it blocks.
     ///
     /// # Errors
-    /// When the file cannot be used, or no key can be made.
+    /// If the file cannot be used, or no key can be created.
     pub fn public_key(&self) -> Result<String, PushError> {
         self.with(|state| Ok(state.key.public_text()))
     }
 
-    /// How many browsers are subscribed. Reads the file, so it blocks; one that cannot be read has none.
+    /// Number of subscribed browsers. Reads the file, so it blocks; an unreadable file counts as empty.
     #[must_use]
     pub fn len(&self) -> usize {
         if self.state().is_none() && !self.0.file.exists() {
@@ -149,11 +148,11 @@ impl Subscriptions {
         self.len() == 0
     }
 
-    /// Subscribes the browser of a device, in the place of the subscription it had. Blocks.
+    /// Subscribes the browser of a device, replacing the device's previous subscription. Blocks.
     ///
     /// # Errors
-    /// When the endpoint is not a push service's, the keys are not valid, there are too many, or the file cannot be
-    /// written.
+    /// If the endpoint is not a push service's, the keys are not valid, there are too many subscriptions, or the file
+    /// cannot be written.
     pub fn subscribe(&self, device: &str, endpoint: &str, p256dh: &str, auth: &str) -> Result<(), PushError> {
         if !is_push_service(endpoint) {
             return Err(PushError::Endpoint);
@@ -174,7 +173,7 @@ impl Subscriptions {
     /// Ends the subscription of a device. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn unsubscribe(&self, device: &str) -> Result<(), PushError> {
         self.change(|subscriptions| {
             subscriptions.retain(|other| other.device != device);
@@ -182,11 +181,11 @@ impl Subscriptions {
         })
     }
 
-    /// Forgets endpoints at which a push service knows nobody any more, and devices that are not paired any more.
-    /// Blocks.
+    /// Removes the subscriptions for which `is_gone` returns true: the push service no longer knows the endpoint, or
+    /// the device is no longer paired. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn forget(&self, is_gone: impl Fn(&str, &str) -> bool) -> Result<(), PushError> {
         if self.is_empty() {
             return Ok(());
@@ -197,11 +196,11 @@ impl Subscriptions {
         })
     }
 
-    /// A message for each browser, encrypted for it. `now_s` is the time, seconds since 1970; `contact` says who sends:
-    /// an address that begins with `https:` or `mailto:`.
+    /// One encrypted message per browser. `now_s` is the time, seconds since 1970; `contact` identifies the sender: an
+    /// address that begins with `https:` or `mailto:`.
     ///
     /// # Errors
-    /// When the message is too long, or nothing can be signed or encrypted.
+    /// If the message is too long, or signing or encryption fails.
     pub fn requests(&self, message: &[u8], now_s: i64, contact: &str) -> Result<Vec<PushRequest>, PushError> {
         self.with(|state| {
             let request = |subscription: &Subscription| {
@@ -233,7 +232,7 @@ impl Subscriptions {
         }
     }
 
-    /// Changes the subscriptions; when they cannot be written, nothing is changed.
+    /// Changes the subscriptions; if they cannot be written, nothing changes.
     fn change(&self, change: impl FnOnce(&mut Vec<Subscription>) -> Result<(), PushError>) -> Result<(), PushError> {
         let file = self.0.file.clone();
         self.with(|state| {
@@ -253,7 +252,7 @@ impl Subscriptions {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let state =
                     LoadedFile { key: ServerKey::generate().ok_or(PushError::Crypto)?, subscriptions: Vec::new() };
-                // The key is kept before a browser learns of it.
+                // Store the key before a browser receives it.
                 write(&self.0.file, &state.key, &[])?;
                 return Ok(state);
             }
@@ -274,7 +273,7 @@ fn write(file: &Path, key: &ServerKey, subscriptions: &[Subscription]) -> Result
     Ok(atomic_file::replace(file, text.as_bytes(), Durability::Synced)?)
 }
 
-/// Whether an endpoint is one of a browser's push service, over TLS on its usual port.
+/// Whether an endpoint belongs to a browser's push service, with TLS on the default port.
 fn is_push_service(endpoint: &str) -> bool {
     let Some(url) = Url::parse(endpoint).ok().filter(|_| endpoint.len() <= ENDPOINT_BYTES) else { return false };
     let is_plain =

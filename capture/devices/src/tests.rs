@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Devices in a file, with a clock that stands still until it is moved.
+/// Devices in a file, with a clock that changes only when the test moves it.
 struct World {
     directory: TempDir,
     now: Arc<AtomicI64>,

@@ -1,4 +1,4 @@
-//! The clocks and the random numbers: nothing else in the program reads or draws one.
+//! The clocks and the source of random numbers. No other part of the program reads a clock or draws random numbers.
 
 use std::{
     sync::{Mutex, OnceLock, PoisonError},
@@ -11,18 +11,19 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-/// The largest step back of the wall clock that is followed, ms.
+/// Largest step back of the wall clock that is followed, ms.
 const STEP_MS: i64 = 1_000;
 
-/// Now, by the wall clock, but time always goes on: a wall clock that is set back is not followed until it has caught
-/// up. What waits for a moment would otherwise wait as much longer.
+/// The current wall-clock time, which never goes back: while the clock is set back by more than a second, time advances
+/// with the monotonic clock until the wall clock has caught up. Otherwise, everything that waits for a time would wait
+/// that much longer.
 #[must_use]
 pub fn now() -> Timestamp {
     static CLOCK: Mutex<SteadyWall> = Mutex::new(SteadyWall::new());
     CLOCK.lock().unwrap_or_else(PoisonError::into_inner).read(wall(), since_start())
 }
 
-/// A wall clock that is never set back.
+/// A wall clock that ignores being set back.
 #[derive(Debug)]
 struct SteadyWall {
     last: Option<(Timestamp, Duration)>,
@@ -33,7 +34,7 @@ impl SteadyWall {
         Self { last: None }
     }
 
-    /// The time, given what the wall clock says, and how long the process has run.
+    /// The time, given the wall clock and the time the process has been running.
     fn read(&mut self, wall: Timestamp, steady: Duration) -> Timestamp {
         let now = match self.last {
             None => wall,
@@ -48,7 +49,7 @@ impl SteadyWall {
     }
 }
 
-/// Now, by the wall clock, whatever it said before.
+/// The current wall-clock time, unadjusted.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the home of the wall clock")]
 pub fn wall() -> Timestamp {
@@ -56,22 +57,22 @@ pub fn wall() -> Timestamp {
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Names the boot; empty when the system does not say.
+/// The id of the current boot; empty if the system does not provide one.
 #[must_use]
 pub fn boot() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
-    // The kernel draws it again at each start.
+    // The kernel generates a new one at each boot.
     let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
     BOOT.get_or_init(read).clone()
 }
 
-/// How long the machine has been up, with the time it slept.
+/// Time since boot, including sleep.
 #[must_use]
 pub fn since_boot() -> Duration {
     read(ClockId::Boottime)
 }
 
-/// How long the machine has been up, without the time it slept.
+/// Time since boot, excluding sleep.
 #[must_use]
 pub fn awake() -> Duration {
     read(ClockId::Monotonic)
@@ -82,17 +83,17 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The random bits of an id that is minted: of a run, a delivery, a prompt.
+/// The random bits of a new id of a run, a delivery or a prompt.
 ///
 /// # Errors
-/// When the system provides no random bytes.
+/// If the system provides no random bytes.
 pub fn random() -> std::io::Result<[u8; 10]> {
     let mut random = [0_u8; 10];
     getrandom(&mut random, GetRandomFlags::empty())?;
     Ok(random)
 }
 
-/// How long this process has been reading the clock, by the one that is never set.
+/// Time since this process first read the clock, on a monotonic clock.
 #[must_use]
 pub fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();

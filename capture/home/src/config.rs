@@ -1,5 +1,5 @@
-//! The configuration file: `$XDG_CONFIG_HOME/capture/config.toml`. Every key has a default; an
-//! unknown key is an error that names it.
+//! The configuration file: `$XDG_CONFIG_HOME/capture/config.toml`. Every key has a default; an unknown key is an error
+//! that names it.
 
 mod actions;
 mod changes;
@@ -27,11 +27,11 @@ use crate::endpoint::read_if_there;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Commands start a server in the background when none is there.
+    /// Commands start a server in the background if none is running.
     pub autostart: bool,
     /// Long output on a terminal is paged.
     pub pager: bool,
-    /// Directories whose sessions are not captured, with all below them.
+    /// Directories whose sessions are not captured, including everything below them.
     pub ignore: Vec<PathBuf>,
     /// Additional directories in which agents store their files.
     pub roots: ExtraRoots,
@@ -47,50 +47,50 @@ pub struct Config {
     pub search: SearchSettings,
     /// The MCP server over HTTP.
     pub mcp: McpSettings,
-    /// Where sessions are sent while they run, as OpenTelemetry.
+    /// The OpenTelemetry collector to which sessions are sent while they run.
     pub otlp: OtlpSettings,
-    /// What is removed by itself.
+    /// What is removed automatically.
     pub retention: RetentionSettings,
     /// The limits of the detectors.
     pub monitor: monitor::DetectorLimits,
-    /// What is done about findings.
+    /// The actions triggered by findings.
     pub actions: Vec<Action>,
-    /// Where findings are announced, and how.
+    /// How and where findings are announced.
     pub notify: notifier::NotifySettings,
     /// Our own agent.
     pub agent: settings::AgentSettings,
 }
 
-/// A setting as it counts.
+/// A setting in effect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
-    /// Its key, with the tables it is in: `status.idle_after_s`.
+    /// The key including its tables: `status.idle_after_s`.
     pub key: String,
-    /// Its value.
+    /// The value.
     pub value: serde_json::Value,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub from: SettingOrigin,
 }
 
 impl Setting {
-    /// Whether it is this key, or in this table.
+    /// Whether the setting has this key, or is in the table with this key.
     #[must_use]
     pub fn is_in(&self, key: &str) -> bool {
         self.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 }
 
-/// Where the value of a setting comes from.
+/// The origin of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingOrigin {
-    /// It is not in the configuration file.
+    /// The default; the setting is not in the configuration file.
     Default,
     /// The configuration file.
     File,
 }
 
-/// The values below a key, each by its whole key.
+/// The values below a key, each under its full key.
 fn flatten(
     key: &str,
     value: serde_json::Value,
@@ -107,12 +107,12 @@ fn flatten(
     }
 }
 
-/// Further homes of agents, by the agent's name.
+/// Additional home directories of agents, by the agent's name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExtraRoots(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl ExtraRoots {
-    /// Those of one agent.
+    /// The additional homes of one agent.
     #[must_use]
     pub fn of(&self, provider: Provider) -> &[PathBuf] {
         self.0.get(&provider).map_or(&[], Vec::as_slice)
@@ -138,9 +138,9 @@ impl<'de> Deserialize<'de> for ExtraRoots {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatusRules {
-    /// Silence without an open turn after which a session is idle, seconds.
+    /// Silence without an open turn, after which a session is idle, seconds.
     pub idle_after_s: u32,
-    /// Silence in an open turn, with no process known, after which the state is unknown, seconds.
+    /// Silence in an open turn without a known process, after which the state is unknown, seconds.
     pub lost_after_s: u32,
 }
 
@@ -148,21 +148,21 @@ pub struct StatusRules {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Storing {
-    /// Secrets are taken out of texts before they are stored. What is stored already stays as it is.
+    /// Remove secrets from texts before storing them. Texts already stored are not changed.
     pub redacted_only: bool,
 }
 
-/// Where the server listens, on this machine only; options of `capture serve` go first.
+/// Where the server listens, on this machine only. Options of `capture serve` take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerSettings {
-    /// The port; 0 is any free one.
+    /// The port; 0 selects a free one.
     pub port: u16,
-    /// Hosts that a proxy on this machine passes on, with or without a port.
+    /// Hosts that a proxy on this machine forwards, with or without a port.
     pub allowed_hosts: Vec<String>,
 }
 
-/// Whether this is a host as a `Host` header names it: without a scheme, a path or a user.
+/// Whether a text is a host in the format of the `Host` header: without a scheme, a path or a user.
 #[must_use]
 pub fn is_host(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
@@ -172,7 +172,7 @@ pub fn is_host(text: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchSettings {
-    /// Texts are indexed, and can be searched.
+    /// Index texts, so that they can be searched.
     pub enabled: bool,
 }
 
@@ -194,27 +194,28 @@ pub enum McpTool {
     Label,
 }
 
-/// What is kept, and which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
+/// What is kept, and which sessions are removed automatically, once a day. 0 disables a limit. Running sessions are
+/// never removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionSettings {
-    /// Store texts over 256 KiB too, up to 64 MiB.
+    /// Also store texts from 256 KiB up to 64 MiB.
     pub keep_large_texts: bool,
-    /// Sessions whose last event is older, days.
+    /// Remove sessions whose last event is older than this, days.
     pub older_than_days: u32,
-    /// The oldest sessions, while the database holds more, MiB.
+    /// Remove the oldest sessions while the database is larger than this, MiB.
     pub larger_than_mib: u32,
-    /// What holds for the sessions of a directory in addition.
+    /// Additional rules for the sessions of a directory.
     pub projects: Vec<ProjectRetention>,
 }
 
-/// Which sessions of a directory are removed by themselves.
+/// Which sessions of a directory are removed automatically.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectRetention {
-    /// Sessions that began in this directory or below it.
+    /// The directory in or below which the sessions began.
     pub directory: PathBuf,
-    /// Those whose last event is older, days.
+    /// Remove sessions whose last event is older than this, days.
     pub older_than_days: u32,
 }
 
@@ -222,11 +223,11 @@ pub struct ProjectRetention {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Read {
-    /// Longer lines are kept as length and hash only, MiB.
+    /// Maximum length of a line, MiB; of longer lines only the length and the hash are stored.
     pub max_line_mib: u32,
-    /// Use file change notifications; without, files are polled.
+    /// Use file change notifications; otherwise files are polled.
     pub watch: bool,
-    /// Files that changed lately are looked at this often, milliseconds.
+    /// Interval at which recently changed files are polled, milliseconds.
     pub hot_poll_ms: u32,
 }
 
@@ -272,29 +273,29 @@ impl Default for Read {
 }
 
 impl Config {
-    /// Reads a configuration file; a missing one means the defaults.
+    /// Reads a configuration file; if it is missing, the defaults apply.
     ///
     /// # Errors
-    /// When it cannot be read, is not TOML, has an unknown key or a value out of range.
+    /// If it cannot be read, is not TOML, has an unknown key or a value out of range.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let Some(text) = read_if_there(path)? else { return Ok(Self::default()) };
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a configuration file; its path is for messages.
+    /// Parses the text of a configuration file; the path is used in messages.
     ///
     /// # Errors
-    /// When it is not TOML, has an unknown key or a value out of range.
+    /// If the text is not TOML, has an unknown key or a value out of range.
     pub fn parse(text: &str, path: &Path) -> anyhow::Result<Self> {
         let config: Self = toml::from_str(text).map_err(|error| explained(path, text, &error))?;
         config.check().with_context(|| format!("{} is not valid", path.display()))?;
         Ok(config)
     }
 
-    /// All settings as they count with this text of a configuration file, sorted by key.
+    /// All settings in effect with this text of a configuration file, sorted by key.
     ///
     /// # Errors
-    /// When the text is not valid.
+    /// If the text is not valid.
     pub fn settings(text: &str, path: &Path) -> anyhow::Result<Vec<Setting>> {
         Self::parse(text, path)?;
         let default = Self::default();
@@ -332,7 +333,7 @@ impl Config {
         Ok(settings.into_iter().map(|(key, (value, from))| Setting { key, value, from }).collect())
     }
 
-    /// Whether a key is a setting that may be left out and has no default.
+    /// Whether a key is an optional setting without a default.
     #[must_use]
     pub fn has_no_default(key: &str) -> bool {
         let agent = serde_json::to_value(settings::AgentSettings::default()).unwrap_or_default();
@@ -378,7 +379,7 @@ impl Config {
         Ok(())
     }
 
-    /// The limits as the projections take them.
+    /// The limits in the form the projections use.
     #[must_use]
     pub fn rules(&self) -> projections::StatusRules {
         projections::StatusRules {
@@ -389,8 +390,8 @@ impl Config {
     }
 }
 
-/// The line that sets what a message calls an unknown setting: in the table that begins or goes on at the position, or,
-/// without a position, anywhere.
+/// The line that sets the unknown setting named in a message: in the table that begins or continues at the position,
+/// or, without a position, anywhere.
 fn line_of_setting(text: &str, position: Option<usize>, message: &str) -> Option<usize> {
     let (name, _) = message.strip_prefix("unknown setting `")?.split_once('`')?;
     let sets = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
@@ -402,7 +403,7 @@ fn line_of_setting(text: &str, position: Option<usize>, message: &str) -> Option
     lines.find(|(_, text)| sets(text)).map(|(line, _)| line)
 }
 
-/// What to write instead of one value for a group of settings, when the line gives one.
+/// The correct form, if the line assigns a single value to a group of settings.
 fn group(line: &str) -> Option<String> {
     let (key, _) = line.split_once('=')?;
     let below = format!("{}.", key.trim());
@@ -411,7 +412,7 @@ fn group(line: &str) -> Option<String> {
     Some(format!("`{}` is a group of settings; set one of them, such as `{}`", key.trim(), example.key))
 }
 
-/// The settings of notifications as the file has them; a setting that is added has to be listed here.
+/// The notification settings in the form of the file. New settings must be added here.
 fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
     let notifier::NotifySettings {
         enabled,
@@ -425,7 +426,7 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
         per_minute,
         page_url,
     } = settings;
-    // By default there is one channel and there are no rules.
+    // By default there is one channel and no rule.
     let channels: Vec<_> =
         channels.iter().map(|channel| serde_json::json!({ "type": "desktop", "name": channel.name() })).collect();
     let mut values = serde_json::json!({
@@ -445,7 +446,7 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
     values
 }
 
-/// The settings of our own agent; by default there is no model and no provider is configured.
+/// Our own agent's settings. By default no model is set and no provider is configured.
 fn agent_values(settings: &settings::AgentSettings) -> serde_json::Result<serde_json::Value> {
     let mut values = serde_json::to_value(settings)?;
     if let Some(values) = values.as_object_mut() {
@@ -454,19 +455,19 @@ fn agent_values(settings: &settings::AgentSettings) -> serde_json::Result<serde_
     Ok(values)
 }
 
-/// What is wrong with the text of a configuration, and where: file, line and column.
+/// Describes an error in a configuration and its position: file, line and column.
 fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let TomlFault { line, column, message } = TomlFault::of(text, error);
     let header = text.lines().nth(line - 1).unwrap_or_default().trim();
     let message = match error.message() {
-        // Serde's words for a table in the place of an array of tables.
+        // Serde's message for a table in place of an array of tables.
         message if message.starts_with("invalid type: map, expected a sequence") && header.starts_with('[') => {
             format!("write `[{header}]`, not `{header}`")
         }
         theirs if theirs.contains(", expected struct ") => group(header).unwrap_or(message),
         _ => message,
     };
-    // The reader does not always know where in a table it was: it gives the table's header, or nothing.
+    // The parser does not always know the position within a table; it may report the table's header, or nothing.
     let position = error.span().map(|_| line);
     match line_of_setting(text, position, &message).or(position) {
         Some(line) => anyhow::anyhow!("{}:{line}:{column}: {message}", path.display()),

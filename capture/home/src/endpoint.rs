@@ -1,4 +1,4 @@
-//! What a running server writes into the data directory for its clients: `endpoint.json`, and where the tokens are.
+//! The files that a running server writes into the data directory for its clients: `endpoint.json` and the tokens.
 
 use std::{
     fs,
@@ -9,33 +9,33 @@ use anyhow::Context;
 use api::{Endpoint, endpoint::file};
 use atomic_file::Durability;
 
-/// Writes `endpoint.json`, whole or not at all.
+/// Atomically writes `endpoint.json`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn publish(endpoint: &Endpoint, data: &Path) -> anyhow::Result<()> {
     write_private(&file(data), serde_json::to_string_pretty(endpoint)?.as_bytes())
 }
 
-/// Removes `endpoint.json`, if it is still that of this server.
+/// Removes `endpoint.json` if it still describes this server.
 pub fn withdraw(endpoint: &Endpoint, data: &Path) {
     if matches!(Endpoint::load(data), Ok(Some(found)) if found == *endpoint) {
         fs::remove_file(file(data)).ok();
     }
 }
 
-/// The text of a settings file; `None` when there is none.
+/// The text of a settings file; `None` if it does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read, is not a regular file or is too large.
+/// If the file exists and cannot be read, is not a regular file or is too large.
 pub fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
     atomic_file::read_settings(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Writes a file only its owner can read, whole or not at all.
+/// Atomically writes a file that only its owner can read.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     atomic_file::replace(path, content, Durability::Synced).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -46,8 +46,7 @@ pub fn token_file(data: &Path) -> PathBuf {
     data.join("tokens/owner")
 }
 
-/// The file with the token that opens nothing but handing in events; it may be in an agent's
-/// environment.
+/// The file with the token that only allows sending events; it may be in an agent's environment.
 #[must_use]
 pub fn ingest_token_file(data: &Path) -> PathBuf {
     data.join("tokens/ingest")

@@ -1,9 +1,9 @@
-//! The server's environment variables, which do not depend on who starts the server.
+//! The server's environment variables, which do not depend on the process that starts the server.
 //!
-//! Variables decide what a server reads and trusts: where the configuration and the policy are, where the agents keep
-//! their files, on which PATH commands are found. The user sets them, by `capture serve` or by the first command that
-//! starts a server for a data directory, and they are recorded there. A server that a command starts later, perhaps an
-//! agent's command, gets the recorded variables and nothing else.
+//! Variables determine what a server reads and trusts: the locations of the configuration, the policy and the agents'
+//! files, and the PATH on which commands are found. The user sets them, by running `capture serve` or the first command
+//! that starts a server for a data directory, and they are recorded there. A server started later by a command, perhaps
+//! an agent's command, gets only the recorded variables.
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +22,8 @@ use crate::{
     paths,
 };
 
-/// The variables that count, and those that name the agents' homes. The environment of a server in the
-/// background has no other.
+/// The variables that affect a server, and those that name the agents' homes. A background server's environment
+/// contains no others.
 const VARIABLES: [&str; 16] = [
     "HOME",
     "PATH",
@@ -43,30 +43,30 @@ const VARIABLES: [&str; 16] = [
     "CAPTURE_LOG",
 ];
 
-/// PATH of a server if its user recorded none.
+/// The PATH of a server if none was recorded.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// An agent, or what one started, may not do this.
+/// The error for an action that an agent, or a process it started, may not perform.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(String);
 
-/// The variables a server runs with.
+/// A server's environment variables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// When it was recorded; `None` for one that is not.
+    /// When it was recorded; `None` if it was not.
     recorded_at: Option<Timestamp>,
     variables: BTreeMap<String, String>,
 }
 
-/// The file in which a data directory keeps it.
+/// The file of a data directory in which the environment is recorded.
 #[must_use]
 pub fn file(data: &Path) -> PathBuf {
     data.join("environment.json")
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     #[must_use]
     pub fn of_process() -> Self {
         let variable = |name: &str| Some((name.to_owned(), paths::variable(name)?.to_str()?.to_owned()));
@@ -74,10 +74,10 @@ impl Environment {
         Self { recorded_at: None, variables: names.filter_map(variable).collect() }
     }
 
-    /// That of this user's account, whatever the environment of this process says.
+    /// The environment of this user's account, independent of this process's environment.
     ///
     /// # Errors
-    /// When the account has no home directory.
+    /// If the account has no home directory.
     fn of_account() -> anyhow::Result<Self> {
         let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective())
             .ok()
@@ -98,10 +98,10 @@ impl Environment {
         Ok(Self { recorded_at: None, variables })
     }
 
-    /// What was recorded for a data directory; `None` when nothing was.
+    /// The environment recorded for a data directory; `None` if there is none.
     ///
     /// # Errors
-    /// When the record cannot be read or is damaged.
+    /// If the record cannot be read or is damaged.
     pub fn recorded(data: &Path) -> anyhow::Result<Option<Self>> {
         let path = file(data);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
@@ -110,12 +110,12 @@ impl Environment {
             .with_context(|| format!("{} is damaged; remove it and run `capture serve`", path.display()))
     }
 
-    /// That of a server which this process is to start in the background: the recorded one, else the
-    /// user's own, else, when an agent started this process, that of the account.
+    /// The environment for a server that this process is about to start in the background: the recorded one; otherwise
+    /// the user's own; or, if an agent started this process, the account's.
     ///
     /// # Errors
-    /// When an agent started this process and no server was ever started for this data directory, which
-    /// is not the account's own.
+    /// If an agent started this process, no server was ever started for this data directory, and the directory is not
+    /// the account's own.
     pub fn of_background(data: &Path) -> anyhow::Result<Self> {
         if let Some(recorded) = Self::recorded(data)? {
             return Ok(recorded);
@@ -138,8 +138,8 @@ impl Environment {
     /// Checks that a server may run with the environment of this process.
     ///
     /// # Errors
-    /// When an agent started this process and it has another environment than the recorded one, or the
-    /// record cannot be read.
+    /// If an agent started this process and its environment differs from the recorded one, or the record cannot be
+    /// read.
     pub fn check(data: &Path) -> anyhow::Result<()> {
         if !descends_from_agent(std::process::id())
             || Self::of_background(data)?.variables == Self::of_process().variables
@@ -154,11 +154,11 @@ impl Environment {
         .into())
     }
 
-    /// Records the environment of this process, when the user started it: in the foreground, or for the
-    /// first time. To be called when the data directory is ours.
+    /// Records the environment of this process if the user started the server in the foreground or for the first time.
+    /// Call this only while the data directory is locked.
     ///
     /// # Errors
-    /// When the record cannot be read or written.
+    /// If the record cannot be read or written.
     pub fn record_own(data: &Path, background: bool) -> anyhow::Result<()> {
         if descends_from_agent(std::process::id()) {
             return Ok(());
@@ -173,7 +173,7 @@ impl Environment {
         write_private(&file(data), serde_json::to_string_pretty(&recorded)?.as_bytes())
     }
 
-    /// The variables, by name.
+    /// The variables with their names.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -182,15 +182,15 @@ impl Environment {
         self.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// The data directory that follows from it alone.
+    /// The data directory according to these variables alone.
     fn data_dir(&self) -> Option<PathBuf> {
         paths::data_dir_in(&|name| self.variable(name)).ok()
     }
 
-    /// The directory of configuration and policy.
+    /// The directory of the configuration and policy.
     ///
     /// # Errors
-    /// When neither XDG_CONFIG_HOME nor HOME is set.
+    /// If neither XDG_CONFIG_HOME nor HOME is set.
     pub fn config_dir(&self) -> anyhow::Result<PathBuf> {
         paths::config_dir_in(&|name| self.variable(name))
     }

@@ -1,14 +1,14 @@
-//! What the server and the host of a session say to each other when the session starts.
+//! The messages that the server and a session's host exchange when the session starts.
 
 use std::path::PathBuf;
 
 use events::{Provider, RunId};
 use serde::{Deserialize, Serialize};
 
-/// The words with which the program is the host of a session.
+/// The arguments that make the program host a session.
 pub const HOST_WORDS: [&str; 3] = ["agent", "drive", "--hosted"];
 
-/// What the host of a session is told, in one line of JSON.
+/// The server's message to a session's host, one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSpec {
     /// The data directory.
@@ -17,7 +17,7 @@ pub struct HostSpec {
     pub agent: Provider,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The name of its run.
+    /// The name of the session's run.
     pub name: Option<String>,
     /// The first prompt.
     pub prompt: Option<String>,
@@ -29,19 +29,19 @@ pub struct HostSpec {
     pub continues: Option<String>,
     /// How long a permission request waits, seconds.
     pub wait_s: u32,
-    /// For whom it is started, in words.
+    /// The user or device that started it, as text.
     pub by: String,
 }
 
-/// What the host of a session says, in one line of JSON.
+/// The host's answer, one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostAnswer {
-    /// It has begun.
+    /// The session has begun.
     Begun {
-        /// Its run.
+        /// The session's run.
         run: RunId,
     },
-    /// It cannot begin, for this reason.
+    /// The session cannot begin, for this reason.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! The directories and files that capture uses. The environment is read here and nowhere else.
+//! The directories and files that capture uses. Only this module reads the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +6,15 @@ use events::RunId;
 use hooks::ProgramSearch;
 use policy_files::OnDisk;
 
-/// A variable of the environment; `None` when unset or empty.
+/// An environment variable; `None` if unset or empty.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the home of the environment")]
 pub fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
 
-/// Where agents' programs are looked for, and the environment in which one is asked for its version: what
-/// a program, or the version manager in front of it, needs to be found, and nothing that tells it what to do.
+/// Where to look for agents' programs, and the environment for asking one for its version: the variables that a
+/// program, or a version manager in front of it, needs to be found, and none that change its behaviour.
 #[must_use]
 pub fn agent_search() -> ProgramSearch {
     const PASSED_ON: [&str; 11] = [
@@ -37,7 +37,7 @@ pub fn agent_search() -> ProgramSearch {
 /// The user's home directory.
 ///
 /// # Errors
-/// When HOME is not set.
+/// If HOME is not set.
 pub fn home() -> anyhow::Result<PathBuf> {
     home_in(&variable)
 }
@@ -50,7 +50,7 @@ fn home_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf
 /// `$XDG_CONFIG_HOME/capture/config.toml`.
 ///
 /// # Errors
-/// When neither XDG_CONFIG_HOME nor HOME is set.
+/// If neither XDG_CONFIG_HOME nor HOME is set.
 pub fn config_file() -> anyhow::Result<PathBuf> {
     Ok(config_dir()?.join("config.toml"))
 }
@@ -58,15 +58,15 @@ pub fn config_file() -> anyhow::Result<PathBuf> {
 /// `$XDG_CONFIG_HOME/capture/screen-rules`: the user's rules for reading screens.
 ///
 /// # Errors
-/// When neither XDG_CONFIG_HOME nor HOME is set.
+/// If neither XDG_CONFIG_HOME nor HOME is set.
 pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
     Ok(config_dir()?.join("screen-rules"))
 }
 
-/// `$XDG_CONFIG_HOME/capture/prices.toml`: the user's prices of models.
+/// `$XDG_CONFIG_HOME/capture/prices.toml`: the user's model prices.
 ///
 /// # Errors
-/// When neither XDG_CONFIG_HOME nor HOME is set.
+/// If neither XDG_CONFIG_HOME nor HOME is set.
 pub fn prices_file() -> anyhow::Result<PathBuf> {
     Ok(config_dir()?.join("prices.toml"))
 }
@@ -74,19 +74,19 @@ pub fn prices_file() -> anyhow::Result<PathBuf> {
 /// `$XDG_CONFIG_HOME/capture/policy.toml`: the user's rules for approvals.
 ///
 /// # Errors
-/// When neither XDG_CONFIG_HOME nor HOME is set.
+/// If neither XDG_CONFIG_HOME nor HOME is set.
 pub fn policy_file() -> anyhow::Result<PathBuf> {
     Ok(policy_file_in(&config_dir()?))
 }
 
-/// The user's rules for approvals in a directory of configuration.
+/// The file of the user's approval rules in a configuration directory.
 #[must_use]
 pub fn policy_file_in(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
 }
 
-/// What policies are judged by, with the PATH of this process. What lies in `data` and in the configuration
-/// directory is private.
+/// The facts for evaluating policies, with the PATH of this process. The data and configuration directories count as
+/// private.
 #[must_use]
 pub fn policy_facts(data: &Path) -> OnDisk {
     let path = variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
@@ -98,7 +98,7 @@ fn config_dir() -> anyhow::Result<PathBuf> {
     config_dir_in(&variable)
 }
 
-/// The directory of the configuration in an environment.
+/// The configuration directory according to an environment.
 pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let base = match variable("XDG_CONFIG_HOME") {
         Some(dir) if dir.is_absolute() => dir,
@@ -107,15 +107,15 @@ pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyho
     Ok(base.join("capture"))
 }
 
-/// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.
+/// The data directory: the given one, otherwise CAPTURE_DATA_DIR, otherwise `$XDG_DATA_HOME/capture`.
 ///
 /// # Errors
-/// When none of them, nor HOME, is set, something else than a directory is there, or a directory that holds other
-/// things and none of capture's: it would become private.
+/// If none of these and no HOME is set, if the path is not a directory, or if the directory contains other files and
+/// none of capture's: using it would make it private.
 pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
     let dir = chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))?;
-    // What is not there yet is made below the nearest directory that is.
+    // A missing directory is created below its nearest existing ancestor.
     let nearest = dir.ancestors().find(|part| part.symlink_metadata().is_ok());
     if let Some(file) = nearest.filter(|part| part.metadata().is_ok_and(|there| !there.is_dir())) {
         anyhow::bail!("cannot use {} as data directory: {} is not a directory", dir.display(), file.display());
@@ -128,19 +128,19 @@ pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
-/// The log file of a server started in the background.
+/// The log file of a background server.
 #[must_use]
 pub fn log_file(data: &Path) -> PathBuf {
     data.join("serve.log")
 }
 
-/// The directory of the recordings nobody gave a file for.
+/// The directory of recordings without an explicit file.
 #[must_use]
 pub fn recordings(data: &Path) -> PathBuf {
     data.join("recordings")
 }
 
-/// The first file of the recording of a run that nobody gave a file for.
+/// The first file of a run's recording without an explicit file.
 #[must_use]
 pub fn recording(data: &Path, run: RunId) -> PathBuf {
     recordings(data).join(format!("{run}.cast"))
@@ -149,16 +149,16 @@ pub fn recording(data: &Path, run: RunId) -> PathBuf {
 /// The file of the paired devices, in the data directory.
 pub const DEVICES: &str = "devices.json";
 
-/// The file of the browsers that are subscribed to messages, in the data directory.
+/// The file of the browsers with push subscriptions, in the data directory.
 pub const PUSH: &str = "push.json";
 
-/// Names in a data directory that nothing else has.
+/// File names that occur only in a data directory of capture.
 const MARKS: &[&str] = &["audit.head", "endpoint.json", "environment.json", "start.lock", "serve.log", "spool"];
-/// Further names in it, which other programs may use too.
+/// Further file names in it, which other programs may use too.
 const COMMON: &[&str] = &["agent", "backups", DEVICES, PUSH, "recordings", "runs", "setup.json", "tokens"];
 
-/// Whether a directory is a data directory, or can become one: it is not there, is empty, or holds what capture puts into
-/// one. One that cannot be read is looked at by whoever uses it.
+/// Whether a directory is a data directory or can become one: it does not exist, is empty, or contains capture's files.
+/// Returns true if it cannot be read, which the caller will report.
 fn is_ours(dir: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(dir) else { return true };
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -166,7 +166,7 @@ fn is_ours(dir: &Path) -> bool {
     names.iter().any(is_marked) || names.iter().all(|name| COMMON.contains(&name.as_str()))
 }
 
-/// The data directory in an environment, when none was named.
+/// The default data directory according to an environment.
 pub(crate) fn data_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let dir = match variable("XDG_DATA_HOME") {
         Some(dir) if dir.is_absolute() => dir.join("capture"),

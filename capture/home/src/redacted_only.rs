@@ -1,5 +1,5 @@
-//! Tells programs that read no configuration whether `store.redacted_only` is on: the server keeps a file in the data
-//! directory while it is. Hooks and drivers then write their deliveries to the spool without secrets.
+//! Tells programs that read no configuration whether `store.redacted_only` is on: while it is, the server keeps a
+//! marker file in the data directory. Hooks and drivers then write their deliveries to the spool without secrets.
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ fn marker(data: &Path) -> PathBuf {
     data.join(MARKER)
 }
 
-/// Notes whether the setting is on; called by the server before it takes anything in.
+/// Records whether the setting is on. The server calls this before it ingests anything.
 ///
 /// # Errors
-/// When the file cannot be made or removed.
+/// If the file cannot be created or removed.
 pub fn record_setting(data: &Path, is_on: bool) -> io::Result<()> {
     let path = marker(data);
     if is_on {
@@ -36,25 +36,25 @@ pub fn record_setting(data: &Path, is_on: bool) -> io::Result<()> {
     }
 }
 
-/// Whether the setting was on when a server last started. What cannot be told is taken for a yes.
+/// Whether the setting was on when a server last started. Returns true if this cannot be determined.
 #[must_use]
 pub fn is_recorded(data: &Path) -> bool {
     marker(data).try_exists().unwrap_or(true)
 }
 
-/// Whether nothing secret may be written: a server said so, or the configuration does.
+/// Whether no secrets may be written, according to a server or the configuration.
 #[must_use]
 pub fn is_on(data: &Path) -> bool {
     let configured = || paths::config_file().and_then(|file| Config::load(&file));
-    // A configuration that is wrong keeps every server from starting: then nothing else says that it is off.
+    // With an invalid configuration no server starts, so nothing else could show that the setting is off.
     is_recorded(data) || configured().map_or(true, |config| config.store.redacted_only)
 }
 
-/// Puts a delivery into the spool, without its secrets when the setting is on. Whoever waits for a decision on it has
-/// it as it was: the delivery in the spool keeps the hash of that.
+/// Writes a delivery to the spool, without its secrets if the setting is on. Callers that wait for a decision have the
+/// original, and the delivery in the spool contains the original's hash.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     let spool = Spool::of(data);
     if !is_recorded(data) {
@@ -75,7 +75,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     })
 }
 
-/// Sets aside a file that is not a delivery, without its secrets.
+/// Moves a file that is not a valid delivery aside, without its secrets.
 pub fn put_aside(spool: &Spool, id: DeliveryId) {
     let (path, aside) = spool.paths(id);
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
@@ -92,13 +92,13 @@ pub fn put_aside(spool: &Spool, id: DeliveryId) {
     fs::remove_file(&path).ok();
 }
 
-/// A payload without secrets: itself, to the byte, when there are none.
+/// A payload without secrets; unchanged byte for byte if it has none.
 fn without_secrets(payload: &RawValue) -> Box<RawValue> {
     let nothing = || RawValue::NULL.to_owned();
     let Ok(mut value) = serde_json::from_str::<Value>(payload.get()) else { return nothing() };
     let before = value.clone();
     if let Value::Object(fields) = &mut value {
-        // What stands at the top is named by the agent's makers: `session_id`. Below are what people and models named.
+        // The agent's makers name the top-level fields, such as `session_id`; users and models name the nested ones.
         for value in fields.values_mut() {
             if let Value::String(string) = value {
                 *string = redact::text(string).into_owned();

@@ -1,5 +1,5 @@
-//! The agents' home directories on this machine: from the environment, the defaults, the configuration, and our own
-//! agent's.
+//! The agents' home directories on this machine: from the environment, the defaults and the configuration, and the one
+//! of our own agent.
 
 use std::{fs, os::unix::fs::DirBuilderExt, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{config::Config, paths};
 /// Finds the homes to read; `data` is the data directory.
 ///
 /// # Errors
-/// When neither HOME nor the agents' own variables are set.
+/// If neither HOME nor the agents' own variables are set.
 pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
     let of = |agent: &&Agent| {
         let mut all = agent.home.directories(paths::variable);
@@ -29,12 +29,12 @@ pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
         Ok((agent.provider, all))
     };
     let own = Ok((Provider::Capture, vec![data.join("agent")]));
-    // Of an agent whose files are not read, none are looked for.
+    // Agents whose files are not read have no homes.
     ALL.iter().filter(|agent| agent.is_read()).map(of).chain([own]).collect()
 }
 
-/// Makes the directory of our own agent's sessions, so that it is watched before the first one begins. Without it the
-/// first session is noticed by polling.
+/// Creates our own agent's session directory, so that it is watched before the first session begins. Otherwise the
+/// first session is noticed only by polling.
 pub fn make_session_directory(data: &Path) {
     let directory = data.join("agent/sessions");
     if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory) {

@@ -1,8 +1,8 @@
-//! Requests to the capture server that block.
+//! Blocking requests to the capture server.
 
 use crate::tools::ToolError;
 
-/// Runs a request to the capture server beside the protocol, which goes on meanwhile.
+/// Runs a request to the capture server on another thread, while the protocol continues.
 pub(crate) async fn blocking<T: Send + 'static>(
     request: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {

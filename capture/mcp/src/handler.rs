@@ -1,4 +1,4 @@
-//! The protocol: which tools there are, and how a call becomes an answer.
+//! The protocol: the list of tools, and the conversion of a call to an answer.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     tools::{self, Entry, ToolRun, WriteTool, wait},
 };
 
-/// What the client's model is told about the server.
+/// Instructions for the client's model.
 const INSTRUCTIONS: &str = "capture observes the coding-agent sessions of this user on this machine. Use these tools \
                             to see what other sessions do, read their conversations and wait for them. A session is \
                             named by its id, the agent's id, the name of its run, or at least 3 characters of an id. \
@@ -42,15 +42,15 @@ impl Handler {
         tools::all(&self.allowed).find(|entry| entry.name == name)
     }
 
-    /// The tools that are offered to this caller.
+    /// The tools offered to this caller.
     fn offered(&self, caller: &Extensions) -> impl Iterator<Item = &'static Entry> {
-        // Looking for the caller's process takes a while: it is not done for nothing.
+        // Finding the caller's process takes a while, so skip it if not needed.
         let writes = !self.allowed.is_empty() && refusal(caller).is_none();
         tools::all(if writes { &self.allowed } else { &[] })
     }
 }
 
-/// Why a caller over HTTP may not change anything. Over standard input the capture server decides, with each call.
+/// Why a caller over HTTP may not change anything. Over standard input, the capture server decides on each call.
 fn refusal(caller: &Extensions) -> Option<String> {
     let parts = caller.get::<http::request::Parts>()?;
     match parts.extensions.get::<ControlCheck>() {
@@ -109,8 +109,8 @@ impl ServerHandler for Handler {
     }
 }
 
-/// A call that failed. What a model can correct is an answer of the tool; an error of the protocol would be hidden from
-/// it.
+/// A failed call. An error the model can correct is returned as the tool's answer, because clients hide protocol errors
+/// from the model.
 fn failed(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(crate::text::clean(why))])
 }

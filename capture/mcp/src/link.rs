@@ -1,13 +1,13 @@
-//! The connection to the capture server, made when a tool needs it first.
+//! The connection to the capture server, made when a tool first needs it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Client, ClientError};
 
-/// Connects to the capture server, or starts one where the user allows it. The error is a sentence for the user.
+/// Connects to the capture server, or starts one if the user allows it. The error is a sentence for the user.
 pub type Connect = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
 
-/// Why a tool got no answer.
+/// Why a tool received no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// No server is running, and starting one failed or is turned off.
@@ -18,7 +18,7 @@ pub enum LinkError {
     Request(#[from] ClientError),
 }
 
-/// A connection that is made again when the server it leads to has gone.
+/// A connection that is made again if its server has exited.
 pub(crate) struct Link {
     connect: Connect,
     client: Mutex<Option<Arc<Client>>>,
@@ -29,7 +29,7 @@ impl Link {
         Self { connect, client: Mutex::new(None) }
     }
 
-    /// Sends a request that may be sent twice: once more, to a new server, if the one that was known has gone.
+    /// Sends an idempotent request; sends it once more, to a new server, if the known one has exited.
     pub(crate) fn read<T>(&self, request: impl Fn(&Client) -> Result<T, ClientError>) -> Result<T, LinkError> {
         let (client, is_new) = self.client()?;
         match request(&client) {
@@ -51,7 +51,7 @@ impl Link {
         Ok(answer?)
     }
 
-    /// The client, and whether it was connected just now.
+    /// The client, and whether it was just connected.
     fn client(&self) -> Result<(Arc<Client>, bool), LinkError> {
         let mut known = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*known {
@@ -70,7 +70,7 @@ impl Link {
     }
 }
 
-/// Whether nobody answered, as when the server was restarted.
+/// Whether no server answered, as after a restart.
 const fn is_gone(error: &ClientError) -> bool {
     match error {
         ClientError::Connect { .. } | ClientError::Silent { .. } | ClientError::BrokeOff { .. } => true,

@@ -1,4 +1,4 @@
-//! The tools. Each module has the arguments and the answers of its tools, as types.
+//! The tools. Each module defines the argument and answer types of its tools.
 
 mod approvals;
 mod conversation;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::link::{Link, LinkError};
 
-/// A tool that changes something, which the user has to allow by name.
+/// A tool that changes something, which the user must allow by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteTool {
     /// Queues a prompt for a session.
@@ -27,32 +27,32 @@ pub enum WriteTool {
     SetLabels,
 }
 
-/// Why a tool has no answer. The text is read by a model.
+/// Why a tool has no answer. A model reads the text.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolError {
-    /// The arguments do not fit the schema.
+    /// The arguments do not match the schema.
     #[error("invalid arguments: {0}")]
     Arguments(#[from] serde_json::Error),
     /// An argument is not valid.
     #[error("invalid arguments: {0}")]
     Argument(String),
-    /// The capture server gave no answer.
+    /// The capture server did not answer.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The call was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// A defect of capture.
+    /// A bug in capture.
     #[error("the tool failed; this is a defect of capture")]
     Failed,
 }
 
-/// What is called with the arguments of a tool.
+/// The function called with a tool's arguments.
 type RunOnce = fn(&Link, Value) -> Result<Value, ToolError>;
 
-/// How a tool gets its answer.
+/// How a tool produces its answer.
 pub(crate) enum ToolRun {
-    /// By requests that are answered at once.
+    /// With requests that are answered immediately.
     Once(RunOnce),
     /// By waiting, with progress.
     Wait,
@@ -70,7 +70,7 @@ pub(crate) struct Entry {
     pub writes: Option<WriteTool>,
 }
 
-/// Every tool there is.
+/// All tools.
 static TOOLS: &[Entry] = &[
     Entry {
         name: "list_sessions",
@@ -181,18 +181,18 @@ static TOOLS: &[Entry] = &[
     },
 ];
 
-/// The tools that are offered: those that read, and those the user allowed.
+/// The tools to offer: the reading ones, and those the user allowed.
 pub(crate) fn all(allowed: &[WriteTool]) -> impl Iterator<Item = &'static Entry> {
     TOOLS.iter().filter(move |entry| entry.writes.is_none_or(|tool| allowed.contains(&tool)))
 }
 
 impl Entry {
-    /// The tool as the protocol describes it.
+    /// The tool in the protocol's format.
     pub(crate) fn describe(&self) -> Tool {
         let annotations = ToolAnnotations::from_raw(
             Some(self.title.to_owned()),
             Some(self.writes.is_none()),
-            // A prompt makes an agent do something; a label only stands beside the session.
+            // A prompt makes an agent act; a label is only stored with the session.
             Some(self.writes == Some(WriteTool::SendPrompt)),
             Some(self.writes != Some(WriteTool::SendPrompt)),
             Some(self.writes == Some(WriteTool::SendPrompt)),
@@ -220,14 +220,14 @@ fn output_of<T: JsonSchema>() -> JsonObject {
     schema_of::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-/// A schema in one piece: not all clients follow references.
+/// A schema without references, because not all clients follow them.
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = match settings.into_generator().into_root_schema_for::<T>().to_value() {
         Value::Object(schema) => schema,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => JsonObject::new(),
     };
-    // The name of our type says nothing to the reader.
+    // The name of our type means nothing to the reader.
     schema.remove("title");
     schema
 }

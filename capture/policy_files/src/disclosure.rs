@@ -1,4 +1,4 @@
-//! Tests that no allowed command line prints a planted secret, on real repositories. Whatever is allowed is run.
+//! Tests on real repositories that no allowed command line prints a planted secret. Every allowed line is run.
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +37,7 @@ impl Repositories {
         Self { root, facts, _dir: dir }
     }
 
-    /// The hash of an object, by which it would be printed.
+    /// The hash of an object, under which git would print it.
     fn object(&self, repo: &str, name: &str) -> String {
         let mut git = Command::new("git");
         let words = ["-C", self.root.join(repo).to_str().unwrap(), "rev-parse", name].map(str::to_owned);
@@ -66,7 +66,7 @@ impl Repositories {
         Policy::preset(Preset::WorkspaceEdits).decide(&request, &self.facts)
     }
 
-    /// What a line prints.
+    /// The output of a line.
     fn run(&self, repo: &str, line: &str) -> String {
         let mut bash = Command::new("bash");
         let ran = clean(bash.args(["-c", line]), &self.root).current_dir(self.root.join(repo)).output().unwrap();
@@ -83,7 +83,7 @@ fn clean<'a>(command: &'a mut Command, root: &Path) -> &'a mut Command {
     ])
 }
 
-/// The planted words in a text that do not stand in the line.
+/// The planted words in a text that are not in the line itself.
 fn planted<'a>(text: &'a str, line: &str) -> Vec<&'a str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.filter(|word| word.starts_with("PLANTED") && !line.contains(word)).collect()

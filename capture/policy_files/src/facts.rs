@@ -1,5 +1,5 @@
-//! Looks up on disk what the approver needs to know. Reads only, follows no link that it was not asked to resolve, and
-//! stops at limits.
+//! Looks up on disk the facts the approver needs. It only reads, follows no links except those it was asked to resolve,
+//! and stops at limits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,28 +13,28 @@ use rustix::fs::OFlags;
 
 mod reach;
 
-/// Longest file that is searched for secrets, bytes.
+/// Maximum size of a file searched for secrets, bytes.
 const MAX_LOOK: usize = 4 * 1024 * 1024;
 
-/// The world as it is on this machine, for a process with a given PATH.
+/// The file system of this machine, for a process with a given PATH.
 #[derive(Debug, Clone)]
 pub struct OnDisk {
     path: Vec<PathBuf>,
-    /// The PATH of the agent, when it is known.
+    /// The PATH of the agent, if known.
     agents_path: Option<Vec<PathBuf>>,
     private: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
 
 impl OnDisk {
-    /// The same world for an agent with a PATH of its own: a word means a program only when it means the
-    /// same on both.
+    /// The same facts for an agent with a different PATH: a word names a program only if it resolves to the same
+    /// program on both.
     #[must_use]
     pub fn also_on(&self, path: &str) -> Self {
         Self { agents_path: Some(std::env::split_paths(path).collect()), ..self.clone() }
     }
 
-    /// The world with this PATH; what lies in `private` holds secrets.
+    /// Facts for this PATH. Files below `private` count as secrets.
     #[must_use]
     pub fn new(path: Vec<PathBuf>, private: impl IntoIterator<Item = PathBuf>, home: Option<PathBuf>) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
@@ -44,7 +44,7 @@ impl OnDisk {
 }
 
 impl OnDisk {
-    /// A look into a file of at most `cap` bytes.
+    /// Inspects a file of at most `cap` bytes.
     fn inspect_file(&self, path: &Path, cap: usize) -> FileInspection {
         match self.read(path, cap) {
             FileContent::Missing => FileInspection::NoFile,
@@ -56,12 +56,12 @@ impl OnDisk {
     }
 }
 
-/// The file a word means on a PATH: as it is found, and with links resolved.
+/// The file that a word resolves to on a PATH: as found, and with links resolved.
 fn on_path(path: &[PathBuf], word: &str) -> Vec<PathBuf> {
     if word.is_empty() || word.contains('/') {
         return Vec::new();
     }
-    // What a relative directory holds depends on where one stands, so nothing behind one is believed.
+    // The content of a relative directory depends on the working directory, so entries after one are not trusted.
     let certain = path.iter().take_while(|dir| dir.is_absolute());
     let Ok(file) = processes::find_program(certain, OsStr::new(word)) else { return Vec::new() };
     let dir = file.parent().and_then(|dir| dir.canonicalize().ok());
@@ -92,7 +92,7 @@ impl Facts for OnDisk {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(_) => return None,
             }
-            // A link to nowhere leads somewhere once that is made.
+            // A dangling link leads somewhere once its target is created.
             if there.is_symlink() {
                 return None;
             }

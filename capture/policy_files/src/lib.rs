@@ -1,9 +1,9 @@
 //! Loads the policy in force: the user's file, and the rules of the session's repository.
 //!
-//! Whoever can write the policy file decides what agents may do without asking. So a file is used only if nobody but
-//! this user can write it and it is outside the workspace that it applies to. If it cannot be used, every request is
-//! left to a person. `approver` defines what rules mean; what it has to look up is in [`facts`]. Nothing here reads the
-//! environment: the creator of [`OnDisk`] passes the PATH.
+//! Anyone who can write the policy file decides what agents may do without asking. A file is therefore used only if
+//! this user alone can write it and it is outside the workspace it applies to. If it cannot be used, every request is
+//! left to a person. `approver` defines the meaning of rules; [`facts`] looks up what it needs. This crate does not
+//! read the environment: the creator of [`OnDisk`] passes the PATH.
 
 pub mod facts;
 
@@ -19,48 +19,48 @@ use rustix::fs::OFlags;
 
 pub use facts::OnDisk;
 
-/// Longest policy file, bytes.
+/// Maximum size of a policy file, bytes.
 const MAX: u64 = 1024 * 1024;
 
-/// Path of a repository's own rules, below its top directory.
+/// The path of a repository's own rules, relative to its top directory.
 pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
 
-/// What applies while the user has no policy file.
+/// The rules that apply if the user has no policy file.
 pub const WITHOUT_FILE: &str = "capture's own agent does what only reads the workspace; everything else is left to you";
 
 /// Why a policy file is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, std::io::Error),
-    /// It is not a regular file, or too long.
+    /// The file is not a regular file, or is too long.
     #[error("{} is not a regular file of less than 1 MiB", .0.display())]
     NoFile(PathBuf),
-    /// It, or a directory above it, belongs to somebody else.
+    /// The file, or a directory above it, belongs to another user.
     #[error("{} belongs to another user", .0.display())]
     NotOurs(PathBuf),
-    /// It, or a directory above it, can be written by others.
+    /// The file, or a directory above it, is writable by others.
     #[error("{path} can be written by others; run `chmod go-w {path}`", path = .0.display())]
     WritableByOthers(PathBuf),
-    /// It is inside the workspace that it applies to.
+    /// The file is inside the workspace it applies to.
     #[error("the workspace contains the policy {}, so agents could edit it", .0.display())]
     InWorkspace(PathBuf),
-    /// What it says is wrong.
+    /// The file's content is invalid.
     #[error("{0}")]
     Broken(PolicyError),
 }
 
-/// The policy in force, and why the intended one is not.
+/// The policy in force, and why the intended one is not in force.
 #[derive(Debug)]
 pub struct InForce {
     /// Leaves every request to a person if `refused` is set.
     pub policy: Policy,
-    /// Why the intended policy is not in force; must be shown to the user.
+    /// Why the intended policy is not in force; the caller must show this to the user.
     pub refused: Option<Refused>,
 }
 
-/// The policy in force for a session: that of `file`, made stricter by the repository in `workspace`.
+/// The policy in force for a session: the policy in `file`, made stricter by the repository in `workspace`.
 #[must_use]
 pub fn in_force(file: &Path, workspace: &Path) -> InForce {
     match load(file, Some(workspace)) {
@@ -69,11 +69,11 @@ pub fn in_force(file: &Path, workspace: &Path) -> InForce {
     }
 }
 
-/// Reads the user's policy; without a file every request is left to a person. With a workspace, the rules of its
+/// Reads the user's policy; without a file, every request is left to a person. With a workspace, the rules of its
 /// repository are added.
 ///
 /// # Errors
-/// Why the file, or the repository's, cannot be in force.
+/// If the file, or the repository's, cannot be put in force.
 pub fn load(file: &Path, workspace: Option<&Path>) -> Result<Policy, Refused> {
     let policy = match text(file, workspace)? {
         Some(text) => Policy::parse(&text, file).map_err(Refused::Broken)?,
@@ -85,10 +85,10 @@ pub fn load(file: &Path, workspace: Option<&Path>) -> Result<Policy, Refused> {
     }
 }
 
-/// Adds the rules of the repository in a workspace, which can only make it stricter.
+/// Adds the rules of the repository in a workspace, which can only make the policy stricter.
 ///
 /// # Errors
-/// When there are some that cannot be read or are wrong: leaving them out would be looser.
+/// If the repository has rules that cannot be read or are invalid: ignoring them would be less strict.
 pub fn with_repository(policy: Policy, workspace: &Path) -> Result<Policy, Refused> {
     let path = workspace.join(REPOSITORY_FILE);
     match read(&path, OFlags::NOFOLLOW)? {
@@ -125,22 +125,22 @@ version = 1
 /// Why a rule was not added to the user's policy.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// The file is not one that could be in force.
+    /// The file cannot be put in force.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The policy would not be valid with the rule.
+    /// The policy would be invalid with the rule.
     #[error("{0}")]
     Invalid(PolicyError),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write {}: {}", .0.display(), .1)]
     Unwritable(PathBuf, std::io::Error),
 }
 
-/// Adds a rule at the end of the user's policy, whole or not at all; gives the file that was written. Where a link leads
-/// is what is replaced.
+/// Atomically appends a rule to the user's policy; returns the file that was written. If the file is a link, its target
+/// is replaced.
 ///
 /// # Errors
-/// When the file may not be believed, is not valid with the rule, or cannot be written.
+/// If the file is not trusted, would be invalid with the rule, or cannot be written.
 pub fn append(file: &Path, rule: &str) -> Result<PathBuf, AppendError> {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let unwritable = |error| AppendError::Unwritable(file.clone(), error);
@@ -152,10 +152,10 @@ pub fn append(file: &Path, rule: &str) -> Result<PathBuf, AppendError> {
     Ok(file)
 }
 
-/// The user's policy with a rule at its end.
+/// The user's policy with a rule appended.
 ///
 /// # Errors
-/// When the file may not be believed, or is not valid with the rule.
+/// If the file is not trusted, or would be invalid with the rule.
 pub fn appended(file: &Path, rule: &str) -> Result<String, AppendError> {
     let before = text(file, None)?.unwrap_or_else(|| STARTER.to_owned());
     let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
@@ -163,10 +163,10 @@ pub fn appended(file: &Path, rule: &str) -> Result<String, AppendError> {
     Ok(after)
 }
 
-/// The text of the user's policy, when it may be believed. `None` when there is none.
+/// The text of the user's policy, if it is trusted. `None` if there is no file.
 fn text(file: &Path, workspace: Option<&Path>) -> Result<Option<String>, Refused> {
     let Some((text, owner)) = read(file, OFlags::empty())? else { return Ok(None) };
-    // People keep such files in a repository of theirs, by a link.
+    // Users keep such files in a repository of their own, through a link.
     let real = file.canonicalize().map_err(|error| Refused::Unreadable(file.to_owned(), error))?;
     if let Some(workspace) = workspace {
         let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
@@ -196,7 +196,8 @@ fn believable(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whoever can write a parent directory could replace what is below it. In a sticky one only its owner can.
+/// Anyone who can write a parent directory could replace what is below it. In a sticky directory, only an entry's owner
+/// can.
 fn on_the_way(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
     let us = rustix::process::geteuid().as_raw();
@@ -215,7 +216,7 @@ fn read(path: &Path, flags: OFlags) -> Result<Option<(String, std::fs::Metadata)
     let file = match std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // A link to nowhere was meant to be a file.
+            // A dangling link was meant to be a file.
             return if path.is_symlink() { Err(fail(error)) } else { Ok(None) };
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
@@ -230,7 +231,7 @@ fn read(path: &Path, flags: OFlags) -> Result<Option<(String, std::fs::Metadata)
     Ok(Some((text, told)))
 }
 
-/// The workspace of a directory: the top of its repository, or itself.
+/// The workspace of a directory: the top of its repository, or the directory itself.
 #[must_use]
 pub fn workspace_of(dir: &Path) -> PathBuf {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());

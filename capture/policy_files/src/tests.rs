@@ -55,7 +55,7 @@ fn a_directory_above_that_others_can_write_is_not() {
     }
     mode(&root.join("above"), 0o1777);
     assert!(load(&file, None).is_ok(), "in a sticky one others cannot put another in its place");
-    // Where a link leads counts as well.
+    // The directories of a link's target count too.
     mode(&root.join("above"), 0o777);
     let link = root.join("config/policy.toml");
     symlink(&file, &link).unwrap();

@@ -1,7 +1,8 @@
-//! A text that an agent wants to be allowed, for whoever decides: nothing of it can push the rest off the screen unnoticed.
+//! Displays a text that an agent wants to be allowed, so that no part of it can push the rest off the screen unnoticed.
 //!
-//! Runs of blank or equal lines and of blanks are folded, and the text says of how many. What does not print is escaped.
-//! The rest stays, line by line. [`risks`] repeats what deserves a second look; it belongs right above the answer.
+//! Runs of blank lines, equal lines and blanks are folded, and the number of folded lines or blanks is shown.
+//! Unprintable characters are escaped. Everything else stays, line by line. [`risks`] repeats the parts that deserve a
+//! second look and belongs directly above the answer.
 
 use events::Source;
 use monitor::{RiskRequest, risk};
@@ -11,19 +12,19 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::{display::show, safe};
 
-/// Fewest equal lines behind the first one that are folded.
+/// Minimum number of equal lines after the first one to fold.
 const EQUAL_LINES: usize = 3;
-/// Fewest blank lines that are folded.
+/// Minimum number of blank lines to fold.
 const BLANK_LINES: usize = 3;
-/// Fewest blanks in a line that are folded.
+/// Minimum number of blanks in a line to fold.
 const BLANKS: usize = 32;
-/// Most lines that [`risks`] repeats.
+/// Maximum number of lines that [`risks`] repeats.
 const RISKS: usize = 10;
-/// Longest part of a line that [`risks`] repeats, characters.
+/// Maximum length of the part of a line that [`risks`] repeats, characters.
 const RISK_CHARS: usize = 160;
-/// Columns of the longest line that asks for an answer.
+/// Width of the longest line that asks for an answer, columns.
 const PROMPT: usize = 80;
-/// Columns of a tab, at most.
+/// Maximum width of a tab, columns.
 const TAB: usize = 8;
 
 /// The lines of a text, escaped and folded.
@@ -31,7 +32,7 @@ const TAB: usize = 8;
 pub fn lines(text: &str) -> Vec<String> {
     let shown = show(text).text;
     let lines: Vec<&str> = shown.split('\n').collect();
-    // A newline at the end begins no line.
+    // A trailing newline does not begin a line.
     let lines = lines.strip_suffix(&[""]).unwrap_or(&lines);
     let is_blank = |line: &str| line.trim().is_empty();
     let mut out = Vec::with_capacity(lines.len());
@@ -52,7 +53,7 @@ pub fn lines(text: &str) -> Vec<String> {
     out
 }
 
-/// A line without its long runs of blanks.
+/// A line with its long runs of blanks folded.
 fn folded(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -70,7 +71,7 @@ fn folded(line: &str) -> String {
     out + rest
 }
 
-/// How long a text is: `3 lines, 60 characters`, and what of it is escaped or not ASCII.
+/// The length of a text: `3 lines, 60 characters`, and how much of it is escaped or not ASCII.
 #[must_use]
 pub fn counts(text: &str) -> String {
     let shown = show(text);
@@ -89,8 +90,8 @@ pub fn counts(text: &str) -> String {
     counts
 }
 
-/// The parts of a command that deserve a second look, one a line, with their reasons. Empty when no sign of danger is
-/// known, which does not mean that there is none.
+/// The parts of a command that deserve a second look, one per line, with their reasons. Empty if no sign of danger was
+/// found, which does not prove that there is none.
 #[must_use]
 pub fn risks(command: &str) -> String {
     let of = |command: &str| risk(&RiskRequest { command: Some(command), ..RiskRequest::default() });
@@ -100,7 +101,7 @@ pub fn risks(command: &str) -> String {
     while let Some(line) = lines.next() {
         number += 1;
         let (first, mut joined) = (number, squeezed(line));
-        // One that goes on in the next line.
+        // A line that continues on the next one.
         while joined.ends_with('\\') {
             let Some(next) = lines.next() else { break };
             joined.pop();
@@ -130,7 +131,7 @@ fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text without its middle, when it is long.
+/// A text without its middle, if it is long.
 fn cut(text: &str) -> String {
     let length = text.chars().count();
     if length <= RISK_CHARS {
@@ -142,14 +143,14 @@ fn cut(text: &str) -> String {
     format!("{start} [{} characters] {end}", length - head - tail)
 }
 
-/// How many rows of a terminal a text takes.
+/// Number of terminal rows that a text takes.
 fn rows(text: &str, columns: usize) -> usize {
     let columns = columns.max(1);
     let of_line = |line: &str| {
         let (mut rows, mut column) = (1, 0);
         for c in line.chars() {
             let width = if c == '\t' { TAB } else { c.width().unwrap_or(0) };
-            // What is wider than the rest of the row begins the next one.
+            // A character wider than the rest of the row begins the next one.
             if column + width > columns {
                 (rows, column) = (rows + 1, 0);
             }
@@ -160,8 +161,8 @@ fn rows(text: &str, columns: usize) -> usize {
     text.lines().map(of_line).sum()
 }
 
-/// The line that asks for a whole word instead of a key, if one is needed: `text` does not fit on a screen of `size` columns
-/// and rows together with the line that asks, or the question `replaces` one whose answer the user may be typing.
+/// The prompt for a whole word instead of a key, if one is needed: `text` and the prompt do not fit on a screen of
+/// `size` columns and rows, or the question `replaces` one whose answer the user may be typing.
 #[must_use]
 pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option<String> {
     let (columns, screen) = size;
@@ -173,15 +174,14 @@ pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option
     }
 }
 
-/// A text of the agent, escaped and with its runs of blank lines folded, with its length and a note about hidden
-/// characters.
+/// An agent's text, escaped and with its blank lines folded, with its length and a note about hidden characters.
 #[must_use]
 pub fn block(name: &str, text: &str) -> String {
     let lines: String = lines(text).iter().map(|line| format!("    {line}\n")).collect();
     format!("\n{name} ({}):\n{lines}", counts(text))
 }
 
-/// The place of the option that has this number before it.
+/// The index of the option displayed with this number.
 #[must_use]
 pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
@@ -189,11 +189,11 @@ pub fn numbered<T>(options: &[T], text: &str) -> Option<usize> {
     number.checked_sub(1).filter(|index| *index < options.len())
 }
 
-/// The names of what a command is to be run with, for lists that have no room for the values: to leave the sandbox, to go
-/// on in the background. Its words about itself and its time limit are left out, and what is off.
+/// The names of a command's extra options, such as leaving the sandbox or running in the background, for lists without
+/// room for their values. Its description, its time limit, and options that are off are omitted.
 #[must_use]
 pub fn extra_fields(approval: &Approval) -> Vec<String> {
-    // What a protocol sends beside a command describes the request.
+    // Fields that a protocol sends with a command describe the request.
     if approval.command.is_none() || approval.source == Source::Protocol {
         return Vec::new();
     }
@@ -203,7 +203,7 @@ pub fn extra_fields(approval: &Approval) -> Vec<String> {
     fields(approval).iter().filter(|(name, value)| is_told(name, value)).map(|(name, _)| safe(name)).collect()
 }
 
-/// The fields of a request's input; none if it is not an object.
+/// The fields of a request's input; empty if it is not an object.
 #[must_use]
 pub fn fields(approval: &Approval) -> Map<String, Value> {
     let input = approval.input.as_deref();
@@ -214,7 +214,7 @@ pub fn fields(approval: &Approval) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    /// Texts that would push a command off the screen.
+    /// Texts that try to push a command off the screen.
     fn pushed() -> Vec<String> {
         let evil = "rm -rf ~/work";
         ["\n", " \n", "\t \n", "#\n", ":\n", "\u{a0}\n", "\u{200b}\n", "\r\n", "\u{3164}\n", "# nothing to see\n"]

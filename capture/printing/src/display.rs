@@ -1,22 +1,22 @@
-//! Makes text safe to show on any terminal and in any page, and reports what was hidden in it.
+//! Makes text safe to show on any terminal and in any page, and reports hidden characters.
 
 use events::visible;
 use serde::Serialize;
 
-/// A text as it may be shown.
+/// A text that is safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DisplayText {
-    /// The text; what would not show as what it is stands as an escape (`\u{202e}`). Nothing is cut.
+    /// The text, with characters that would be invisible or misleading escaped (`\u{202e}`). Nothing is cut.
     pub text: String,
-    /// How many characters the original has.
+    /// Number of characters in the original.
     pub length: usize,
-    /// How many of them were escaped.
+    /// Number of escaped characters.
     pub hidden: usize,
-    /// How many of them are not ASCII, escaped or not.
+    /// Number of non-ASCII characters, escaped or not.
     pub non_ascii: usize,
 }
 
-/// Makes a text safe to show. Newlines and tabs stay.
+/// Makes a text safe to show. Newlines and tabs are kept.
 #[must_use]
 pub fn show(text: &str) -> DisplayText {
     let mut shown = DisplayText { text: String::with_capacity(text.len()), length: 0, hidden: 0, non_ascii: 0 };

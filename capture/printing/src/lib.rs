@@ -1,9 +1,9 @@
 //! Standard output and standard error, with untrusted text escaped: a title must not move the cursor with an escape
 //! sequence, nor reverse a command with a right-to-left mark.
 //!
-//! Commands escape each untrusted text where they put it into a line ([`safe`]). Text they miss is escaped on its way
-//! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
-//! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
+//! Commands escape each untrusted text when they insert it into a line ([`safe`]). Text they miss is escaped on its way
+//! to the terminal ([`stdout`], [`stderr`]), which passes only our own colour sequences. Output to a pipe or a file is
+//! data and is not changed; JSON is always escaped ([`safe_json`]), which does not change its value.
 
 pub mod asked;
 pub mod display;
@@ -27,14 +27,14 @@ pub use self::{
     wrap::wrapped,
 };
 
-/// A variable of the environment that is set and not empty: what programs on a terminal share, as `COLUMNS`, `PAGER` and
-/// `NO_COLOR`.
+/// An environment variable that is set and not empty. Used for variables shared by terminal programs, such as
+/// `COLUMNS`, `PAGER` and `NO_COLOR`.
 #[expect(clippy::disallowed_methods, reason = "what the terminal is like is said nowhere else")]
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The text with everything that does not print, or prints something else than it is, escaped.
+/// The text with invisible and misleading characters escaped.
 #[must_use]
 pub fn safe(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -52,16 +52,16 @@ pub fn safe(text: &str) -> String {
     shown
 }
 
-/// Lines that are safe each.
+/// The text with each line escaped.
 #[must_use]
 pub fn safe_lines(text: &str) -> String {
     text.lines().flat_map(|line| [safe(line), "\n".to_owned()]).collect()
 }
 
-/// JSON with everything that does not print escaped, as JSON escapes it: the same value.
+/// JSON with all unprintable characters escaped as JSON escapes; the value is the same.
 #[must_use]
 pub fn safe_json(json: &str) -> Cow<'_, str> {
-    // In JSON such characters can only be in strings.
+    // In JSON, such characters can occur only in strings.
     let is_escaped = |c: char| c == '\x7f' || !c.is_ascii() && !prints(c);
     let mut escaped = json.match_indices(is_escaped).peekable();
     if escaped.peek().is_none() {
@@ -80,13 +80,13 @@ pub fn safe_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text as a terminal may have it: lines, tabs and our own colours, all else escaped.
+/// The text as it may be written to a terminal: lines, tabs and our own colours; everything else is escaped.
 #[must_use]
 pub fn on_terminal(text: &str) -> String {
     escaped(text, Colours::Pass)
 }
 
-/// What becomes of sequences that are like our own colours.
+/// How to treat sequences that look like our own colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Colours {
     Pass,
@@ -110,7 +110,7 @@ fn escaped(text: &str, colours: Colours) -> String {
     shown
 }
 
-/// The escape a person reads: `\n`, `\u{1b}`.
+/// The escape as users read it: `\n`, `\u{1b}`.
 fn escape(c: char) -> impl Iterator<Item = char> {
     let short = match c {
         '\n' => Some('n'),
@@ -122,13 +122,13 @@ fn escape(c: char) -> impl Iterator<Item = char> {
     short.into_iter().flat_map(|c| ['\\', c]).chain(long.into_iter().flatten())
 }
 
-/// Whether a character shows, by itself or in what stands before it: U+FE0F makes a picture of an emoji.
+/// Whether a character is visible by itself or through the character before it: U+FE0F turns a character into an emoji.
 fn prints(c: char) -> bool {
     shows(c) || c == '\u{fe0f}'
 }
 
-/// Length of one of our own colour sequences at the beginning of the text. What hides a text (concealed,
-/// inverse, backgrounds, black) is not among them.
+/// The length of one of our own colour sequences at the beginning of the text. Sequences that can hide text (concealed,
+/// inverse, backgrounds, black) are not ours.
 fn colour_at(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\x1b[")?;
     let end = parameters.find('m').filter(|end| *end <= "38;5;15".len())?;
@@ -147,13 +147,13 @@ fn colour_at(text: &str) -> Option<usize> {
 /// Set when the reader of standard output has gone.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the reader of standard output has gone. Then there is nothing left to do, and it is not an error.
+/// Whether the reader of standard output has gone. Then the program can stop, which is not an error.
 #[must_use]
 pub fn is_reader_gone() -> bool {
     READER_GONE.load(Ordering::Relaxed)
 }
 
-/// Standard output, escaped where it is a terminal.
+/// Standard output, escaped if it is a terminal.
 #[must_use]
 pub fn stdout() -> Screen<StdoutLock<'static>> {
     let escapes = is_seen();
@@ -161,7 +161,7 @@ pub fn stdout() -> Screen<StdoutLock<'static>> {
     Screen { escapes, colours: Colours::Pass, to, line: Vec::new(), gone: Some(&READER_GONE) }
 }
 
-/// Standard error, escaped wherever it goes: it is for people, and into logs.
+/// Standard error, always escaped, because users and logs read it.
 #[must_use]
 pub fn stderr() -> Screen<StderrLock<'static>> {
     let to = io::stderr().lock();
@@ -169,8 +169,8 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
     Screen { to, escapes: true, colours, line: Vec::new(), gone: None }
 }
 
-/// Columns of text on standard output: `COLUMNS` where it is set, else the width of the terminal; `None` in a pipe or a
-/// file, where lines may be of any length.
+/// The width of standard output in columns of text: `COLUMNS` if it is set, otherwise the terminal's width; `None` in a
+/// pipe or a file, where lines may have any length.
 #[must_use]
 pub fn width() -> Option<usize> {
     let columns = crate::variable("COLUMNS");
@@ -179,12 +179,12 @@ pub fn width() -> Option<usize> {
         .map(|columns| columns.clamp(20, 1000))
 }
 
-/// Columns of text on standard error; `None` where it is not a terminal.
+/// The width of standard error in columns of text; `None` if it is not a terminal.
 fn error_width() -> Option<usize> {
     io::stderr().is_terminal().then(|| error_size().0)
 }
 
-/// Columns and rows of the terminal on standard error; 80 and 24 where it does not say.
+/// Columns and rows of the terminal on standard error; 80 and 24 if it does not report them.
 #[must_use]
 pub fn error_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
@@ -192,77 +192,77 @@ pub fn error_size() -> (usize, usize) {
     (of(size.map(|size| size.ws_col), 80), of(size.map(|size| size.ws_row), 24))
 }
 
-/// A line of prose on standard output, broken between words where the terminal, or `COLUMNS`, is narrower; what follows
-/// is indented by `hang` columns.
+/// A line of prose for standard output, wrapped between words if the terminal, or `COLUMNS`, is narrower; continuation
+/// lines are indented by `hang` columns.
 #[must_use]
 pub fn prose(line: &str, hang: usize) -> String {
     wrapped(line, width(), hang)
 }
 
-/// Prints a text to standard error, on a terminal broken between words; a failure to do so is ignored.
+/// Prints a text to standard error, wrapped between words on a terminal. Failures are ignored.
 pub fn print_error_line(text: &str) {
     writeln!(stderr(), "{}", error_prose(text, error_width())).ok();
 }
 
-/// Prints what is wrong with a command line to standard error, broken likewise. It repeats what was typed, so colours in
-/// it are not ours.
+/// Prints an error in the command line to standard error, wrapped in the same way. The text repeats the user's input,
+/// so colours in it are not ours.
 pub fn print_usage_error(text: &str) {
     write!(stderr().without_colours(), "{}", error_prose(text, error_width())).ok();
 }
 
-/// The lines of a message, each broken between words where it is too wide.
+/// The lines of a message, each wrapped between words if it is too wide.
 fn error_prose(text: &str, width: Option<usize>) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let lines = text.split('\n').map(|line| wrapped(line, width, indent(line) + ERROR_INDENT));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Indentation of what follows the first line of a message on standard error, columns.
+/// Indentation of the continuation lines of a message on standard error, columns.
 const ERROR_INDENT: usize = 2;
 
-/// Size at which an unfinished line is written without waiting for its end, bytes.
+/// Size at which an incomplete line is written without waiting for its end, bytes.
 const LINE_BYTES: usize = 64 << 10;
 
-/// A writer that escapes what a terminal must not have.
+/// A writer that escapes characters unsafe for a terminal.
 #[derive(Debug)]
 pub struct Screen<W: Write> {
     to: W,
     escapes: bool,
     colours: Colours,
-    /// What is held back: a sequence or a character may not be whole before the end of its line.
+    /// Held-back output: a sequence or a character may be incomplete before the end of its line.
     line: Vec<u8>,
     gone: Option<&'static AtomicBool>,
 }
 
 impl<W: Write> Screen<W> {
-    /// A writer, of a log for instance, that is always escaped.
+    /// A writer, for example of a log, that always escapes.
     pub fn escaping(to: W) -> Self {
         Self { to, escapes: true, colours: Colours::Escape, line: Vec::new(), gone: None }
     }
 
-    /// The same for text that is all untrusted: colours in it are not ours.
+    /// The same writer for entirely untrusted text, in which colours are not ours.
     pub fn without_colours(mut self) -> Self {
         self.colours = Colours::Escape;
         self
     }
 
-    /// Whether what is written is escaped.
+    /// Whether output is escaped.
     #[must_use]
     pub fn escapes(&self) -> bool {
         self.escapes
     }
 
-    /// Writes control sequences of our own as they are. Untrusted text among them is the caller's to escape.
+    /// Writes our own control sequences unchanged. The caller must escape untrusted text in them.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If they cannot be written.
     pub fn control(&mut self, sequences: &str) -> io::Result<()> {
         self.write_line(self.line.len())?;
         let written = self.to.write_all(sequences.as_bytes());
         self.noticed(written)
     }
 
-    /// Writes the first `end` bytes of what is held back.
+    /// Writes the first `end` bytes of the held-back output.
     fn write_line(&mut self, end: usize) -> io::Result<()> {
         if end == 0 {
             return Ok(());
@@ -301,7 +301,7 @@ impl<W: Write> Write for Screen<W> {
             self.write_line(held + end + 1)?;
         }
         if self.line.len() > LINE_BYTES {
-            // A character that is not whole yet waits for its end.
+            // Hold back an incomplete character until the rest arrives.
             let whole = self.line.utf8_chunks().last().map_or(0, |last| match last.invalid().len() {
                 1..=3 if self.line.ends_with(last.invalid()) => self.line.len() - last.invalid().len(),
                 _ => self.line.len(),

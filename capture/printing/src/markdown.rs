@@ -1,16 +1,16 @@
-//! Markdown in a terminal: plans and messages of agents with their headings, code and quotes in colour.
+//! Markdown on a terminal: agents' plans and messages with their headings, code and quotes in colour.
 //!
-//! Only colours are added. Whoever decides about a text must see every character of it: links keep their targets,
-//! comments stay, and nothing is wrapped or left out.
+//! Only colours are added. A user who decides about a text must see every character, so links keep their targets,
+//! comments stay, and nothing is wrapped or omitted.
 
 use anstyle::Style;
 
 use crate::style;
 
-/// Colour of headings.
+/// The colour of headings.
 const HEADING: Style = style::CYAN.bold();
 
-/// The text with colours, line by line, where the terminal shows them. What is in it must be safe already.
+/// The text with colours, line by line, if the terminal shows them. The text must already be escaped.
 pub fn painted(text: &str) -> String {
     if style::colours() { coloured(text) } else { text.to_owned() }
 }
@@ -48,7 +48,7 @@ fn is_heading(line: &str) -> bool {
     (1..=6).contains(&level) && line[level..].starts_with(' ')
 }
 
-/// A line with its code and strong words coloured.
+/// A line with coloured code and strong words.
 fn spans(line: &str, out: &mut String) {
     let mut rest = line;
     while let Some((at, mark)) = first_mark(rest) {
@@ -71,7 +71,7 @@ fn first_mark(text: &str) -> Option<(usize, &'static str)> {
 mod tests {
     use super::*;
 
-    /// The colours as `<` and `>`.
+    /// Checks a text with its colours written as `<` and `>`.
     fn check(text: &str, expected: &str) {
         let shown = coloured(text);
         let mut plain = String::new();

@@ -1,7 +1,7 @@
-//! The pager: long output is shown a screen at a time, as git does it.
+//! The pager, which shows long output a screen at a time, as in git.
 //!
-//! Standard output becomes the pager's input for the rest of the command. What is written there still counts as written
-//! to a terminal: it is escaped, coloured and as wide as one.
+//! Standard output becomes the pager's input for the rest of the command. Output to it still counts as output to a
+//! terminal: it is escaped, coloured and fitted to the terminal's width.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -19,17 +19,17 @@ use signal_hook::{SigId, consts::SIGINT};
 /// Set while standard output leads to a pager.
 static PAGED: AtomicBool = AtomicBool::new(false);
 
-/// Whether people see standard output: it is a terminal, or a pager on one.
+/// Whether a user sees standard output: it is a terminal, or a pager on one.
 pub fn is_seen() -> bool {
     io::stdout().is_terminal() || PAGED.load(Ordering::Relaxed)
 }
 
-/// Whether a person is there who can be asked.
+/// Whether there is a user to ask.
 pub fn is_with_a_person() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// A pager at work. Dropping it waits until the user has left it.
+/// A running pager. Dropping it waits until the user has left it.
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
@@ -39,8 +39,8 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Starts the user's pager and makes it standard output. `None` without a terminal, or when it cannot be started:
-    /// the output goes where it went.
+    /// Starts the user's pager and makes it standard output. `None` without a terminal, or if it cannot be started; the
+    /// output is then not paged.
     #[must_use]
     pub fn start() -> Option<Self> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -51,13 +51,13 @@ impl Pager {
         let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
         let input = child.stdin.take()?;
         rustix::stdio::dup2_stdout(&input).ok()?;
-        // The pager decides what Ctrl-C means; it reads to the end or leaves.
+        // The pager handles Ctrl-C: it reads to the end or exits.
         let interrupt = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).ok();
         PAGED.store(true, Ordering::Relaxed);
         Some(Self { child, before, interrupt })
     }
 
-    /// `$CAPTURE_PAGER`, else `$PAGER`, through a shell; else `less`, if it is there.
+    /// `$CAPTURE_PAGER` or `$PAGER`, through a shell; otherwise `less`, if it is installed.
     fn command() -> Option<Command> {
         let chosen = variable("CAPTURE_PAGER").or_else(|| variable("PAGER"));
         let mut command = match chosen {
@@ -70,7 +70,7 @@ impl Pager {
             None => Command::new("less"),
         };
         if variable("LESS").is_none() {
-            // Leaves at once when one screen is enough, shows colours, and does not clear the screen.
+            // Exit immediately if one screen is enough, show colours, and do not clear the screen.
             command.env("LESS", "FRX");
         }
         if variable("LV").is_none() {
@@ -82,9 +82,9 @@ impl Pager {
 
 impl Drop for Pager {
     fn drop(&mut self) {
-        // The reader may have left; nobody misses the rest then.
+        // If the reader has left, the rest is not needed.
         io::stdout().flush().ok();
-        // The pager's input ends with this, and so does the pager, once its user has seen enough.
+        // This ends the pager's input, and the pager exits once its user has finished reading.
         rustix::stdio::dup2_stdout(&self.before).ok();
         self.child.wait().ok();
         PAGED.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Colours, marks and times in output for people.
+//! Colours, marks and times in output for users.
 
 use std::{fmt, io::IsTerminal as _};
 
@@ -7,22 +7,22 @@ use api::part::SHORT_ID;
 use events::{Reason, State, Timestamp};
 use projections::SessionStatus;
 
-/// Colour of what needs a person now.
+/// The colour of items that need the user now.
 pub const ALARM: Style = AnsiColor::Red.on_default().bold();
-/// Colour of failures and removed lines.
+/// The colour of failures and removed lines.
 pub const RED: Style = AnsiColor::Red.on_default();
-/// Colour of success and added lines.
+/// The colour of success and added lines.
 pub const GREEN: Style = AnsiColor::Green.on_default();
-/// Colour of what waits, and of warnings.
+/// The colour of waiting items and warnings.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// Colour of the unknown.
+/// The colour of unknown states.
 pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
-/// Colour of what is in progress.
+/// The colour of items in progress.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
-/// Style of what is over.
+/// The style of finished items.
 pub const DIM: Style = Style::new().dimmed();
 
-/// A state with its mark and colour; colours only where the terminal shows them.
+/// A state with its mark and colour; colours only if the terminal shows them.
 pub fn state(status: &SessionStatus, colour: bool) -> String {
     let (mark, style) = match status.state {
         State::Running => ("●", GREEN),
@@ -39,7 +39,7 @@ pub fn state(status: &SessionStatus, colour: bool) -> String {
     if colour { coloured(&text, style) } else { text }
 }
 
-/// A state with its mark in few characters, for narrow terminals.
+/// A short form of a state with its mark, for narrow terminals.
 pub fn short_state(status: &SessionStatus) -> String {
     match status.state {
         State::WaitingApproval => "▲ approval".to_owned(),
@@ -57,17 +57,17 @@ fn said_by_state(state: State, reason: Reason) -> bool {
     )
 }
 
-/// A text in a colour, where the terminal shows colours.
+/// A coloured text, if the terminal shows colours.
 pub fn painted(text: &str, style: Style) -> String {
     if colours() { coloured(text, style) } else { text.to_owned() }
 }
 
-/// A text in a colour, whatever the terminal.
+/// A coloured text, whatever the terminal.
 pub fn coloured(text: &str, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// How long ago, in the largest unit that fits.
+/// The age in the largest unit that fits.
 pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since_ms(then).max(0) / 1000;
     match seconds {
@@ -78,7 +78,7 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// The moment in local time.
+/// The time in local time.
 pub fn local(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millisecond()) {
         Ok(t) => t.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -110,7 +110,7 @@ fn are_wanted() -> bool {
     crate::variable("NO_COLOR").is_none() && crate::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
-/// The short form of an id, its last characters: enough to name it.
+/// The short form of an id: its last characters, which are enough to identify it.
 pub fn short(id: &impl fmt::Display) -> String {
     let id = id.to_string();
     id[id.len().saturating_sub(SHORT_ID)..].to_owned()

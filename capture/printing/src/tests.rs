@@ -9,7 +9,8 @@ fn what_does_not_print_is_escaped() {
     assert_eq!(safe("\u{e000}\u{9b}\x7f\n"), "\\u{e000}\\u{9b}\\u{7f}\\n");
 }
 
-/// All that must not reach a terminal: C0, DEL, C1, format characters, separators, private and unassigned ones.
+/// All characters that must not reach a terminal: C0, DEL, C1, format characters, separators, private and unassigned
+/// ones.
 fn hostile() -> Vec<char> {
     let controls = (0..0x20_u32).chain(0x7f..0xa0).filter_map(char::from_u32).filter(|c| !matches!(c, '\n' | '\t'));
     let formats =

@@ -1,12 +1,12 @@
-//! Lines of prose that are too wide for the terminal, broken between words.
+//! Wraps lines of prose that are too wide for the terminal, between words.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Indentation below a line whose own would leave little room.
+/// Indentation below a line whose own indentation would leave little room.
 const NARROW: usize = 4;
 
-/// A line broken between words where it is wider than `width`; what follows is indented by `hang` columns. Without a
-/// width it stays one line. Colours take no room; a word that is too wide stays whole.
+/// A line wrapped between words if it is wider than `width`; continuation lines are indented by `hang` columns. Without
+/// a width it stays one line. Colours take no columns, and a word that is too wide is not broken.
 #[must_use]
 pub fn wrapped(line: &str, width: Option<usize>, hang: usize) -> String {
     let Some(width) = width.filter(|width| columns(line) > *width) else { return line.to_owned() };
@@ -19,7 +19,7 @@ pub fn wrapped(line: &str, width: Option<usize>, hang: usize) -> String {
         let end = rest[from..].find(' ').map_or(rest.len(), |length| from + length);
         let (spaces, word) = (&rest[..from], &rest[from..end]);
         let width_of_word = columns(word);
-        // A word that fits nowhere stays where it is.
+        // A word that fits on no line is not moved.
         if has_word && column + from + width_of_word > width && hang + width_of_word <= width {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', hang));
@@ -35,7 +35,7 @@ pub fn wrapped(line: &str, width: Option<usize>, hang: usize) -> String {
     out
 }
 
-/// Columns of a text on a terminal, without its colours.
+/// The width of a text on a terminal, without its colours.
 fn columns(text: &str) -> usize {
     let mut columns = 0;
     let mut rest = text;

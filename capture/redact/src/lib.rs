@@ -1,6 +1,7 @@
-//! Removes secrets from what leaves the store: findings, notifications, exports, reports, logs. Titles, summaries and
-//! turns hold none to begin with: `projections::shorten` removes them when a text is folded. The one set of rules of the
-//! program, made when it is needed first. What is stored is not touched, unless the user wants nothing else stored.
+//! Removes secrets from everything that leaves the store: findings, notifications, exports, reports, logs. Titles,
+//! summaries and turns contain none, because `projections::shorten` removes them when a text is folded. The program
+//! shares one set of rules, created when it is first needed. Stored data is not changed, unless the user wants only
+//! redacted data stored.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -10,11 +11,11 @@ use projections::{ConversationItem, ItemBody, ItemText, Prompt, Subagent};
 use secrets::{FoundSecret, Redactor};
 use serde_json::Value;
 
-/// Replacement for a text if the rules are not available: nothing leaves unchecked.
+/// Replacement for a text if the rules are not available, so that nothing leaves unchecked.
 const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
 fn rules() -> Option<&'static Redactor> {
-    // Not told in the log, which is redacted too: whatever is to be told says that the rules are missing.
+    // Not logged, because the log is redacted too: every text says that the rules are missing.
     secrets::shared()
 }
 
@@ -62,7 +63,7 @@ pub fn of_finding(mut finding: Finding) -> Finding {
     finding
 }
 
-/// An item of a conversation without its secrets, to be shortened and decorated.
+/// An item of a conversation without its secrets, ready to be shortened and formatted.
 #[must_use]
 pub fn of_item(item: &ConversationItem) -> ConversationItem {
     let mut item = item.clone();
@@ -105,7 +106,7 @@ fn of_text(text: &mut ItemText) {
     own(&mut text.text);
 }
 
-/// The input of a tool: in JSON the name of a field tells what its value is.
+/// The input of a tool. In JSON, a field's name indicates the meaning of its value.
 fn of_input(input: &mut ItemText) {
     if let Some(rules) = rules()
         && let Ok(mut fields) = serde_json::from_str(&input.text)
@@ -116,7 +117,7 @@ fn of_input(input: &mut ItemText) {
     of_text(input);
 }
 
-/// A sub-agent without the secrets of its title.
+/// A sub-agent with its title redacted.
 #[must_use]
 pub fn of_subagent(subagent: &Subagent) -> Subagent {
     let mut subagent = subagent.clone();
@@ -125,8 +126,8 @@ pub fn of_subagent(subagent: &Subagent) -> Subagent {
     subagent
 }
 
-/// Pieces of one text without secrets, also those that lie across pieces: such a one is named in the piece it
-/// begins in.
+/// Removes secrets from the pieces of one text, including secrets that span pieces: such a secret is named in the piece
+/// in which it begins.
 pub fn of_pieces(pieces: &mut [String]) {
     let Some(rules) = rules() else {
         return pieces.iter_mut().for_each(|piece| UNREADABLE.clone_into(piece));
@@ -140,12 +141,12 @@ pub fn of_pieces(pieces: &mut [String]) {
     for piece in pieces {
         let range = begins..begins + piece.len();
         begins = range.end;
-        // Pieces and secrets begin and end with whole characters.
+        // Pieces and secrets begin and end at character boundaries.
         *piece = String::from_utf8_lossy(&kept_of(whole.as_bytes(), &found, range, whole.len())).into_owned();
     }
 }
 
-/// What is left of a piece of a whole, up to `cut`, when what was found is taken out of it.
+/// What remains of a piece, up to `cut`, after the found secrets are removed.
 fn kept_of(whole: &[u8], found: &[FoundSecret], piece: Range<usize>, cut: usize) -> Vec<u8> {
     let end = piece.end.min(cut);
     let mut kept = Vec::with_capacity(piece.len());
@@ -161,8 +162,8 @@ fn kept_of(whole: &[u8], found: &[FoundSecret], piece: Range<usize>, cut: usize)
     kept
 }
 
-/// Pieces of one output without secrets, as [`of_pieces`], up to a place in the whole; what stands behind it is only looked
-/// at.
+/// Removes secrets from the pieces of one output, like [`of_pieces`], up to a position in the whole. Output after the
+/// position is searched but not changed.
 pub fn of_byte_pieces(pieces: &mut [Vec<u8>], cut: usize) {
     let Some(rules) = rules() else {
         return pieces.iter_mut().for_each(|piece| piece.clear());
@@ -177,13 +178,13 @@ pub fn of_byte_pieces(pieces: &mut [Vec<u8>], cut: usize) {
     }
 }
 
-/// A writer of the log: each line without secrets.
+/// A log writer that removes secrets from each line.
 #[derive(Debug)]
 pub struct Redacting<W: std::io::Write>(pub W);
 
 impl<W: std::io::Write> std::io::Write for Redacting<W> {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        // A record of the log comes whole.
+        // A log record is written in one call.
         match rules() {
             Some(rules) => self.0.write_all(&rules.redact_bytes(line).bytes)?,
             None => self.0.write_all(UNREADABLE.as_bytes())?,
@@ -196,8 +197,8 @@ impl<W: std::io::Write> std::io::Write for Redacting<W> {
     }
 }
 
-/// An event's text and data without secrets, for a store that is to hold none. A request for permission
-/// that is changed by it is not known to the byte any more, and no rule allows it.
+/// Removes secrets from an event's text and data, for a store that must not contain any. A permission request changed
+/// by this is no longer known exactly, so no rule allows it.
 pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
     maybe(text_of);
     let Ok(mut data) = serde_json::to_value(&*payload) else { return };
@@ -212,17 +213,17 @@ pub fn of_event(text_of: &mut Option<String>, payload: &mut Payload) {
     }
 }
 
-/// Takes the secrets out of what is written of a run.
+/// Removes secrets from the description of a run.
 pub fn of_run(run: &mut Description) {
     maybe(&mut run.name);
     own(&mut run.cwd);
-    // A word of a command says what the next one is.
+    // A word of a command indicates the meaning of the next one.
     let mut command = Value::from(std::mem::take(&mut run.command));
     value(&mut command);
     run.command = serde_json::from_value(command).unwrap_or_default();
 }
 
-/// A prompt without secrets, which says so when it held some.
+/// A prompt without secrets, marked as redacted if it contained any.
 #[must_use]
 pub fn of_prompt(prompt: &Prompt) -> Prompt {
     let mut prompt = prompt.clone();
@@ -234,7 +235,7 @@ pub fn of_prompt(prompt: &Prompt) -> Prompt {
     prompt
 }
 
-/// Redacts the strings of a value by themselves: names of fields are ours here, and say nothing. Tells whether there was
+/// Redacts each string of a value separately: the field names are ours and indicate nothing. Returns whether there was
 /// a secret.
 pub fn of_strings(value: &mut Value) -> bool {
     match value {

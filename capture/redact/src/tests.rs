@@ -2,7 +2,7 @@ use std::io::Write;
 
 use super::*;
 
-/// Of a form the rules know, and of nobody's: put together here, so that no file holds it whole.
+/// A secret in a known format that belongs to no one. It is assembled here, so that no file contains it in full.
 fn secret() -> String {
     ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
 }

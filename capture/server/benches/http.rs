@@ -1,11 +1,11 @@
-//! G12 and G13, each beside its limit: the same machine, the same run, the same load.
+//! G12 and G13, each next to its limit: the same machine, run and load.
 //!
-//! G12: `GET /api/v1/sessions/{id}` against a bare axum handler that gives the same bytes.
-//! G13: one event to 1,000 WebSocket subscribers against a minimal axum broadcast.
+//! G12: `GET /api/v1/sessions/{id}` against a bare axum handler that returns the same bytes. G13: one event to 1,000
+//! WebSocket subscribers against a minimal axum broadcast.
 //!
-//! Each server has a runtime of one worker on one core; the load comes from another core. The
-//! two take turns, figures are medians. Requests a second are counted per second of the server's
-//! own CPU time, so that a load generator that cannot keep up does not flatter the slower one.
+//! Each server has a runtime with one worker on one core; the load comes from another core. The two alternate, and
+//! figures are medians. Requests are counted per second of the server's own CPU time, so that a load generator that
+//! cannot keep up does not flatter the slower server.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring program, not a service")]
 
@@ -39,7 +39,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Both servers run with the allocator of the program.
+/// Both servers use the program's allocator.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -57,7 +57,7 @@ fn main() {
     let ours = Ours::start(server_core);
     let bare = Bare::start(server_core, &ours);
     println!("{cores} cores; servers on core {server_core} with one worker each, load on core {load_core}");
-    // `cargo bench -p server -- g13` measures that one only.
+    // `cargo bench -p server -- g13` runs only that benchmark.
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg.starts_with('g')).collect();
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|arg| arg == name);
     if wanted("g12") {
@@ -78,7 +78,7 @@ struct Ours {
     cancel: CancellationToken,
 }
 
-/// The limit: axum with nothing around it.
+/// The limit: plain axum.
 struct Bare {
     runtime: Runtime,
     address: SocketAddr,
@@ -137,7 +137,8 @@ impl Bare {
 /// G12.
 fn status(ours: &Ours, bare: &Bare, core: usize) {
     let load = runtime(core);
-    // The load never sleeps: to wake it would be work of the server, and more for the one that lets it wait longer.
+    // The load never sleeps: waking it would be work of the server, and more work for the server that lets it sleep
+    // longer.
     let awake = load.spawn(async {
         loop {
             tokio::task::yield_now().await;
@@ -170,7 +171,7 @@ fn status(ours: &Ours, bare: &Bare, core: usize) {
     println!("    on the wall clock: {our_wall:.0} req/s, axum limit {limit_wall:.0} req/s");
 }
 
-/// Sends requests over kept connections for one round; returns how many were answered.
+/// Sends requests over persistent connections for one round; returns the number of responses.
 async fn requests(address: SocketAddr) -> usize {
     let deadline = Instant::now() + ROUND;
     let tasks: Vec<_> = (0..CONNECTIONS)
@@ -203,7 +204,7 @@ async fn requests(address: SocketAddr) -> usize {
     sum
 }
 
-/// The length of an answer, once its head is there.
+/// The length of a response, once its head has been received.
 fn whole(answer: &[u8]) -> usize {
     let text = String::from_utf8_lossy(answer);
     let Some(end) = text.find("\r\n\r\n") else {
@@ -224,7 +225,7 @@ fn fan_out(ours: &Ours, bare: &Bare, core: usize) {
     let mut figures = [Vec::new(), Vec::new()];
     let mut spent = [Vec::new(), Vec::new()];
     for round in 0..EVENTS + 5 {
-        // Positions of one length, so that frames are.
+        // Positions have the same number of digits, so that frames have the same length.
         let position = 1_000 + round as u64;
         let frame = Frame::event(Some(position), id, Kind::AssistantMessage, json.clone());
         let before = [cpu_time(&ours.runtime), cpu_time(&bare.runtime)];
@@ -252,7 +253,7 @@ fn fan_out(ours: &Ours, bare: &Bare, core: usize) {
     println!("    CPU time of the server for it: {ours:.2} ms, axum limit {limit:.2} ms; ratio {:.3}", ours / limit);
 }
 
-/// What a WebSocket message of the event is.
+/// The WebSocket message of the event.
 fn sent(position: u64, json: &Json) -> String {
     format!(
         "{{\"type\":\"event\",\"position\":{},\"epoch\":\"epoch\",\"data\":{}}}",
@@ -261,13 +262,13 @@ fn sent(position: u64, json: &Json) -> String {
     )
 }
 
-/// Subscribers that count what arrives.
+/// Subscribers that count the messages they receive.
 struct Audience {
     done: mpsc::Receiver<Instant>,
 }
 
 impl Audience {
-    /// Connects; the first `snapshots` messages of a connection are read and not counted.
+    /// Connects the subscribers. The first `snapshots` messages of each connection are read but not counted.
     fn gather(load: &Runtime, address: SocketAddr, snapshots: usize, length: usize) -> Self {
         let (tell, done) = mpsc::channel();
         let arrived = Arc::new(AtomicUsize::new(0));
@@ -313,7 +314,7 @@ impl Audience {
     }
 }
 
-/// Reads one text message; pings are passed over.
+/// Reads one text message and skips pings.
 async fn message(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>, expected: Option<usize>) {
     loop {
         let mut head = [0; 2];
@@ -355,7 +356,7 @@ fn runtime(core: usize) -> Runtime {
         .unwrap()
 }
 
-/// The CPU time of a runtime's only worker.
+/// The CPU time of a runtime's only worker thread.
 fn cpu_time(runtime: &Runtime) -> Duration {
     runtime
         .block_on(runtime.spawn(async {
@@ -393,7 +394,7 @@ fn entry(n: u128, json: &Json) -> SessionEntry {
     }
 }
 
-/// A session's JSON of usual size.
+/// The JSON of a session of typical size.
 fn session() -> Json {
     let text = "waiting for approval to run touch /tmp/x ".repeat(6);
     Json::of(&serde_json::json!({
@@ -407,7 +408,7 @@ fn session() -> Json {
     .unwrap()
 }
 
-/// An event's JSON of usual size.
+/// The JSON of an event of typical size.
 fn event() -> Json {
     Json::of(&serde_json::json!({
         "id": SessionId::from_bits(7), "kind": "assistant.message", "provider": "claude",

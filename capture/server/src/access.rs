@@ -1,4 +1,4 @@
-//! Scopes and tokens: what each token permits.
+//! Scopes, and the tokens that grant them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -52,20 +52,20 @@ impl Grants {
     }
 }
 
-/// A secret that grants scopes. Never shown.
+/// A secret that grants scopes. It is never printed.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
 /// Why a text cannot be a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Too easy to guess.
+    /// The text is too easy to guess.
     #[error("a token needs at least 32 characters; this one has {length}")]
     Short {
-        /// Its length.
+        /// The length of the text.
         length: usize,
     },
-    /// It could not be sent in a header.
+    /// The text contains characters that cannot be sent in a header.
     #[error("a token may contain only printable ASCII characters without spaces")]
     Characters,
 }
@@ -74,7 +74,7 @@ impl Token {
     /// Checks and wraps a token: 256 bits as base 64 or hexadecimal.
     ///
     /// # Errors
-    /// When it is shorter than 32 characters or cannot be sent in a header.
+    /// If the text is shorter than 32 characters or cannot be sent in a header.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         if !text.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(TokenError::Characters);
@@ -95,20 +95,20 @@ impl fmt::Debug for Token {
 /// The tokens of an installation, by scope.
 #[derive(Debug, Clone)]
 pub struct Tokens {
-    /// All scopes.
+    /// Grants all scopes.
     pub owner: Token,
-    /// Handing in events only.
+    /// Grants only `ingest`: sending events.
     pub ingest: Token,
-    /// Seeing only.
+    /// Grants only `read`: viewing.
     pub read: Token,
-    /// Acting on sessions only.
+    /// Grants only `control`: acting on sessions.
     pub control: Token,
-    /// Changing what capture does only.
+    /// Grants only `admin`: changing how capture works.
     pub admin: Token,
 }
 
 impl Tokens {
-    /// What a presented token grants: every token is compared, in constant time.
+    /// The scopes a presented token grants. It is compared with every token, in constant time.
     pub(crate) fn grants(&self, presented: &[u8]) -> Grants {
         [
             (&self.owner, Grants::OWNER),
@@ -124,8 +124,8 @@ impl Tokens {
     }
 }
 
-/// Counts wrong tokens for each client separately, so that another user's attempts do not affect the owner. A right
-/// token is never refused because of wrong ones.
+/// Counts wrong tokens for each client separately, so that another user's attempts do not affect the owner. Wrong
+/// tokens never cause a right token to be refused.
 #[derive(Debug, Default)]
 pub(crate) struct WrongTokens(Mutex<HashMap<Client, VecDeque<Instant>>>);
 
@@ -133,17 +133,17 @@ impl WrongTokens {
     pub(crate) const ALLOWED: usize = 20;
     pub(crate) const WINDOW: Duration = Duration::from_secs(10);
 
-    /// Maximum number of clients counted separately; further ones share a count.
+    /// Maximum number of clients counted separately; further clients share a count.
     const CLIENTS: usize = 256;
 
-    /// Counts another wrong token of a client; true if it recently sent too many.
+    /// Counts another wrong token of a client; returns true if the client recently sent too many.
     pub(crate) fn note(&self, client: Client, now: Instant) -> bool {
         let mut clients = lock(&self.0);
         if clients.len() >= Self::CLIENTS && !clients.contains_key(&client) {
             clients.retain(|_, seen| seen.back().is_some_and(|t| now - *t < Self::WINDOW));
         }
         let shared = clients.len() >= Self::CLIENTS && !clients.contains_key(&client);
-        // Our own user shares with nobody.
+        // Our own user always has a separate count.
         let client = if shared && client != Client::Own { Client::Unnamed } else { client };
         let seen = clients.entry(client).or_default();
         while seen.len() > Self::ALLOWED || seen.front().is_some_and(|t| now - *t >= Self::WINDOW) {
@@ -207,7 +207,7 @@ mod tests {
         }
         assert!(!wrong.note(Client::User(8), now));
         assert!(!wrong.note(Client::Own, now));
-        // Ever new clients are counted together, and the owner still alone.
+        // An unlimited number of new clients shares one count, and the owner still has a separate one.
         let told = (0..10_000_u32).filter(|n| wrong.note(Client::Machine(n.to_be_bytes().into()), now)).count();
         assert!(told > 9_000, "{told}");
         assert!(wrong.0.lock().unwrap().len() <= WrongTokens::CLIENTS + 2);

@@ -1,10 +1,10 @@
-//! The address at which the server is reached.
+//! The URL of the server.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// `http://ADDRESS`, at which this machine reaches a server that listens on an address.
+/// The URL `http://ADDRESS` through which this machine reaches a server that listens on `address`.
 pub(crate) fn url_of(mut address: SocketAddr) -> String {
-    // All addresses: from this machine it is reached at loopback, by a name that needs no `allowed_hosts`.
+    // If the server listens on all addresses, use loopback, whose name needs no `allowed_hosts`.
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

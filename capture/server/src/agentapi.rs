@@ -1,6 +1,7 @@
-//! The interface of coder/agentapi for a run: its words for a session, and its stream.
+//! The interface of coder/agentapi for a run: translates a session and its stream into agentapi's terms.
 //!
-//! The stream sends `status_change` and one `message_update` for each message there is, then the same as they come.
+//! The stream sends `status_change` and a `message_update` for each existing message, and then the same for each
+//! change.
 
 use std::time::Duration;
 
@@ -14,28 +15,28 @@ use tokio::time::{Instant, sleep};
 
 use crate::{app::App, error::ApiError, tail::Item};
 
-/// Most messages in an answer, and at the beginning of a stream.
+/// Maximum number of messages in an answer, and at the beginning of a stream.
 const MESSAGES: usize = 1_000;
-/// Most bytes of long texts in an answer.
+/// Maximum size of long texts in an answer, bytes.
 const TEXTS: u64 = 16 << 20;
 /// The events that are messages.
 const KINDS: [Kind; 3] = [Kind::UserPrompt, Kind::AssistantMessage, Kind::AssistantDelta];
-/// How long an answer may take from the agent to the store when it is known already that the turn is over. Claude Code
-/// 2.1.328 writes it up to 1.1 s after it calls its Stop hook.
+/// Time limit for an answer to reach the store after the end of its turn is known. Claude Code 2.1.328 writes the
+/// answer up to 1.1 s after it calls its Stop hook.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-/// Interval between reads of the store during that wait.
+/// Interval between reads of the store while waiting.
 const AGAIN: Duration = Duration::from_millis(20);
-/// Number of last messages and changes of state among which the last message of the agent itself is looked for.
+/// Number of recent messages and state changes searched for the agent's own last message.
 const LAST_EVENTS: usize = 64;
 
 /// Translates a stream of one session.
 pub(crate) struct AgentApiStream {
     session: SessionId,
-    /// The run that hosts it.
+    /// The run that hosts the session.
     run: Option<RunId>,
     agent: String,
     state: Option<AgentApiState>,
-    /// The last message that was sent.
+    /// The sequence of the last message sent.
     last: Option<u64>,
 }
 
@@ -58,8 +59,8 @@ impl AgentApiStream {
         Self { session, run, agent, state: None, last: None }
     }
 
-    /// Whether a session is the one of the run: the one so far, or another that the run hosts by now, as after `/clear`
-    /// or when what the screen showed turned out to be a session that the agent's files have.
+    /// Whether a session belongs to the run: it is the current one, or one the run hosts by now. A run changes its
+    /// session after `/clear`, or when a session known only from the screen is merged into one from the agent's files.
     fn follows(&mut self, app: &App, session: SessionId) -> bool {
         if session == self.session {
             return true;
@@ -75,7 +76,7 @@ impl AgentApiStream {
         hosted
     }
 
-    /// An item as server-sent events; empty when it says nothing here.
+    /// An item as server-sent events; empty if the item has no counterpart in agentapi.
     pub(crate) async fn translate(&mut self, app: &App, item: &Item) -> Result<String, ApiError> {
         let mut out = String::new();
         match item {
@@ -110,7 +111,7 @@ impl AgentApiStream {
         push("status_change", &StatusChange { status, agent_type: &self.agent }, out)
     }
 
-    /// The messages that were not sent yet, with their whole texts.
+    /// Appends the messages that were not sent yet, with complete texts.
     async fn messages(&mut self, app: &App, out: &mut String) -> Result<(), ApiError> {
         let (session, after) = (self.session, self.last);
         for message in app.read(move |reader| messages(reader, session, after)).await? {
@@ -128,7 +129,7 @@ fn push(name: &str, data: &impl Serialize, out: &mut String) -> Result<(), ApiEr
     Ok(())
 }
 
-/// The messages of a session behind a sequence, else its last ones; oldest first.
+/// The messages of a session after a sequence, or without one its last messages; oldest first.
 pub(crate) fn messages(
     reader: &Reader,
     session: SessionId,
@@ -147,11 +148,11 @@ pub(crate) fn messages(
     Ok(messages)
 }
 
-/// Returns once the answer with which the turn of a session ended is stored: hooks and registries tell its end before
-/// the agent writes the answer down, and clients take the last message for the answer as soon as the status is `stable`.
+/// Returns once the answer that ended a session's turn is stored. Hooks and registries report the end of a turn before
+/// the agent writes its answer, and clients treat the last message as the answer as soon as the status is `stable`.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub(crate) async fn answered(app: &App, session: SessionId) -> Result<(), ApiError> {
     let until = Instant::now() + ANSWERED_WITHIN;
     while let Some(told) = complete_until(app, session).filter(|_| Instant::now() < until) {
@@ -163,7 +164,8 @@ pub(crate) async fn answered(app: &App, session: SessionId) -> Result<(), ApiErr
     Ok(())
 }
 
-/// The sequence up to which a session is known that waits because its agent finished; the store may be behind it.
+/// The last sequence of a session that waits because its agent finished, according to the live view. The store may be
+/// behind it.
 fn complete_until(app: &App, session: SessionId) -> Option<u64> {
     #[derive(Deserialize)]
     struct Standing {
@@ -176,8 +178,8 @@ fn complete_until(app: &App, session: SessionId) -> Option<u64> {
     standing.filter(|standing| standing.status.reason == Some(Reason::TurnComplete)).map(|s| s.last_sequence)
 }
 
-/// Whether the last turn of a session has no answer yet: the agent began to work behind the last message, or goes on after
-/// it, or what is `told` is not stored yet.
+/// Whether the session's last turn still lacks its answer: the agent began to work after the last message, continues
+/// after it, or the events up to sequence `told` are not stored yet.
 fn awaits_answer(reader: &Reader, session: SessionId, told: u64) -> Result<bool, ReadError> {
     if reader.last_events(session, 1, &[])?.last().is_some_and(|last| last.sequence < told) {
         return Ok(true);
@@ -186,9 +188,9 @@ fn awaits_answer(reader: &Reader, session: SessionId, told: u64) -> Result<bool,
     let events = reader.last_events(session, LAST_EVENTS, &kinds)?;
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other kind was read")]
     let goes_on = |event: &Event| match &event.payload {
-        // A change within the work, or to something else.
+        // A change away from work, or within it.
         Payload::StatusChanged(change) if change.from == Some(State::Running) || change.to != State::Running => None,
-        // Compacting and the work of sub-agents end without an answer.
+        // Compaction and the work of sub-agents end without an answer.
         Payload::StatusChanged(change) => Some(change.reason == Some(Reason::Thinking)),
         Payload::UserPrompt(prompt) => Some(prompt.origin != PromptOrigin::Command),
         Payload::AssistantMessage(message) => Some(message.stop == Some(Stop::ToolUse)),
@@ -199,7 +201,7 @@ fn awaits_answer(reader: &Reader, session: SessionId, told: u64) -> Result<bool,
     Ok(own.find_map(goes_on) == Some(true))
 }
 
-/// A message; `None` for one without a text, as those with calls or thoughts only.
+/// Converts a message; `None` for one without text, for example with only tool calls or thoughts.
 fn message(event: Event) -> Option<AgentApiMessage> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others are of the agent")]
     let role = match &event.payload {
@@ -211,7 +213,7 @@ fn message(event: Event) -> Option<AgentApiMessage> {
     Some(AgentApiMessage { id: event.sequence, content, role, time: event.created_at })
 }
 
-/// The word for a state: an agent that waits for permission works on nothing.
+/// Converts a state. An agent that waits for permission is not working.
 pub(crate) const fn state_of(state: State) -> AgentApiState {
     match state {
         State::Running | State::Unknown => AgentApiState::Running,
@@ -219,7 +221,7 @@ pub(crate) const fn state_of(state: State) -> AgentApiState {
     }
 }
 
-/// The session that this one turned out to be, else itself.
+/// The session into which this one was merged, or the session itself.
 pub(crate) fn present(app: &App, session: SessionId) -> SessionId {
     app.live_view.get(session).and_then(|entry| entry.merged_into).unwrap_or(session)
 }

@@ -1,4 +1,4 @@
-//! Answers by media type.
+//! Responses by media type.
 
 use axum::{
     body::{Body, Bytes},
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::ApiError;
 
-/// What a handler answers.
+/// The result of a handler.
 pub(crate) type HandlerResult = Result<Response, ApiError>;
 
 fn of_type(content_type: &'static str, body: Body) -> Response {
@@ -21,32 +21,32 @@ fn of_type(content_type: &'static str, body: Body) -> Response {
     response
 }
 
-/// JSON that is already text.
+/// A response with JSON that is already serialized.
 pub(crate) fn json(text: impl Into<Bytes>) -> Response {
     of_type("application/json", Body::from(text.into()))
 }
 
-/// A value as JSON.
+/// A response with a value as JSON.
 pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> HandlerResult {
     serde_json::to_vec(value).map(json).map_err(|cause| ApiError::internal(&cause))
 }
 
-/// A protobuf message.
+/// A response with a protobuf message.
 pub(crate) fn protobuf(message: Vec<u8>) -> Response {
     of_type("application/x-protobuf", Body::from(message))
 }
 
-/// Plain text.
+/// A response with plain text.
 pub(crate) fn text(text: impl Into<Bytes>) -> Response {
     of_type("text/plain; charset=utf-8", Body::from(text.into()))
 }
 
-/// Metrics in the text form of OpenMetrics.
+/// A response with metrics in the OpenMetrics text format.
 pub(crate) fn metrics(text: String) -> Response {
     of_type("application/openmetrics-text; version=1.0.0; charset=utf-8", Body::from(text))
 }
 
-/// Server-sent events.
+/// A response with server-sent events.
 pub(crate) fn events(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     of_type("text/event-stream", Body::from_stream(parts.map(Ok::<_, std::convert::Infallible>)))
 }

@@ -36,21 +36,21 @@ use crate::{
 /// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.
 const STORE_READS: usize = 4;
 
-/// Maximum number of streams that are compressed; further ones are sent as they are. Each takes about 0.3 MB.
+/// Maximum number of compressed streams; further streams are sent uncompressed. Each takes about 0.3 MB.
 const COMPRESSED_STREAMS: usize = 64;
 
-/// How long a read of the store waits for the commit of what is shown already.
+/// How long a read of the store waits for the commit of events that lists already show.
 const COMMIT_WITHIN: Duration = Duration::from_millis(250);
 
 /// The server's parts. A handle: clones share them.
 pub(crate) type App = Arc<Parts>;
 
 pub(crate) struct Parts {
-    /// Lets requests in.
+    /// Decides which requests are let in.
     pub(crate) gate: Gate,
-    /// `http://ADDRESS`, at which this machine reaches the server.
+    /// The URL `http://ADDRESS` through which this machine reaches the server.
     pub(crate) url: String,
-    /// The browsers that are paired.
+    /// The paired browsers.
     pub(crate) devices: Option<Devices>,
     pub(crate) live_view: LiveView,
     pub(crate) health: Health,
@@ -59,31 +59,31 @@ pub(crate) struct Parts {
     /// Answers the Model Context Protocol.
     pub(crate) mcp: Option<McpAnswer>,
     pub(crate) limits: Limits,
-    /// What hosts of runs speak after their upgrade.
+    /// The protocol that hosts of runs use after the upgrade.
     pub(crate) host_protocol: &'static str,
     /// The limits of the status rules.
     pub(crate) rules: StatusRules,
     /// The user's prices of models.
     pub(crate) prices_file: Option<PathBuf>,
-    /// Takes secrets out of answers.
+    /// Removes secrets from answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,
     clock: ServerClock,
-    /// What `/metrics` shows.
+    /// The metrics of `/metrics`.
     pub(crate) metrics: Registry,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
-    /// Told when a device is revoked: what it has open ends at once.
+    /// Notified when a device is revoked, so that its open connections end at once.
     pub(crate) revocations: watch::Sender<()>,
     /// Owns every task.
     pub(crate) tasks: TaskTracker,
-    /// The last snapshot of everything: many clients ask for the same.
+    /// The last full snapshot, shared because many clients request the same one.
     pub(crate) last_snapshot: Mutex<Option<LastSnapshot>>,
     /// Which views of terminals may resize them.
     pub(crate) leases: Mutex<Leases>,
-    /// Places for bodies of telemetry.
+    /// Permits for telemetry bodies in memory.
     pub(crate) telemetry: Arc<Semaphore>,
-    /// Places for compressed streams, each of which takes some memory.
+    /// Permits for compressed streams, each of which uses memory.
     pub(crate) compressed: Arc<Semaphore>,
     reader: Reader,
     reads: Semaphore,
@@ -128,19 +128,19 @@ impl Parts {
         })
     }
 
-    /// The time.
+    /// The current time.
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Commits what lists show and the store does not have yet: else an answer from the store would lack it.
+    /// Commits events that lists show but the store lacks; otherwise answers from the store would miss them.
     pub(crate) async fn commit_shown(&self) {
         if self.live_view.is_ahead() {
             timeout(COMMIT_WITHIN, self.control.commit_shown()).await.ok();
         }
     }
 
-    /// Reads the store on a thread that may block.
+    /// Reads the store on a blocking thread.
     pub(crate) async fn read<T, F>(&self, what: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
@@ -161,8 +161,7 @@ impl Parts {
         }
     }
 
-    /// The JSON of these sessions; those without are read from the store, those that are nowhere are
-    /// left out.
+    /// The JSON of these sessions. Rows without JSON are read from the store; sessions found in neither are omitted.
     pub(crate) async fn session_jsons(&self, rows: Vec<Arc<SessionEntry>>) -> Result<Vec<Json>, ApiError> {
         if rows.iter().all(|row| row.json.is_some()) {
             return Ok(rows.iter().filter_map(|row| row.json.clone()).collect());
@@ -184,7 +183,7 @@ impl Parts {
         self.ask_within(reply, self.limits.read).await
     }
 
-    /// Types into a run; text may wait for its prompt.
+    /// Types into a run. Text may wait for the run's prompt.
     pub(crate) async fn send_input(&self, target: RunTarget, input: Input) -> Result<InputSent, ApiError> {
         let within = self.limits.read + Duration::from_millis(input.prompt_within_ms());
         tokio::select! {
@@ -200,7 +199,7 @@ impl Parts {
         }
     }
 
-    /// An answer without secrets, as JSON.
+    /// A JSON response with secrets removed.
     pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::HandlerResult {
         let Some(redact) = &self.redact else { return answer::json_of(answer) };
         let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
@@ -208,8 +207,8 @@ impl Parts {
         answer::json_of(&value)
     }
 
-    /// Runs a conversation with a client to its end. When the server stops, the client has `limits.shutdown` to take
-    /// its leave; one that does not read is left.
+    /// Runs a conversation with a client until it ends. When the server stops, the client has `limits.shutdown` to
+    /// close; the connection of a client that does not read is dropped.
     pub(crate) async fn attend(&self, conversation: impl Future<Output = ()>) {
         let overdue = async {
             self.cancel.cancelled().await;
@@ -221,7 +220,7 @@ impl Parts {
         }
     }
 
-    /// Asks after the sources on a thread that may block.
+    /// Queries the health of the sources on a blocking thread.
     pub(crate) async fn sources(&self) -> Result<Vec<api::health::SourceHealth>, ApiError> {
         let sources = Arc::clone(&self.health.sources);
         self.tasks.spawn_blocking(move || sources()).await.map_err(|cause| ApiError::internal(&cause))

@@ -1,5 +1,5 @@
-//! The files of the page, built into the program from `web/dist`. They hold no data, so they need no sign-in; what the
-//! page shows it asks for by the routes of the API.
+//! The files of the page, built into the program from `web/dist`. They contain no data, so they need no sign-in; the
+//! page loads its data through the routes of the API.
 
 use std::{borrow::Cow, io::Write as _, sync::OnceLock};
 
@@ -8,23 +8,23 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-/// The page itself, which shows what its address says.
+/// The page itself, which chooses its view by its address.
 const INDEX: &str = "index.html";
-/// First segments of addresses that are views of the page, as `web/src/router.ts` has them.
+/// First path segments of the page's views, as in `web/src/router.ts`.
 const VIEWS: &[&str] = &["approvals", "devices", "overview", "pair", "recordings", "s", "terminal"];
-/// Files that browsers look for beside the page. A service worker is for the directory it is in.
+/// Files that browsers request from the root directory. A service worker applies to the directory it is in.
 const BESIDE: &[&str] = &["manifest.webmanifest", "sw.js", "favicon.ico", "favicon.svg"];
-/// Smallest file that is compressed, bytes.
+/// Minimum size of a compressed file, bytes.
 const COMPRESSED_FROM: usize = 1 << 10;
 
-/// What the page may do: load files of this server and ask it, and nothing else. The one policy for trusted types makes
-/// the address of the service worker.
+/// The page may only load files from this server and send requests to it. The single trusted-types policy creates the
+/// address of the service worker.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types capture",
 );
-/// Features of browsers that the page has no use for.
+/// Browser features that the page does not use.
 const PERMISSIONS: HeaderValue =
     HeaderValue::from_static("camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()");
 
@@ -32,12 +32,12 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// A file of the page.
 pub(crate) struct Asset {
-    /// Its path in `web/dist`.
+    /// The path in `web/dist`.
     name: &'static str,
     bytes: &'static [u8],
-    /// What is sent, made when it is first asked for.
+    /// The bytes to send, created on the first request.
     content: OnceLock<Bytes>,
-    /// Compressed when it is first asked for.
+    /// The compressed file, created on the first request.
     gzip: OnceLock<Option<Bytes>>,
     hash: OnceLock<String>,
 }
@@ -63,8 +63,8 @@ impl Asset {
         }
     }
 
-    /// The file as it is sent. The page names its script and its style with the hashes of their contents, so that a browser
-    /// keeps them until they change.
+    /// The file as it is sent. The page names its script and its style with the hashes of their contents, so that a
+    /// browser caches them until they change.
     fn content(&self) -> &Bytes {
         self.content.get_or_init(|| match std::str::from_utf8(self.bytes) {
             Ok(page) if self.name == INDEX => Bytes::from(named_with_hashes(page).into_owned()),
@@ -72,7 +72,7 @@ impl Asset {
         })
     }
 
-    /// The file compressed; `None` when that saves nothing.
+    /// The compressed file; `None` if compression saves nothing.
     fn gzip(&self) -> Option<Bytes> {
         let compress = || {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -83,25 +83,25 @@ impl Asset {
         self.gzip.get_or_init(|| if self.content().len() < COMPRESSED_FROM { None } else { compress() }).clone()
     }
 
-    /// The hash of its content.
+    /// The hash of the content.
     fn hash(&self) -> &str {
         self.hash.get_or_init(|| blake3::hash(self.content()).to_hex()[..32].to_owned())
     }
 
-    /// Names its content, compressed or not.
+    /// The entity tag of the content, the same with and without compression.
     fn tag(&self) -> HeaderValue {
         HeaderValue::try_from(format!("W/\"{}\"", self.hash())).unwrap_or(HeaderValue::from_static("W/\"0\""))
     }
 
-    /// How long a browser may keep the file: for good under an address that names its content, otherwise it asks whether
-    /// the file has changed.
+    /// How long a browser may cache the file: forever under an address that contains its hash; otherwise the browser
+    /// must revalidate it.
     fn caching(&self, query: Option<&str>) -> HeaderValue {
         let named = query.and_then(|query| query.strip_prefix("v=")).is_some_and(|hash| hash == self.hash());
         HeaderValue::from_static(if named { "public, max-age=31536000, immutable" } else { "no-cache" })
     }
 }
 
-/// The page, with the hash of each file behind its address.
+/// The page, with the hash of each file appended to the file's address.
 fn named_with_hashes(page: &str) -> Cow<'_, str> {
     FILES.iter().filter(|file| file.name != INDEX).fold(Cow::Borrowed(page), |page, file| {
         let address = format!("\"/assets/{}\"", file.name);
@@ -113,7 +113,7 @@ fn named_with_hashes(page: &str) -> Cow<'_, str> {
     })
 }
 
-/// The file that an address means: the page for each of its views, or a file of it.
+/// The file for a path: the page for each of its views, or one of its files.
 pub(crate) fn at(path: &str) -> Option<&'static Asset> {
     let path = path.strip_prefix('/')?;
     let first = path.split('/').next().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn at(path: &str) -> Option<&'static Asset> {
     FILES.iter().find(|file| file.name == name)
 }
 
-/// Answers with a file, unless the browser has it already. `query` is that of the address.
+/// Answers with a file unless the browser has it cached. `query` is the query of the address.
 pub(crate) fn answer(asset: &'static Asset, query: Option<&str>, asked: &HeaderMap) -> Response {
     let tag = asset.tag();
     let is_known = asked.get_all(header::IF_NONE_MATCH).iter().any(|tags| is_among(tags, &tag));
@@ -152,7 +152,7 @@ pub(crate) fn answer(asset: &'static Asset, query: Option<&str>, asked: &HeaderM
     response
 }
 
-/// Whether a header's list of tags has this one.
+/// Whether a header's list of tags contains this one.
 fn is_among(tags: &HeaderValue, tag: &HeaderValue) -> bool {
     tags.as_bytes().split(|byte| *byte == b',').any(|given| given.trim_ascii() == tag.as_bytes())
 }
@@ -210,7 +210,7 @@ mod tests {
             }
         }
         assert_eq!(file(INDEX).caching(None), "no-cache");
-        // The directory of a service worker is that of its address.
+        // A service worker applies to the directory of its address.
         assert!(!page.contains("sw.js?") && page.contains("\"/manifest.webmanifest\""));
     }
 

@@ -1,4 +1,4 @@
-//! A request that was let in, with its parameters decoded as its operation declares them.
+//! A request that was let in, with its parameters decoded as its operation declares.
 
 use std::{future::pending, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
     error::ApiError,
 };
 
-/// What a stream holds while it is open: its place among the streams, and the device that opened it.
+/// Held by a stream while it is open: its slot among the streams, and the device that opened it.
 pub(crate) struct StreamHold {
     _slot: Option<StreamSlot>,
     device: Option<SignedIn>,
@@ -32,12 +32,12 @@ pub(crate) struct StreamHold {
 }
 
 impl StreamHold {
-    /// Whether the device that opened the stream was revoked since: the stream must end.
+    /// Whether the device that opened the stream has been revoked since, so that the stream must end.
     pub(crate) fn is_revoked(&self) -> bool {
         self.device.as_ref().is_some_and(SignedIn::is_revoked)
     }
 
-    /// Ends when the device that opened the stream is revoked.
+    /// Completes when the device that opened the stream is revoked.
     pub(crate) fn revoked(&self) -> impl Future<Output = ()> + Send + use<> {
         let (device, mut revocations) = (self.device.clone(), self.revocations.clone());
         async move {
@@ -51,17 +51,17 @@ impl StreamHold {
     }
 }
 
-/// A request of an operation.
+/// A request for an operation.
 pub(crate) struct Call<O: Operation> {
     pub(crate) app: App,
     pub(crate) query: O::Query,
-    /// The value of the path's variable segment, decoded; empty without one.
+    /// The decoded value of the path's variable segment; empty if the path has none.
     pub(crate) segment: String,
     pub(crate) connection: Arc<Connection>,
-    /// The device that is signed in; `None` when the request is a token's.
+    /// The signed-in device; `None` if the request has a token.
     pub(crate) device: Option<SignedIn>,
     pub(crate) parts: Parts,
-    /// Only read, never shared, so that a call may be borrowed across a wait.
+    /// Only read and never shared, so that a call can be borrowed across an await.
     pub(crate) body: SyncWrapper<Body>,
 }
 
@@ -81,14 +81,14 @@ impl<O: Operation> FromRequest<App> for Call<O> {
     }
 }
 
-/// Whether the client accepts this media type by its name.
+/// Whether the client names this media type as accepted.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let names = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains(media_type));
     headers.get_all(header::ACCEPT).iter().any(names)
 }
 
-/// Decides from the head of a request whether it is let in to a route, or, without one, whether it is told that there is
-/// none. Gives the connection it came by, and the device that is signed in.
+/// Decides from the head of a request whether to let it in to a route or, without a route, whether the client may learn
+/// that there is none. Returns the request's connection and the signed-in device.
 pub(crate) fn authorize(
     app: &App,
     request: &Request,
@@ -111,7 +111,7 @@ pub(crate) fn authorize(
     Ok((Arc::clone(connection), device))
 }
 
-/// Writes down, now and then, when the devices were used last.
+/// Saves, from time to time, when the devices were last used.
 fn save_devices(app: &App) {
     let Some(devices) = app.devices.clone().filter(Devices::is_save_due) else { return };
     app.tasks.spawn_blocking(move || {
@@ -121,7 +121,7 @@ fn save_devices(app: &App) {
     });
 }
 
-/// Compares what the head says of the body with what the route takes.
+/// Compares the head's description of the body with the body the route accepts.
 fn check_body(
     takes: &RequestBody,
     headers: &HeaderMap,
@@ -131,20 +131,20 @@ fn check_body(
     let chunked = headers.contains_key(header::TRANSFER_ENCODING);
     match takes {
         RequestBody::None | RequestBody::Json(_) if chunked => {
-            // Of a request with both length and transfer coding hyper keeps only the latter, so
-            // this is also where smuggled ones end.
+            // If a request has both a length and a transfer coding, hyper keeps only the latter, so smuggled requests
+            // also end here.
             Err(ApiError::new(ErrorCode::LengthRequired, "send the body with a Content-Length"))
         }
         RequestBody::None => Ok(()),
         RequestBody::Json(_) => {
-            // No form and no plain text, which a browser would send for any page without asking.
+            // Refuse forms and plain text, which a browser would send for any page without a preflight request.
             if media_type(headers) != Some(MediaType::Json) {
                 return Err(ApiError::new(ErrorCode::NotJson, "send the body as application/json"));
             }
             let limit = limits.body_bytes;
             if body_bytes.is_none_or(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
         }
-        // Exporters send in chunks, and nothing between them and us would read a length differently.
+        // Exporters send chunks, and no proxy between them and us could read a different length.
         RequestBody::Telemetry => {
             if media_type(headers).is_none() {
                 let why = "send the body as application/json or application/x-protobuf";
@@ -157,8 +157,8 @@ fn check_body(
     }
 }
 
-/// The decoded value of the variable segment in the path of a request. The router has matched the path already, so what
-/// is missing was not UTF-8.
+/// The decoded value of the variable segment in the path. The router has already matched the path, so a missing segment
+/// was not UTF-8.
 fn segment(route: &Route, path: &str) -> Result<String, ApiError> {
     let segment = route.segment_of(path).ok_or_else(|| ApiError::parameter("path", "not UTF-8"))?.into_owned();
     if segment.contains('\0') {
@@ -168,7 +168,7 @@ fn segment(route: &Route, path: &str) -> Result<String, ApiError> {
 }
 
 impl<O: Operation> Call<O> {
-    /// Answers with what the operation declares.
+    /// Answers with the type that the operation declares.
     #[expect(clippy::unused_self, reason = "the request decides the type of the answer")]
     pub(crate) fn answer(&self, answer: &O::Answer) -> HandlerResult
     where
@@ -177,13 +177,13 @@ impl<O: Operation> Call<O> {
         answer::json_of(answer)
     }
 
-    /// Counts the connection among the streams for as long as this is held.
+    /// Counts the connection among the streams while the result is held.
     pub(crate) fn stream(&self) -> Result<StreamHold, ApiError> {
         let (slot, revocations) = (self.connection.stream()?, self.app.revocations.subscribe());
         Ok(StreamHold { _slot: slot, device: self.device.clone(), revocations })
     }
 
-    /// Reads the body, within the limits of size and time.
+    /// Reads the body, within the limits on size and time.
     pub(crate) async fn body(&mut self) -> Result<O::Body, ApiError>
     where
         O::Body: DeserializeOwned,
@@ -194,7 +194,7 @@ impl<O: Operation> Call<O> {
     }
 }
 
-/// Reads a body whole, within limits of size and time.
+/// Reads a complete body, within limits on size and time.
 pub(crate) async fn read(body: Body, limit: usize, within: std::time::Duration) -> Result<bytes::Bytes, ApiError> {
     match timeout(within, Limited::new(body, limit).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
@@ -204,7 +204,7 @@ pub(crate) async fn read(body: Body, limit: usize, within: std::time::Duration) 
     }
 }
 
-/// The types of bodies that are taken.
+/// The accepted body types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaType {
     /// `application/json`
@@ -213,7 +213,7 @@ pub(crate) enum MediaType {
     Protobuf,
 }
 
-/// The type of a body, when it is one that is taken.
+/// The type of a body, if it is accepted.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     let value = headers.get(header::CONTENT_TYPE)?.as_bytes();
     let essence = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
@@ -224,16 +224,16 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
-/// How a body is compressed.
+/// The compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// Not at all.
+    /// Uncompressed.
     Identity,
-    /// With gzip.
+    /// Compressed with gzip.
     Gzip,
 }
 
-/// How a body is compressed: at most once, and with gzip.
+/// The compression of a body: at most one coding, which must be gzip.
 pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
     let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
     let value = values.next().map_or(&b""[..], |value| value.as_bytes().trim_ascii());
@@ -252,7 +252,7 @@ pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
     .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
 }
 
-/// An answer without content.
+/// A response without content.
 pub(crate) fn no_content() -> axum::response::Response {
     let mut response = axum::response::Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

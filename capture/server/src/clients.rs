@@ -1,8 +1,8 @@
-//! Limits how many connections each client may hold, so that no client takes the share of another.
+//! Limits the number of connections of each client, so that no client uses up the share of another.
 //!
 //! A client is a user of this machine, or another machine. Requests and streams of our own user are counted separately,
 //! so that streams always leave room for commands and hooks. A share of both limits is reserved for the Unix socket,
-//! which only our own user can open. Other users get a few connections each, within a limit for all of them.
+//! which only our own user can open. Other users get a few connections each, within a common limit.
 
 use std::{
     collections::HashMap,
@@ -15,10 +15,10 @@ use live_view::locks::lock;
 
 use crate::{error::ApiError, peer::Client};
 
-/// Share of the open files a process may have that goes to connections, as a divisor: ingest needs files too.
+/// Divisor for the share of the process's open files that connections may use: ingest needs files too.
 const FILES_PER_CONNECTION: usize = 2;
 
-/// The way a connection came in.
+/// The transport of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportKind {
     /// The TCP port.
@@ -27,22 +27,22 @@ pub(crate) enum TransportKind {
     Unix,
 }
 
-/// Connections at once.
+/// Maximum numbers of concurrent connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Connections of our own user for requests.
     pub requests: usize,
-    /// How many of these only the Unix socket may take.
+    /// The part of `requests` reserved for the Unix socket.
     pub requests_reserved: usize,
     /// Connections of our own user that have become streams: server-sent events, WebSockets, hosts of runs.
     pub streams: usize,
-    /// How many of these only the Unix socket may take.
+    /// The part of `streams` reserved for the Unix socket.
     pub streams_reserved: usize,
     /// Connections of one other user or machine, streams included.
     pub another: usize,
     /// Connections of all other users and machines together.
     pub others: usize,
-    /// Reading the headers of a request of another user or machine.
+    /// Time limit for reading the headers of a request of another user or machine.
     pub others_read: Duration,
 }
 
@@ -61,14 +61,14 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// How many files a process must be allowed to open so that [`ClientLimits::within`] lowers nothing.
+    /// The number of files a process must be allowed to open so that [`ClientLimits::within`] lowers nothing.
     #[must_use]
     pub fn files(&self) -> usize {
         FILES_PER_CONNECTION * (self.requests + self.streams + self.others)
     }
 
-    /// The same limits, lowered where a process that may open `files` files would run out of them: streams first, so
-    /// that commands and hooks keep their room.
+    /// The same limits, lowered if a process that may open `files` files would run out of them. Streams are lowered
+    /// first, so that commands and hooks keep their room.
     #[must_use]
     pub fn within(self, files: usize) -> Self {
         if files >= self.files() {
@@ -98,7 +98,7 @@ struct ConnectionCounts {
     all_others: usize,
 }
 
-/// The connections there are, by client.
+/// The open connections, by client.
 #[derive(Debug)]
 pub(crate) struct Clients {
     limits: ClientLimits,
@@ -110,7 +110,7 @@ impl Clients {
         Arc::new(Self { limits, counts: Mutex::default() })
     }
 
-    /// Counts a connection; `None` when its client has as many as it may have.
+    /// Counts a connection; `None` if its client already has the maximum.
     pub(crate) fn admit(self: &Arc<Self>, client: Client, kind: TransportKind) -> Option<Admission> {
         let limits = &self.limits;
         let mut counts = lock(&self.counts);
@@ -138,7 +138,7 @@ impl Clients {
     }
 }
 
-/// How many there may be of a kind for what comes in this way.
+/// The maximum for one transport, given a total and the part reserved for the Unix socket.
 fn room(most: usize, reserved: usize, kind: TransportKind) -> usize {
     match kind {
         TransportKind::Tcp => most.saturating_sub(reserved),
@@ -146,7 +146,7 @@ fn room(most: usize, reserved: usize, kind: TransportKind) -> usize {
     }
 }
 
-/// A connection that was let in; its room is free again when this is dropped.
+/// An admitted connection; dropping this frees its slot.
 #[derive(Debug)]
 pub(crate) struct Admission {
     clients: Arc<Clients>,
@@ -155,12 +155,12 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Counts the connection among the streams for as long as the slot is held.
+    /// Counts the connection among the streams while the slot is held.
     ///
     /// # Errors
-    /// When there are as many streams as there may be.
+    /// If the maximum number of streams is open.
     pub(crate) fn stream(self: &Arc<Self>) -> Result<StreamSlot, ApiError> {
-        // The few connections of others may be what they want.
+        // Other clients may use their few connections as they like.
         if self.client == Client::Own {
             let limits = &self.clients.limits;
             let most = room(limits.streams, limits.streams_reserved, self.kind);
@@ -198,7 +198,7 @@ impl Drop for Admission {
     }
 }
 
-/// A connection among the streams; it is one for requests again when this is dropped.
+/// A connection counted among the streams; dropping this counts it as a request connection again.
 #[derive(Debug)]
 pub(crate) struct StreamSlot(Arc<Admission>);
 

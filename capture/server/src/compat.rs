@@ -29,13 +29,13 @@ use crate::{app::App, error::ApiError, tail::Item};
 /// Maximum number of events in a `stream-init`.
 pub(crate) const INIT_EVENTS: usize = 50;
 
-/// One message in the form older clients know.
+/// One message in the format of older clients.
 pub(crate) struct CompatMessage {
     pub(crate) name: &'static str,
     pub(crate) json: String,
 }
 
-/// Translates a stream, remembering how each session stood.
+/// Translates a stream, remembering the state of each session.
 pub(crate) struct CompatStream {
     subscribed: bool,
     states: HashMap<SessionId, State>,
@@ -76,17 +76,17 @@ enum Content<'a> {
 }
 
 impl CompatStream {
-    /// The status of all sessions.
+    /// A stream of the status of all sessions.
     pub(crate) fn of_all() -> Self {
         Self { subscribed: false, states: HashMap::new() }
     }
 
-    /// All of some sessions.
+    /// A stream of all frames of some sessions.
     pub(crate) fn of_sessions() -> Self {
         Self { subscribed: true, states: HashMap::new() }
     }
 
-    /// Translates an item to the form older clients know.
+    /// Translates an item to the format of older clients.
     pub(crate) async fn translate(&mut self, app: &App, item: &Item) -> Result<Vec<CompatMessage>, ApiError> {
         let mut messages = Vec::new();
         match item {
@@ -177,7 +177,7 @@ pub(crate) fn stream_status(json: &Json) -> Result<StreamStatus, ApiError> {
     Ok(StreamStatus { session: id, status: status.to_owned(), working, reason })
 }
 
-/// The word of a state in the messages about one session, and whether it is work.
+/// The word for a state in messages about one session, and whether it counts as working.
 const fn stream_words(state: State) -> (&'static str, bool) {
     match state {
         State::Waiting | State::WaitingApproval => ("waiting", false),
@@ -185,7 +185,7 @@ const fn stream_words(state: State) -> (&'static str, bool) {
     }
 }
 
-/// The word of a state in the messages about all sessions, and whether it is work.
+/// The word for a state in messages about all sessions, and whether it counts as working.
 const fn words(state: State) -> (&'static str, bool) {
     match state {
         State::Running => ("running", true),
@@ -196,7 +196,7 @@ const fn words(state: State) -> (&'static str, bool) {
     }
 }
 
-/// The part of a session's JSON that says how it stands.
+/// The part of a session's JSON that contains its status.
 #[derive(Debug, Deserialize)]
 struct Standing {
     id: SessionId,

@@ -1,4 +1,4 @@
-//! The server's configuration: where to listen, which tokens to accept, where to ask about health.
+//! The server's configuration: where to listen, which tokens to accept, how to query health.
 
 use std::{convert::Infallible, fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -22,69 +22,70 @@ use crate::{
 /// Who can reach the TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Exposure {
-    /// This machine only; any other address is refused at start.
+    /// Only this machine; any other address is refused at start.
     #[default]
     Loopback,
-    /// Whoever reaches the address: the user asked for it explicitly.
+    /// Every machine that can reach the address, because the user explicitly asked for that.
     Network,
 }
 
-/// Tells the time.
+/// Returns the current time.
 pub type ServerClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Takes the secrets out of every text of an answer.
+/// Removes secrets from every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
 
-/// The body of an answer of the Model Context Protocol.
+/// The body of a Model Context Protocol response.
 pub type McpBody = BoxBody<Bytes, Infallible>;
 
-/// Says why a caller may not use the scope `control`; `None` if it may.
+/// Returns why a caller may not use the scope `control`; `None` if it may.
 pub type ControlRefusal = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// Answers a message of the Model Context Protocol. The request has no `Authorization` any more.
+/// Answers a message of the Model Context Protocol. The `Authorization` header has been removed from the request.
 pub type McpAnswer = Arc<dyn Fn(Request<Bytes>, ControlRefusal) -> BoxFuture<'static, Response<McpBody>> + Send + Sync>;
 
-/// Where to listen and who may come in.
+/// The listening addresses and access rules of a server.
 #[derive(Clone)]
 pub struct Config {
-    /// TCP address; port 0 takes a free one.
+    /// TCP address; port 0 selects a free port.
     pub listen: SocketAddr,
     /// Whether an address outside loopback is allowed.
     pub exposure: Exposure,
-    /// Names under which the TCP port may be asked besides its address, each with a port, or for the one it has and the
-    /// one that browsers leave out.
+    /// Names accepted in the Host header besides the address, each with or without a port. A name without a port is
+    /// accepted with the server's port, and alone, because browsers omit default ports.
     pub allowed_hosts: Vec<String>,
     /// Path of the Unix socket, in a directory of ours with mode 0700.
     pub socket: Option<PathBuf>,
     /// The tokens.
     pub tokens: Tokens,
-    /// The browsers that are paired; `None` pairs none.
+    /// The paired browsers; `None` disables pairing.
     pub devices: Option<Devices>,
-    /// Tells the time, where a request names none.
+    /// Returns the current time, for requests that do not name one.
     pub clock: ServerClock,
-    /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
-    /// descendant of an agent. `None` admits every process of our user.
+    /// Checks the peer before a token with `control` or `admin` counts on the Unix socket; refuses descendants of an
+    /// agent. `None` accepts every process of our user.
     pub control_peer: Option<PeerCheck>,
-    /// The same for the TCP port, tokens and cookies: asked with the addresses of the client and of the server, for
-    /// routes of these scopes only, because looking is slow. `None` admits whoever has the token.
+    /// The same check for the TCP port, for tokens and cookies. It is called with the addresses of the client and the
+    /// server, and only for routes of these scopes, because finding the process is slow. `None` accepts every client
+    /// with the token.
     pub control_tcp: Option<TcpCheck>,
-    /// Asked once for each TCP connection from this machine: each user has connections and wrong tokens
-    /// of its own. `None` takes all of them for our own user's.
+    /// Called once for each TCP connection from this machine, because each user has a separate count of connections and
+    /// wrong tokens. `None` attributes all connections to our own user.
     pub tcp_user: Option<TcpUser>,
-    /// Does what the server cannot do itself.
+    /// Carries out requests that the server cannot answer itself.
     pub control: Arc<dyn Control>,
-    /// Answers the Model Context Protocol; `None` refuses it as unavailable.
+    /// Answers the Model Context Protocol; with `None`, it is refused as unavailable.
     pub mcp: Option<McpAnswer>,
-    /// The protocol hosts of runs speak, as their `Upgrade` header names it.
+    /// The protocol that hosts of runs use, as named in their `Upgrade` header.
     pub host_protocol: &'static str,
-    /// The limits of the status rules, for folding a log again.
+    /// The limits of the status rules, used when a log is folded again.
     pub rules: StatusRules,
-    /// Redacts answers that are made from what is stored as it was, and are neither events nor
-    /// approvals nor screens. `None` shows them as they are.
+    /// Redacts answers made from unredacted stored data, other than events, approvals and screens. `None` disables
+    /// this.
     pub redact: Option<Redact>,
-    /// The user's prices of models, which may be missing.
+    /// The file of the user's model prices, which may not exist.
     pub prices_file: Option<PathBuf>,
-    /// How much of everything.
+    /// The limits.
     pub limits: Limits,
 }
 
@@ -125,10 +126,10 @@ impl fmt::Debug for Config {
     }
 }
 
-/// Bounds on what one client, and all of them together, can take.
+/// Limits on what one client, and all clients together, can use.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Maximum number of connections, by client.
+    /// Maximum number of connections of each client.
     pub clients: ClientLimits,
     /// Maximum size of request line and headers, bytes.
     pub header_bytes: usize,
@@ -136,7 +137,7 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Maximum size of a telemetry body when decompressed, bytes.
     pub telemetry_bytes: usize,
-    /// Maximum number of telemetry bodies in memory; further ones get 429.
+    /// Maximum number of telemetry bodies in memory; further ones are answered with 429.
     pub telemetry_at_once: usize,
     /// Time limit for storing the events of a telemetry body; after that its sender is asked to retry.
     pub telemetry_wait: Duration,
@@ -179,14 +180,14 @@ impl Default for Limits {
     }
 }
 
-/// The server's reports about capture itself: readiness, sources, metrics.
+/// The program's reports about itself: readiness, sources, metrics.
 pub struct Health {
-    /// Why nothing can be recorded, in one line without names of files; `None` while all is well. Answers from
-    /// memory. Called for each request.
+    /// Why nothing can be recorded, in one line without file names; `None` if recording works. Called for each request,
+    /// so it must answer from memory.
     pub trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// The sources and their health; may read a few files. Called for each request.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
-    /// Metrics shown beside the server's own; their collectors answer from memory.
+    /// Metrics shown in addition to the server's own; their collectors answer from memory.
     pub metrics: Registry,
 }
 

@@ -1,4 +1,4 @@
-//! How a request arrived: the connection and who is at the other end.
+//! The connection of a request and its peer.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -10,17 +10,17 @@ use crate::{
     peer::Client,
 };
 
-/// How a request arrived.
+/// The transport of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
-    /// The TCP port: from where, to where, by whom.
+    /// The TCP port: the client's address, the server's address, and the client.
     Tcp(SocketAddr, SocketAddr, Client),
     /// The Unix socket: a process of our own user.
     Unix(Peer),
 }
 
 impl Transport {
-    /// Who came in.
+    /// The client at the other end.
     pub(crate) fn client(&self) -> Client {
         match self {
             Self::Tcp(_, _, client) => *client,
@@ -32,9 +32,9 @@ impl Transport {
 /// The connection of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
-    /// How it arrived.
+    /// The transport.
     pub(crate) transport: Transport,
-    /// Its place among those of its client; `None` without a connection.
+    /// The connection's slot in its client's limits; `None` without a connection.
     pub(crate) admission: Option<Arc<Admission>>,
 }
 

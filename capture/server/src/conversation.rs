@@ -1,5 +1,5 @@
-//! Reads a page of a conversation from the store, its sub-agents folded: what they said and did is read when it is
-//! wanted, by their sessions' ids.
+//! Reads a page of a conversation from the store. Sub-agents are folded: clients read their conversations separately,
+//! by the ids of their sessions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use projections::{
 };
 use store::{ReadError, Reader};
 
-/// Kinds that a conversation is made of.
+/// The kinds of events in a conversation.
 const KINDS: &[Kind] = &[
     Kind::UserPrompt,
     Kind::AssistantMessage,
@@ -25,39 +25,39 @@ const KINDS: &[Kind] = &[
     Kind::ContextCompacted,
     Kind::TurnCompleted,
 ];
-/// Events read at a time.
+/// Number of events read at a time.
 const PAGE: usize = 1_000;
-/// How far before the page calls are looked for whose results come on it, sequences.
+/// How far before the page to search for the calls of results on the page, in sequences.
 const LOOK_BACK: u64 = 1_000;
-/// How far behind the page results of its calls are looked for, events.
+/// How far after the page to search for the results of calls on the page, in events.
 const LOOK_AHEAD: usize = 5_000;
-/// Most bytes of long texts on a page.
+/// Maximum size of long texts on a page, bytes.
 const TEXTS: u64 = 16 << 20;
 
-/// Most sub-agents that are looked at for a page.
+/// Maximum number of sub-agents considered for a page.
 const SUBAGENTS: usize = 200;
-/// How long after the last call of a page its sub-agent begins at most, ms.
+/// Maximum time between the last call of a page and the start of its sub-agent, ms.
 const START_MS: i64 = 600_000;
-/// Number of first records of a sub-agent that tell what it was started for.
+/// Number of a sub-agent's first records searched for the reason it was started.
 const FIRST_RECORDS: usize = 8;
-/// Longest text that is compared to find the call of a sub-agent, bytes.
+/// Maximum size of a text compared to find the call of a sub-agent, bytes.
 const COMPARED: u64 = 64 << 10;
 
-/// Which items are wanted.
+/// Selects the items to read.
 pub(crate) struct WantedPage {
-    /// Of this session.
+    /// The session to read.
     pub(crate) session: SessionId,
-    /// Items that begin behind this sequence.
+    /// Select items that begin after this sequence.
     pub(crate) after: u64,
-    /// Most items.
+    /// Maximum number of items.
     pub(crate) limit: usize,
-    /// With long texts in full.
+    /// Whether to include long texts in full.
     pub(crate) whole: bool,
     /// The session's sub-agents.
     pub(crate) children: Vec<Arc<SessionEntry>>,
 }
 
-/// The items that are wanted, with their sub-agents folded, and whether there are more.
+/// The selected items with their sub-agents folded, and whether there are more.
 pub(crate) fn page(reader: &Reader, wanted: &WantedPage) -> Result<(Vec<ConversationItem>, bool), ReadError> {
     let mut items = ConversationItems::behind(wanted.after);
     let mut from = wanted.after.saturating_sub(LOOK_BACK);
@@ -81,8 +81,8 @@ pub(crate) fn page(reader: &Reader, wanted: &WantedPage) -> Result<(Vec<Conversa
     }
 }
 
-/// Folds sub-agents into the items of a page: into the calls that started them, and behind the items they began after if
-/// no call is known to have. Calls around the page may have started those that began within it.
+/// Folds sub-agents into the items of a page: into the calls that started them, or, if no such call is known, after the
+/// items they followed. Calls around the page may have started sub-agents that began within it.
 fn with_subagents(
     reader: &Reader,
     wanted: &WantedPage,
@@ -126,7 +126,7 @@ fn with_subagents(
     Ok(items)
 }
 
-/// What is known of a sub-agent's start; `None` if the store does not have it.
+/// Reads how a sub-agent was started; `None` if the store does not contain it.
 fn started(reader: &Reader, child: &SessionEntry) -> Result<Option<StartedSubagent>, ReadError> {
     let Some(session) = reader.session(child.id)? else { return Ok(None) };
     let mut subagent = Subagent {
@@ -143,7 +143,7 @@ fn started(reader: &Reader, child: &SessionEntry) -> Result<Option<StartedSubage
         #[expect(clippy::wildcard_enum_match_arm, reason = "exactly two kinds were requested")]
         match event.payload {
             Payload::SessionStarted(started) => {
-                // By the agent's clock, as its parent's records are.
+                // Use the agent's clock, like the records of its parent.
                 subagent.started_at = subagent.started_at.min(event.created_at);
                 subagent.agent_type = started.agent_type.or(subagent.agent_type);
             }
@@ -156,7 +156,7 @@ fn started(reader: &Reader, child: &SessionEntry) -> Result<Option<StartedSubage
     Ok(Some(StartedSubagent { subagent, provider_session_id: session.provider_session_id, prompt }))
 }
 
-/// The whole of a text of which the ends are there, if it is stored and not too long.
+/// The complete text of a shortened one, if it is stored and not too long.
 fn whole_text(reader: &Reader, text: &ItemText) -> Result<Option<String>, ReadError> {
     match text.text_ref.as_ref().filter(|part| part.stored && part.length <= COMPARED) {
         Some(part) => reader.text(&part.hash),

@@ -1,4 +1,4 @@
-//! The errors that clients get.
+//! The error responses to clients.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use axum::{
 use http::{HeaderName, HeaderValue, header};
 use live_view::Refusal;
 
-/// An answer that is an error: a stable code with its status, and a message for people. Causes go to the
-/// log, never in here.
+/// An error response: a stable code with its status, and a message for the user. Causes are written to the log and
+/// never included.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
@@ -36,7 +36,7 @@ impl ApiError {
         self
     }
 
-    /// A query parameter, or part of the path, that is not what it should be.
+    /// An invalid query parameter or path segment.
     pub(crate) fn parameter(name: &str, why: impl fmt::Display) -> Self {
         Self::new(ErrorCode::BadParameter, format!("{name}: {why}"))
     }
@@ -74,7 +74,7 @@ impl ApiError {
         Self::new(ErrorCode::BodyTooLarge, format!("the body is longer than {limit} bytes"))
     }
 
-    /// What people are told.
+    /// The message for the user.
     pub(crate) fn into_message(self) -> String {
         self.message
     }
@@ -87,13 +87,13 @@ impl ApiError {
         Self::new(ErrorCode::Unavailable, message)
     }
 
-    /// Something broke on our side; `cause` goes to the log.
+    /// An internal error; `cause` is logged.
     pub(crate) fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
         Self::new(ErrorCode::Internal, "the server failed to answer; its log says why")
     }
 
-    /// The error as a value.
+    /// The error as a response body.
     pub(crate) fn body_of(self) -> ErrorBody {
         let Self { code, message, hint, details, .. } = self;
         ErrorBody { error: ErrorText { code: code.as_str().to_owned(), message, hint, details } }

@@ -1,5 +1,5 @@
-//! Decides which requests are let in. Every check uses only the head of the request, before its body is read and before
-//! a handler is chosen; nothing here waits.
+//! Decides which requests are let in. Every check uses only the head of the request, runs before the body is read and
+//! the handler chosen, and never waits.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,32 +17,33 @@ use crate::{
     peer::{Client, PeerCheck, TcpCheck, TcpRefusal},
 };
 
-/// Header with which a web page of a public network requests access to a private one.
+/// Header with which a web page of a public network requests access to a private network.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 
-/// Header with which our own page says that it sent a request. Another origin's page would have to ask first.
+/// Header that marks requests of our own page. A page of another origin would need a preflight request to send it.
 const OWN_PAGE: HeaderName = HeaderName::from_static("x-capture");
-/// Header in which a browser says from where a request comes.
+/// Header in which a browser reports which site sent a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A host as the Host header names it.
+/// A host in the format of the Host header.
 fn with_port(name: &str, port: u16) -> String {
     let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    // The colons of a bare IPv6 address stand between brackets.
+    // The colons of a bare IPv6 address are inside brackets.
     if has_port && !name.ends_with(']') { name.to_owned() } else { format!("{name}:{port}") }
 }
 
-/// A host without the port that browsers leave out, if it has one: the one of a proxy in front of the server.
+/// A host without its port, if that is a default port, which browsers omit: the address of a proxy in front of the
+/// server.
 fn without_default_port(name: &str) -> Option<&str> {
     let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) && !name.ends_with(']');
     if has_port { name.strip_suffix(":443").or_else(|| name.strip_suffix(":80")) } else { Some(name) }
 }
 
-/// Lets in or turns away.
+/// Lets requests in or refuses them.
 pub(crate) struct Gate {
-    /// What the Host header may say.
+    /// The accepted values of the Host header.
     hosts: Vec<String>,
-    /// The names among them that the user allowed: a proxy may serve them over TLS.
+    /// The accepted names that the user configured; a proxy may serve them over TLS.
     proxied: Vec<String>,
     tokens: Tokens,
     devices: Option<Devices>,
@@ -79,9 +80,9 @@ impl Gate {
         }
     }
 
-    /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
-    /// gives itself away) and the page that asks. On the Unix socket there are no browsers, so the
-    /// host says nothing and an origin is a forgery.
+    /// Checks the headers that a browser always sets: the host it believes it is talking to, which exposes a rebound
+    /// name, and the page that sent the request. There are no browsers on the Unix socket, so the host is ignored there
+    /// and an origin is a forgery.
     pub(crate) fn check_origin(
         &self,
         method: &Method,
@@ -116,7 +117,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether the one `Origin` of a request is this server's, as the browser names it.
+    /// Whether the request's single `Origin` is this server's, as browsers name it.
     fn is_own_origin(&self, headers: &HeaderMap) -> bool {
         let Some(origin) = only(headers, &header::ORIGIN) else { return false };
         let is_one_of = |names: &[String], origin: &[u8]| names.iter().any(|own| own.as_bytes() == origin);
@@ -127,14 +128,14 @@ impl Gate {
         }
     }
 
-    /// Checks that our own page sent a request that changes something: it says its origin, and a header that another
-    /// origin's page cannot send without asking first.
+    /// Checks that our own page sent a request that changes something: the request has our origin, and a header that a
+    /// page of another origin cannot send without a preflight request.
     pub(crate) fn check_own_page(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         let is_own = self.is_own_origin(headers) && only(headers, &OWN_PAGE) == Some(b"1");
         if is_own { check_fetch_site(headers, &Method::POST) } else { Err(not_own_page()) }
     }
 
-    /// The device whose cookie a request has. A request with a token is the token's.
+    /// The device of a request's cookie. If the request has a token, the token is used instead.
     fn device(&self, headers: &HeaderMap, transport: &Transport) -> Option<Result<SignedIn, ApiError>> {
         let devices = self.devices.as_ref()?;
         if headers.contains_key(header::AUTHORIZATION) || matches!(transport, Transport::Unix(_)) {
@@ -143,11 +144,11 @@ impl Gate {
         let mut cookies = cookies(headers).peekable();
         cookies.peek()?;
         let value = cookies.next().filter(|_| cookies.next().is_none());
-        // Of two cookies one was put there by somebody else.
+        // If there are two cookies, someone else set one of them.
         Some(value.and_then(|value| devices.sign_in(value)).ok_or_else(ApiError::not_signed_in))
     }
 
-    /// Checks that a device may make a request, and that its own page does.
+    /// Checks that a device may make a request, and that our own page sent it.
     fn check_device(
         &self,
         device: &SignedIn,
@@ -160,7 +161,7 @@ impl Gate {
         if !is_safe(method) {
             self.check_own_page(headers)?;
         } else if is_stream(route) {
-            // A page of another port of this machine could open it, and its browser would send the cookie.
+            // A page on another port of this machine could open the stream, and the browser would send the cookie.
             let site = only(headers, &FETCH_SITE);
             let is_own =
                 self.is_own_origin(headers) || site == Some(b"same-origin") || only(headers, &OWN_PAGE) == Some(b"1");
@@ -174,9 +175,9 @@ impl Gate {
         self.check_device_peer(device, route.scope, transport)
     }
 
-    /// A browser on this machine is checked as any TCP client. Two things differ, because no agent knows a cookie: what
-    /// comes from another user's process, such as a proxy's, is that proxy's; and a device that was paired for a tunnel
-    /// may come from a process that cannot be examined, such as sshd.
+    /// Checks a browser on this machine like any TCP client, with two exceptions, which are safe because no agent has a
+    /// cookie: a connection from another user's process, such as a proxy's, is accepted, and a device paired for a
+    /// tunnel may connect through a process that cannot be identified, such as sshd.
     pub(crate) fn check_device_peer(
         &self,
         device: &SignedIn,
@@ -193,7 +194,7 @@ impl Gate {
         }
     }
 
-    /// Who enters a code that pairs a device; an agent's descendant may not.
+    /// Classifies the client that enters a pairing code; refuses descendants of an agent.
     pub(crate) fn pairing_caller(&self, transport: &Transport) -> Result<Caller, ApiError> {
         match self.tcp_refusal(Scope::Control, transport) {
             Some(TcpRefusal::Agent(why)) => Err(agents_peer(&why)),
@@ -205,7 +206,8 @@ impl Gate {
         }
     }
 
-    /// Checks that a request may also change what capture does: its token has the scope `admin`, or its device is raised.
+    /// Checks that a request may also change how capture works: its token has the scope `admin`, or its device is
+    /// elevated.
     pub(crate) fn check_raised(
         &self,
         device: Option<&SignedIn>,
@@ -219,7 +221,7 @@ impl Gate {
         }
     }
 
-    /// Checks that whoever opened a connection may act by it.
+    /// Checks that the client of a connection may act through it.
     pub(crate) fn check_control(
         &self,
         device: Option<&SignedIn>,
@@ -243,7 +245,7 @@ impl Gate {
         }
     }
 
-    /// Counts a token of a button that is not good as a wrong token.
+    /// Counts an invalid button token as a wrong token.
     pub(crate) fn wrong_button(&self, transport: &Transport) -> ApiError {
         if self.wrong.note(transport.client(), Instant::now()) {
             too_many_wrong()
@@ -252,7 +254,7 @@ impl Gate {
         }
     }
 
-    /// What the caller may do, by its token and the way it came.
+    /// The scopes that the caller's token and transport grant.
     pub(crate) fn grants(&self, headers: &HeaderMap, transport: &Transport) -> Result<Grants, ApiError> {
         let by_token = self.by_token(headers, transport)?;
         Ok(match transport {
@@ -271,14 +273,14 @@ impl Gate {
         self.control_peer.as_ref().and_then(|check| check(peer))
     }
 
-    /// What the token alone opens.
+    /// The scopes that the token alone grants.
     fn by_token(&self, headers: &HeaderMap, transport: &Transport) -> Result<Grants, ApiError> {
         let Some(token) = bearer(headers) else { return Ok(Grants::NONE) };
         let grants = self.tokens.grants(token);
         if grants == Grants::NONE { Err(self.wrong_token(transport)) } else { Ok(grants) }
     }
 
-    /// Checks that the caller may use a route; gives the device that is signed in, if the request is one's.
+    /// Checks that the caller may use a route; returns the signed-in device, if the request has a device's cookie.
     pub(crate) fn check_route(
         &self,
         route: &Route,
@@ -296,13 +298,13 @@ impl Gate {
         self.check_scope(route.scope, headers, transport).map(|()| None)
     }
 
-    /// Checks that the caller's token, or the way it came, opens routes of this scope.
+    /// Checks that the caller's token or transport grants this scope.
     pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
         if scope == Scope::Open {
             return Ok(());
         }
         if let (Transport::Unix(_), Scope::Read | Scope::Ingest) = (transport, scope) {
-            // The socket opens these to every process of our user: whom it descends from is not looked up.
+            // The socket grants these scopes to every process of our user, so its ancestors are not looked up.
             return self.by_token(headers, transport).map(|_| ());
         }
         let grants = self.grants(headers, transport)?;
@@ -319,13 +321,13 @@ impl Gate {
         }
     }
 
-    /// An agent's own shell can read the token, but must not act with it. The kernel does not name
-    /// the peer of a TCP connection, so it is looked for, and for these scopes only.
+    /// An agent's own shell can read the token but must not act with it. The kernel does not report the peer of a TCP
+    /// connection, so the peer is searched for, and only for these scopes.
     fn check_tcp_peer(&self, scope: Scope, transport: &Transport) -> Result<(), ApiError> {
         self.tcp_refusal(scope, transport).map_or(Ok(()), |refusal| Err(agents_peer(&refusal.to_string())))
     }
 
-    /// Why whoever is at the other end of a TCP connection may not use a scope.
+    /// Why the peer of a TCP connection may not use a scope.
     fn tcp_refusal(&self, scope: Scope, transport: &Transport) -> Option<TcpRefusal> {
         let acts = match scope {
             Scope::Control | Scope::Admin => true,
@@ -337,7 +339,7 @@ impl Gate {
         }
     }
 
-    /// Checks that the caller has any right at all: strangers are not told which paths exist.
+    /// Checks that the caller has any access at all, so that strangers do not learn which paths exist.
     pub(crate) fn check_known(&self, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
         if let Some(device) = self.device(headers, transport) {
             return device.map(|_| ());
@@ -361,7 +363,7 @@ fn is_safe(method: &Method) -> bool {
     [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
-/// Whether the answer of a route goes on for as long as the client stays.
+/// Whether the response of a route continues as long as the client stays connected.
 fn is_stream(route: &Route) -> bool {
     match route.answer {
         AnswerKind::Events | AnswerKind::JsonOrEvents(_) | AnswerKind::WebSocket | AnswerKind::Upgrade => true,
@@ -369,8 +371,9 @@ fn is_stream(route: &Route) -> bool {
     }
 }
 
-/// Refuses what a browser says that another site's page sent. A cookie says nothing of that: it goes to every port of a
-/// host, and pages of other ports are of the same site. What the user typed into the address bar is nobody's.
+/// Refuses requests that the browser attributes to another site's page. A cookie proves nothing here: browsers send it
+/// to every port of a host, and pages on other ports belong to the same site. An address the user typed belongs to no
+/// site.
 fn check_fetch_site(headers: &HeaderMap, method: &Method) -> Result<(), ApiError> {
     match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
         None | Some(b"same-origin") => Ok(()),
@@ -379,7 +382,7 @@ fn check_fetch_site(headers: &HeaderMap, method: &Method) -> Result<(), ApiError
     }
 }
 
-/// A device asks for more than it may do.
+/// The error for a device whose scope is too small.
 fn uncovered(device: &SignedIn, scope: Scope) -> ApiError {
     let id = &device.device.id;
     if scope == Scope::Admin && device.covers(Scope::Control) {
@@ -396,13 +399,13 @@ fn not_own_page() -> ApiError {
     ApiError::new(ErrorCode::ForeignOrigin, why).hint("send `Origin` and `X-Capture: 1`")
 }
 
-/// The values of a device's cookie in a request: one, unless somebody else put another there.
+/// The values of a device's cookie in a request: one, unless someone else set another.
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let pairs = headers.get_all(header::COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
     pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(COOKIE.as_bytes())?.strip_prefix(b"="))
 }
 
-/// Why a process may not act when nothing is known about it.
+/// The reason for refusing a process that cannot be inspected.
 const UNINSPECTED: &str = "capture cannot tell whether an agent started it";
 
 fn agents_peer(why: &str) -> ApiError {
@@ -412,7 +415,7 @@ fn agents_peer(why: &str) -> ApiError {
     )
 }
 
-/// The scopes of the token that was sent, if any, do not include the one of the route.
+/// The error for a token, if one was sent, that does not grant the route's scope.
 fn wrong_scope(by_token: Grants, scope: Scope) -> ApiError {
     let has: Vec<_> = by_token.scopes().map(|scope| format!("`{}`", scope.as_str())).collect();
     let needed = scope.as_str();
@@ -429,7 +432,7 @@ fn wrong_scope(by_token: Grants, scope: Scope) -> ApiError {
     ApiError::new(ErrorCode::WrongScope, why)
 }
 
-/// The Host header of a request is not one of ours; what it says is shown escaped and cut.
+/// The error for a Host header that is not accepted; its value is shown escaped and shortened.
 fn wrong_host(given: Option<&[u8]>) -> ApiError {
     let given = given.map(|host| shown(&host.escape_ascii().to_string()));
     let why = given.map_or_else(
@@ -443,14 +446,14 @@ fn foreign_origin() -> ApiError {
     ApiError::new(ErrorCode::ForeignOrigin, "web pages from other origins may not call this server")
 }
 
-/// The value of a header that must not come twice.
+/// The value of a header that must not occur twice.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.as_bytes())
 }
 
-/// The bearer token; empty when there is an `Authorization` of another kind, or two.
+/// The bearer token; empty if there is another kind of `Authorization`, or two.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     if !headers.contains_key(header::AUTHORIZATION) {
         return None;

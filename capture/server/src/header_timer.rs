@@ -1,7 +1,7 @@
 //! The timer of a connection's header timeout: one timer per connection, reset only when it fires.
 //!
-//! hyper asks for a deadline before each request and drops it as soon as the head is there. A runtime timer for each
-//! deadline would be registered and removed once per request, which costs more than routing the request.
+//! hyper requests a deadline before each request and drops it as soon as the head has been read. A runtime timer for
+//! each deadline would be registered and removed once per request, which costs more than routing the request.
 
 use std::{
     future::Future,
@@ -16,7 +16,7 @@ use live_view::locks::lock;
 
 type Alarm = Pin<Box<tokio::time::Sleep>>;
 
-/// The timer of one connection, of which hyper awaits one deadline at a time.
+/// The timer of one connection. hyper awaits one deadline at a time.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderTimer(Arc<Mutex<Option<Alarm>>>);
 
@@ -30,13 +30,13 @@ impl Timer for HeaderTimer {
     }
 
     fn now(&self) -> Instant {
-        // tokio's, which tests can move.
+        // tokio's clock, which tests can advance.
         tokio::time::Instant::now().into_std()
     }
 }
 
-/// Ends at a moment. The alarm behind it may go off earlier, for a deadline that was dropped since; it is set again
-/// then.
+/// Completes at a deadline. The underlying alarm may fire earlier, for a deadline that was dropped since; it is then
+/// set again.
 struct Deadline {
     alarm: Arc<Mutex<Option<Alarm>>>,
     deadline: tokio::time::Instant,

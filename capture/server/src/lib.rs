@@ -1,11 +1,12 @@
 //! The HTTP, SSE and WebSocket interface.
 //!
-//! Serves the routes of [`api`] with axum, and enforces what browsers and strangers may not do. It reads and never
-//! writes: ingest puts sessions into the [`LiveView`](live_view::LiveView) and publishes frames there, handlers read the live view and
-//! the [`store::Reader`], and send all other requests to [`Control`](live_view::Control). A slow client cannot slow down ingest.
+//! Serves the routes of [`api`] with axum, and enforces the restrictions on browsers and strangers. It only reads:
+//! ingest puts sessions into the [`LiveView`](live_view::LiveView) and publishes frames there, handlers read the live
+//! view and the [`store::Reader`], and send all other requests to [`Control`](live_view::Control). A slow client cannot
+//! slow down ingest.
 //!
-//! `router` builds the router from the table of routes and holds the layers that every request passes, `gate` decides
-//! which requests are let in, `clients` limits how many at once, `lookup` resolves which session a request means,
+//! `router` builds the router from the table of routes and defines the layers that every request passes, `gate` decides
+//! which requests are let in, `clients` limits concurrent connections, `lookup` resolves which session a request names,
 //! `handlers` answers the requests, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;

@@ -1,6 +1,6 @@
-//! The compressed form of a WebSocket stream, for clients far away: binary messages that are pieces of one gzip stream.
-//! Its text has one JSON message a line. Each piece ends with a line `sent`, which tells the server's time and, where
-//! nothing waits behind it, the position to resume from; so a client sees how old what it shows is.
+//! The compressed form of a WebSocket stream, for remote clients: binary messages that are pieces of one gzip stream.
+//! Its text has one JSON message per line. Each piece ends with a line `sent`, which contains the server's time and, if
+//! no further messages wait, the position to resume from. A client can therefore tell how old its data is.
 
 use std::io::{self, Write};
 
@@ -13,26 +13,27 @@ use flate2::{Compression, write::GzEncoder};
 use live_view::Epoch;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Size of text from which a piece is sent though more is ready, bytes. A slow client needs some seconds for it when
-/// compressed, and not the whole time after which it counts as too slow.
+/// Size of text from which a piece is sent even if more is ready, bytes. A slow client needs a few seconds for a
+/// compressed piece of this size, well below the time limit for slow clients.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// One stream of lines.
 pub(crate) struct LineStream {
-    /// Without a place among the compressed streams the lines are sent as they are, as text.
+    /// `None` if there was no permit for compression; lines are then sent as plain text.
     encoder: Option<(GzEncoder<Vec<u8>>, OwnedSemaphorePermit)>,
 }
 
 impl LineStream {
-    /// A stream that compresses if it has a place.
+    /// A stream that compresses if it has a permit.
     pub(crate) fn new(place: Option<OwnedSemaphorePermit>) -> Self {
         Self { encoder: place.map(|place| (GzEncoder::new(Vec::new(), Compression::fast()), place)) }
     }
 
-    /// A message with these lines and the line `sent`. `position` is where to resume from, if all before it was sent.
+    /// A message with these lines and the line `sent`. `position` is where to resume from, if everything before it was
+    /// sent.
     ///
     /// # Errors
-    /// Never: the text is packed in memory.
+    /// Never fails, because it compresses into memory.
     pub(crate) fn pack(
         &mut self,
         lines: impl Iterator<Item = Utf8Bytes>,

@@ -37,12 +37,12 @@ use crate::{
     unix::{self, Socket, SocketError},
 };
 
-/// Smallest header buffer that hyper accepts, bytes.
+/// Minimum header buffer size that hyper accepts, bytes.
 const MIN_HEADER_BYTES: usize = 8 << 10;
 /// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 100;
-/// Maximum number of connections of our own user over the limit that get an error answer at the same time; all others
-/// are closed without one.
+/// Maximum number of connections of our own user over the limit that get an error response at the same time; all others
+/// are closed without a response.
 const REFUSALS: usize = 32;
 /// Pause after the system refused to accept a connection (out of file descriptors).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -50,26 +50,26 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address can be reached from other machines and nobody asked for that.
+    /// The address can be reached from other machines, and the user did not ask for that.
     #[error("{address} is not a loopback address; pass --expose to let other machines connect")]
     Exposed {
         /// The address.
         address: SocketAddr,
     },
-    /// The port cannot be had.
+    /// The port cannot be opened.
     #[error("cannot listen on {address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The Unix socket cannot be had.
+    /// The Unix socket cannot be opened.
     #[error(transparent)]
     Socket(#[from] SocketError),
 }
 
-/// A server that answers. It goes on until its token is cancelled.
+/// A running server. It runs until its token is cancelled.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -79,30 +79,30 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The TCP address it listens on.
+    /// The TCP address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://ADDRESS`.
+    /// The URL `http://ADDRESS`.
     #[must_use]
     pub fn url(&self) -> String {
         url_of(self.address)
     }
 
-    /// The Unix socket it listens on.
+    /// The Unix socket on which the server listens.
     #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
     }
 
-    /// Gives the tasks that end only when the token is cancelled, with their names, to whoever watches them.
+    /// Returns the tasks that end only when the token is cancelled, with their names, for supervision.
     pub fn root_tasks(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
         std::mem::take(&mut self.roots)
     }
 
-    /// Waits, after the token was cancelled, until the last of its tasks is over.
+    /// After the token was cancelled, waits until all tasks have ended.
     pub async fn stopped(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -112,7 +112,7 @@ impl Serving {
 /// Starts to serve. Everything it starts ends when the token is cancelled.
 ///
 /// # Errors
-/// When the address is not for us, or port or socket cannot be had.
+/// If the address is not allowed, or the port or socket cannot be opened.
 pub async fn serve(
     config: Config,
     live_view: LiveView,
@@ -204,7 +204,7 @@ impl Acceptor {
         }
     }
 
-    /// Serves a connection, or refuses it when its client has too many.
+    /// Serves a connection, or refuses it if its client has too many.
     fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, transport: Transport) {
         let app = Arc::clone(&self.app);
         let client = transport.client();
@@ -253,7 +253,7 @@ impl Acceptor {
     }
 }
 
-/// Serves one connection until it ends; at shutdown, until its request is answered.
+/// Serves one connection until it ends; at shutdown, until its current request is answered.
 async fn serve_connection<I>(io: I, router: &axum::Router, from: Arc<Connection>, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -285,7 +285,7 @@ where
     }
 }
 
-/// Sends small answers at once, and lets the kernel cut off a client that takes nothing.
+/// Sends small responses immediately, and lets the kernel disconnect a client that does not read.
 fn prepare(stream: &TcpStream, patience: Duration) {
     let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     let done =
@@ -300,7 +300,7 @@ fn peer(stream: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { uid: credentials.uid(), pid: credentials.pid() })
 }
 
-/// Only our own user comes in, whatever the modes of directory and socket say.
+/// Accepts only our own user's connections, whatever the permissions of the directory and socket.
 fn may_enter(peer: Peer, own_uid: u32) -> bool {
     peer.uid == own_uid
 }

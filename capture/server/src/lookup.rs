@@ -1,4 +1,4 @@
-//! Resolves which session a request means: by its id, the agent's id, a run's name or part of an id.
+//! Resolves which session a request names: by its id, the agent's id, a run's name or part of an id.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use projections::Session;
 
 use crate::{app::App, call::Call, error::ApiError};
 
-/// A session that a name means.
+/// A session found by name.
 pub(crate) struct Found {
     pub(crate) id: SessionId,
     merged_into: Option<SessionId>,
     view: View,
 }
 
-/// What is known of a session where it was found.
+/// The data available where a session was found.
 enum View {
     /// Its row of the live view.
     Row(Arc<SessionEntry>),
-    /// All of it, as it is stored.
+    /// The complete stored session.
     Stored(Box<Session>),
-    /// Its id only.
+    /// Only the id.
     None,
 }
 
@@ -35,7 +35,7 @@ impl Found {
         Self { id: entry.id, merged_into: entry.merged_into, view: View::Row(entry) }
     }
 
-    /// Its JSON, when the live view holds it.
+    /// The session's JSON, if the live view has it.
     pub(crate) fn json(&self) -> Option<&Json> {
         match &self.view {
             View::Row(entry) => entry.json.as_ref(),
@@ -43,7 +43,7 @@ impl Found {
         }
     }
 
-    /// All of it, from where it was found or the store.
+    /// The complete session, from where it was found or from the store.
     pub(crate) async fn session(self, app: &App) -> Result<Session, ApiError> {
         if let Some(json) = self.json() {
             return serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause));
@@ -58,12 +58,12 @@ impl Found {
     }
 }
 
-/// Finds the session that a name means: its id, the agent's id, the name or id of the run that hosts it, or a
-/// beginning or end of an id that fits no other. A session that was merged into another keeps its names.
+/// Finds the session with a name: its id, the agent's id, the name or id of the run that hosts it, or a unique
+/// beginning or end of an id. A session that was merged into another keeps its names.
 async fn find(app: &App, name: &str) -> Result<Found, ApiError> {
     match on_board(app, name) {
         Some(entry) => Ok(Found::row(entry)),
-        // In a box, so that what is found at once does not carry the room for the rest.
+        // Boxed, so that the future of the common case does not reserve space for this one.
         None => Box::pin(find_elsewhere(app, name)).await,
     }
 }
@@ -92,7 +92,7 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
     }
     let part = IdPart::new(name);
     let mut fitting = part.map_or_else(Vec::new, |part| app.live_view.fitting(&part, name));
-    // What was merged is the same session as what it was merged into.
+    // A merged session counts as the session it was merged into.
     fitting.sort_by_key(|entry| entry.merged_into.is_some());
     fitting.dedup_by_key(|entry| entry.merged_into.unwrap_or(entry.id));
     match fitting.as_slice() {
@@ -105,13 +105,13 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
     }
 }
 
-/// Which session a name means; of a merged one, what it became.
+/// The session with a name; for a merged session, its target.
 pub(crate) async fn id_of(app: &App, name: &str) -> Result<SessionId, ApiError> {
     let found = find(app, name).await?;
     Ok(found.merged_into.unwrap_or(found.id))
 }
 
-/// The sessions these names mean; an error names the first that means none.
+/// The sessions with these names; an error names the first that matches none.
 pub(crate) async fn ids_of(app: &App, names: impl Iterator<Item = &str> + Send) -> Result<Vec<SessionId>, ApiError> {
     let mut ids = Vec::new();
     for name in names {
@@ -136,7 +136,7 @@ pub(crate) async fn named(app: &App, name: Option<&str>) -> Result<Option<Sessio
     }
 }
 
-/// The session that others come from, by any of its names.
+/// The session whose relatives are requested, by any of its names.
 pub(crate) async fn relative(app: &App, name: &str) -> Result<Relative, ApiError> {
     let found = find(app, name).await?;
     let id = found.merged_into.unwrap_or(found.id);
@@ -148,7 +148,7 @@ pub(crate) async fn relative(app: &App, name: &str) -> Result<Relative, ApiError
     Ok(Relative { id, provider_session_id })
 }
 
-/// The session in the path; 308 when it was merged into another, 404 when there is none.
+/// The session in the path; 308 if it was merged into another, 404 if there is none.
 pub(crate) async fn in_path<O: Operation>(call: &Call<O>) -> Result<Found, ApiError> {
     let found = find(&call.app, &call.segment).await?;
     match found.merged_into {
@@ -162,8 +162,8 @@ pub(crate) async fn target<O: Operation>(call: &Call<O>) -> Result<SessionId, Ap
     Ok(in_path(call).await?.id)
 }
 
-/// The session in the path, if it was removed to save space: by its id, the agent's id, or a beginning or end of an id
-/// that fits no other of those.
+/// The session in the path, if it was pruned: by its id, the agent's id, or a beginning or end of an id that is unique
+/// among pruned sessions.
 pub(crate) async fn pruned<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
     let name = call.segment.to_string();
     let sessions = call.app.read(|reader| reader.pruned()).await?;
@@ -200,7 +200,7 @@ fn on_board(app: &App, name: &str) -> Option<Arc<SessionEntry>> {
     app.live_view.get(app.live_view.find(name)?)
 }
 
-/// 308 to the session this one was merged into, the rest of the path and query kept.
+/// 308 to the session into which this one was merged; the rest of the path and the query are kept.
 pub(crate) fn moved<O: Operation>(call: &Call<O>, target: SessionId) -> ApiError {
     let path = O::ID.route().path_of(&target.to_string());
     let query = call.parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -1,8 +1,7 @@
-//! Metrics in the text form of OpenMetrics.
+//! Metrics in the OpenMetrics text format.
 //!
-//! The server's own counters and gauges are in a `Tally`. The numbers of the live view and of the sources are read for
-//! each request by a [`Collector`]. The daemon registers its own metrics with
-//! [`Health::metrics`](crate::Health::metrics).
+//! The server's own counters and gauges are in a `Tally`. A [`Collector`] reads the numbers of the live view and of the
+//! sources for each request. The daemon registers its own metrics with [`Health::metrics`](crate::Health::metrics).
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -23,7 +22,7 @@ use prometheus_client::{
 
 use crate::Health;
 
-/// What requests and connections are counted in. A handle: clones share it.
+/// The counters of requests and connections. A handle: clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: Counter,
@@ -48,7 +47,7 @@ impl Tally {
     }
 }
 
-/// Everything that `/metrics` shows: what the program registered, and what the server adds.
+/// All metrics of `/metrics`: those the program registered, and the server's own.
 pub(crate) fn registry(health: &mut Health, live_view: &LiveView, tally: &Tally) -> Registry {
     let mut registry = std::mem::take(&mut health.metrics);
     tally.register(&mut registry);
@@ -57,14 +56,14 @@ pub(crate) fn registry(health: &mut Health, live_view: &LiveView, tally: &Tally)
     registry
 }
 
-/// The answer to a scrape. Asks after the sources, which may look at files.
+/// The response to a scrape. Queries the sources, which may read files.
 pub(crate) fn encode(registry: &Registry) -> Result<String, fmt::Error> {
     let mut out = String::with_capacity(8 << 10);
     text::encode(&mut out, registry)?;
     Ok(out)
 }
 
-/// The sessions and the streams of the live view.
+/// Collects the sessions and streams of the live view.
 #[derive(Debug)]
 struct SessionCollector(LiveView);
 
@@ -92,7 +91,7 @@ impl Collector for SessionCollector {
     }
 }
 
-/// The sources, as the program knows them.
+/// Collects the health of the sources.
 struct Sources(Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>);
 
 impl fmt::Debug for Sources {
@@ -102,7 +101,7 @@ impl fmt::Debug for Sources {
 }
 
 impl Sources {
-    /// What is known of each source. Two homes of one agent are one source here: a series is shown once.
+    /// The health of each source by name. Two homes of one agent are merged, because a series may occur only once.
     fn by_name(&self) -> BTreeMap<String, SourceHealth> {
         let mut by_name: BTreeMap<String, SourceHealth> = BTreeMap::new();
         for source in (self.0)() {

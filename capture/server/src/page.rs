@@ -1,4 +1,4 @@
-//! Pages of lists: how many items they have, and where the next page begins.
+//! Pages of lists: their length, and the cursor of the next page.
 
 use std::{fmt, str::FromStr};
 
@@ -16,7 +16,7 @@ pub(crate) fn limit(given: Option<Limit>) -> usize {
     given.map_or(DEFAULT_LIMIT, |limit| limit.get())
 }
 
-/// Cuts a list that holds one item more than the page when there are more, and gives the cursor of the next page.
+/// Cuts a list that has one item more than the page if there are more, and returns the cursor of the next page.
 pub(crate) fn cut<T, Id: fmt::Display>(
     items: &mut Vec<T>,
     limit: usize,
@@ -27,7 +27,7 @@ pub(crate) fn cut<T, Id: fmt::Display>(
     items.last().filter(|_| more).map(|last| cursor(last).to_string())
 }
 
-/// A position in a list that is sorted by a time and by ids: when an item began, or when a session's last event was.
+/// A position in a list sorted by a time and by ids. The time is when an item began, or a session's last event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor<Id> {
     pub(crate) at: Timestamp,

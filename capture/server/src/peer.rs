@@ -7,41 +7,41 @@ use std::{
 
 use live_view::Peer;
 
-/// Says why a process may not use the `control` and `admin` scopes over the Unix socket; `None` if it may.
+/// Returns why a process may not use the `control` and `admin` scopes over the Unix socket; `None` if it may.
 pub type PeerCheck = Arc<dyn Fn(Peer) -> Option<String> + Send + Sync>;
 
-/// Says why whoever is at the other end of a TCP connection (client, server) may not use them; `None` if it may.
+/// Returns why the peer of a TCP connection (client, server) may not use these scopes; `None` if it may.
 pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<TcpRefusal> + Send + Sync>;
 
-/// Why whoever is at the other end of a TCP connection may not use the `control` and `admin` scopes.
+/// Why the peer of a TCP connection may not use the `control` and `admin` scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TcpRefusal {
-    /// Which process it is cannot be seen.
+    /// The process cannot be identified.
     #[error("the process cannot be identified")]
     Unidentified,
-    /// An agent started it; says how that is known.
+    /// An agent started the process; contains the evidence.
     #[error("{0}")]
     Agent(String),
 }
 
-/// Names the user at the other end of a TCP connection of this machine (client, server), by id.
+/// Returns the id of the user at the other end of a TCP connection on this machine (client, server).
 pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     /// Our own user.
     Own,
     /// Another user of this machine.
     User(u32),
-    /// Somebody on this machine whom the kernel does not name.
+    /// A process on this machine that the kernel does not identify.
     Unnamed,
-    /// Another machine; of IPv6 its network, as a machine has many addresses there.
+    /// Another machine; for IPv6 its network, because a machine has many addresses in it.
     Machine(IpAddr),
 }
 
 impl Client {
-    /// The client of a TCP connection. Without a way to look users up, this machine is our own user's.
+    /// The client of a TCP connection. If users cannot be looked up, this machine counts as our own user.
     pub(crate) fn of_tcp(from: SocketAddr, to: SocketAddr, own_uid: u32, user: Option<&TcpUser>) -> Self {
         match (from.ip().to_canonical(), user) {
             (ip, Some(user)) if ip.is_loopback() => match user(from, to) {

@@ -1,4 +1,4 @@
-//! Builds the router from the table of routes, and holds the layers that every answer passes.
+//! Builds the router from the table of routes, and defines the layers that every response passes.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
@@ -33,13 +33,13 @@ use crate::{
     },
 };
 
-/// Keeps pages of other origins from embedding an answer.
+/// Keeps pages of other origins from embedding a response.
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-/// Smallest answer that is compressed, bytes.
+/// Minimum size of a compressed response, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
-/// All routes of the table, and what every answer passes: an answer where a handler panicked, fixed headers, compression.
-/// Each handler takes its request as a [`Call`], which is where it is let in.
+/// The router of all routes in the table, with the common layers: a response if a handler panicked, fixed headers,
+/// compression. Each handler receives its request as a [`Call`], and creating the call checks access.
 pub(crate) fn router(app: &App) -> Router {
     let mut by_path: BTreeMap<&str, (Vec<&'static Route>, MethodRouter<App>)> = BTreeMap::new();
     for route in ROUTES {
@@ -50,8 +50,8 @@ pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for (path, (routes, methods)) in by_path {
         let refuse = async move |State(app): State<App>, request: Request| other_method(&app, &routes, &request);
-        // As a handler and not as a fallback: axum adds the methods of the path to what a fallback answers, and strangers
-        // do not learn which paths exist.
+        // As a handler, not as a fallback: axum adds the methods of the path to the response of a fallback, and
+        // strangers must not learn which paths exist.
         router = router.route(path, any(refuse).merge(methods));
     }
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
@@ -72,7 +72,7 @@ async fn answer(State(app): State<App>, request: Request, next: Next) -> Respons
         }
     };
     let headers = response.headers_mut();
-    // The files of the page say themselves how they are kept; they hold no data.
+    // The page's files set their own caching; they contain no data.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -174,7 +174,7 @@ fn handler(route: &'static Route) -> MethodRouter<App> {
     }
 }
 
-/// A handler of this route's operation, for its method.
+/// The handler of this route's operation, for its method.
 fn of<O: Operation + 'static, M, H>(route: &'static Route, handler: H) -> MethodRouter<App>
 where
     H: Handler<(M, Call<O>), App>,
@@ -191,16 +191,16 @@ fn no_route(app: &App, request: &Request) -> HandlerResult {
     if [Method::GET, Method::HEAD].contains(request.method())
         && let Some(asset) = assets::at(request.uri().path())
     {
-        // The route of the page: it is open, and so are its files.
+        // The page's route is open, and so are its files.
         call::authorize(app, request, Some(OperationId::Index.route()))?;
         return Ok(assets::answer(asset, request.uri().query(), request.headers()));
     }
-    // Strangers do not learn which paths exist.
+    // Strangers must not learn which paths exist.
     call::authorize(app, request, None)?;
     if wants_page(request)
         && let Some(page) = assets::at("/")
     {
-        // It says that it has no such view, and leads to those it has.
+        // The page reports that there is no such view, and links to the existing ones.
         let mut answer = assets::answer(page, None, &HeaderMap::new());
         *answer.status_mut() = StatusCode::NOT_FOUND;
         return Ok(answer);
@@ -208,14 +208,14 @@ fn no_route(app: &App, request: &Request) -> HandlerResult {
     Err(ApiError::not_found("unknown route").hint("GET /openapi.json lists all routes"))
 }
 
-/// Whether a person looks at the answer in a browser.
+/// Whether a browser will show the response to the user.
 fn wants_page(request: &Request) -> bool {
     [Method::GET, Method::HEAD].contains(request.method())
         && !request.uri().path().starts_with("/api/")
         && call::accepts(request.headers(), "text/html")
 }
 
-/// Refuses a request for a path that has no route of its method.
+/// Refuses a request for a path that has no route with its method.
 fn other_method(app: &App, routes: &[&'static Route], request: &Request) -> ApiError {
     if let Err(refused) = call::authorize(app, request, routes.first().copied()) {
         return refused;

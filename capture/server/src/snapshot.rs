@@ -7,18 +7,18 @@ use bytes::Bytes;
 use events::SessionId;
 use live_view::{Epoch, Interest, Json, LiveView, Mark};
 
-/// The state of the sessions of a stream.
+/// The state of a stream's sessions.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) as_of: u64,
-    /// The sessions, as JSON each.
+    /// The JSON of each session.
     pub(crate) sessions: Vec<Json>,
     /// `{"as_of","epoch","sessions","approvals","findings"}`
     json: String,
     message: OnceLock<Utf8Bytes>,
 }
 
-/// What waits for somebody: pending approvals and open findings, as JSON each.
+/// Pending approvals and open findings, as the JSON of each.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub(crate) approvals: Vec<Json>,
@@ -61,7 +61,7 @@ impl Snapshot {
     }
 }
 
-/// A snapshot of everything and how the live view stood when it was taken.
+/// A full snapshot, and the state of the live view when it was taken.
 #[derive(Debug)]
 pub(crate) struct LastSnapshot {
     pub(crate) mark: Mark,

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::{answer, app::App, call::StreamHold, stream_format::StreamFormat, tail::Tail};
 
-/// Size from which a part of a batch is sent though more of it is ready, bytes.
+/// Size from which part of a batch is sent even if more of it is ready, bytes.
 const PART_BYTES: usize = 64 << 10;
 
 struct Open {
@@ -26,7 +26,7 @@ impl Drop for Open {
     }
 }
 
-/// Answers with the stream.
+/// Responds with the stream.
 pub(crate) fn answer(app: App, tail: Tail, format: StreamFormat, hold: StreamHold) -> axum::response::Response {
     app.tally.streams.inc();
     let revoked = Box::pin(hold.revoked());
@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// This part and the others of its batch that are ready.
+    /// This part together with the parts of its batch that are ready.
     async fn rest_of_batch(&mut self, first: Bytes) -> Option<Bytes> {
         let app = Arc::clone(&self.app);
         let mut parts = Vec::from(first);

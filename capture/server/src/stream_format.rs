@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::{agentapi::AgentApiStream, app::App, compat::CompatStream, error::ApiError, tail::Item};
 
-/// The form of a stream's messages.
+/// The format of a stream's messages.
 pub(crate) enum StreamFormat {
     /// Frames; `last_id` is the last SSE id sent.
     Frames { last_id: u64 },
@@ -20,7 +20,7 @@ impl StreamFormat {
         Self::Frames { last_id: 0 }
     }
 
-    /// An item as server-sent events. Empty when it says nothing in this format.
+    /// An item as server-sent events; empty if it has no counterpart in this format.
     pub(crate) async fn sse(&mut self, app: &App, item: &Item) -> Result<Bytes, ApiError> {
         match self {
             Self::Frames { last_id } => Ok(match item {
@@ -63,7 +63,7 @@ impl StreamFormat {
     }
 }
 
-/// A text whose bytes are shared, in the type that messages have. The bytes are not copied.
+/// Converts shared bytes to the text type of messages without copying.
 fn shared_text(text: Bytes) -> Result<Utf8Bytes, ApiError> {
     Utf8Bytes::try_from(text).map_err(|error| ApiError::internal(&error))
 }

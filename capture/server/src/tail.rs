@@ -1,8 +1,8 @@
 //! Follows the log for a stream: a snapshot, then every later event, without gaps or duplicates.
 //!
-//! First the stream is registered, then the feed's position is read: what was published before that position is in the
-//! rows (snapshot) or the log (resume), and what comes after it is in the stream's queue. Independent of SSE and
-//! WebSocket.
+//! The stream is registered first, and the feed's position is read after that. Frames published before the position are
+//! in the rows (snapshot) or the log (resume), and later frames are in the stream's queue. This module is independent
+//! of SSE and WebSocket.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -26,30 +26,30 @@ use crate::{
 
 /// Number of events read from the log at a time.
 const PAGE: usize = 500;
-/// The order of frames that were made from the log: the feed counts from 1.
+/// The order of frames made from the log; the feed counts from 1.
 const FROM_LOG: u64 = 0;
 /// Maximum number of sessions in a snapshot of everything.
 const SNAPSHOT_SESSIONS: usize = 5000;
-/// Delay before a new snapshot. Unpublished commits come in groups (while history is read), and one snapshot covers
+/// Delay before a new snapshot. While history is read, unpublished commits come in groups, and one snapshot covers
 /// many.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// Where a client left off.
+/// The position from which a client resumes.
 #[derive(Debug, Clone)]
 pub(crate) struct Resume {
-    /// The last position it saw.
+    /// The last position the client received.
     pub(crate) after: u64,
-    /// The epoch it saw it in, if it says.
+    /// The epoch of that position, if the client sent it.
     pub(crate) epoch: Option<String>,
 }
 
-/// What a stream sends next.
+/// The next item of a stream.
 pub(crate) enum Item {
     /// The state of all sessions; it replaces everything sent before.
     Snapshot(Arc<Snapshot>),
     /// One frame.
     Frame(Arc<Frame>),
-    /// The client was too slow; a snapshot follows if it goes on.
+    /// The client was too slow; a snapshot follows if the stream continues.
     TooSlow,
 }
 
@@ -59,32 +59,33 @@ pub(crate) struct Tail {
     interest: Interest,
     subscription: Subscription,
     stage: Stage,
-    /// Frames up to this order are in what was sent already.
+    /// Frames up to this order are covered by what was already sent.
     covered: u64,
     ready: VecDeque<Arc<Frame>>,
-    /// The least time between two looks at the queue.
+    /// Minimum time between two reads of the queue.
     batch: Duration,
     taken_at: Instant,
-    /// Whether permission requests are sent before what else is ready.
+    /// Whether permission requests are sent before other ready frames.
     requests_first: bool,
-    /// Whether frames that tell how something stands are sent even if the log covers them: not all of them are in it.
+    /// Whether frames that contain a state are sent even if the log covers them, because the log does not contain all
+    /// of them.
     keeps_states: bool,
-    /// A hash of what was last sent of each session, while frames are sent in batches.
+    /// A hash of the last status sent for each session, while frames are sent in batches.
     sent: HashMap<SessionId, u64>,
 }
 
 enum Stage {
     /// Nothing was sent yet.
     Start(Option<Resume>),
-    /// A snapshot is next, not before this moment.
+    /// A snapshot is next, not before this time.
     Snapshot(Option<Instant>),
-    /// The log is read from behind `after` up to `upto`.
+    /// The log is read from after `after` up to `upto`.
     Replay { after: u64, upto: u64, touched: Touched },
-    /// Frames are sent as they come.
+    /// Frames are sent as they arrive.
     Live,
 }
 
-/// What a part of the log that is not sent itself tells of.
+/// The objects mentioned in a part of the log that is not itself sent.
 #[derive(Debug, Default)]
 struct Touched {
     sessions: BTreeSet<SessionId>,
@@ -93,7 +94,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// Notes which approval or finding an event is about.
+    /// Records which approval or finding an event is about.
     fn note(&mut self, payload: &Payload) {
         if let Payload::ApprovalRequested(asked) = payload {
             self.approvals.insert(asked.approval_id.clone());
@@ -110,7 +111,7 @@ impl Tail {
         Self::in_batches(app, interest, resume, Duration::ZERO)
     }
 
-    /// Takes frames at most once in this time, and of several statuses of a session the last one.
+    /// Reads frames at most once per `batch`, and sends only the last of several statuses of a session.
     pub(crate) fn in_batches(app: &App, interest: Interest, resume: Option<Resume>, batch: Duration) -> Self {
         let limits = &app.limits;
         Self {
@@ -128,14 +129,14 @@ impl Tail {
         }
     }
 
-    /// Sends permission requests before what else is ready: a person waits for them. Positions are no longer in order
-    /// then.
+    /// Sends permission requests before other ready frames, because a person is waiting for them. Positions are then no
+    /// longer in order.
     pub(crate) fn requests_first(self) -> Self {
         Self { requests_first: true, ..self }
     }
 
-    /// The same stream with another interest, which goes on from `resume`. What tells how something stands and was not
-    /// sent yet is sent by the new one.
+    /// Switches the stream to another interest, continuing from `resume`. Frames with states that were not sent yet are
+    /// sent by the new stream.
     pub(crate) fn turn_to(&mut self, interest: Interest, resume: Option<Resume>) {
         let goes_on = resume.is_some();
         let next = Self {
@@ -144,29 +145,29 @@ impl Tail {
             ..Self::in_batches(&self.app, interest, resume, self.batch)
         };
         let mut before = std::mem::replace(self, next);
-        // A broken stream begins with a snapshot, or its client has the position to resume from.
+        // A broken stream restarts with a snapshot, or its client has the position to resume from.
         if goes_on && before.subscription.take(&mut before.ready).now_or_never().is_none_or(|taken| taken.is_ok()) {
             self.ready = before.ready;
             self.ready.retain(|frame| !is_of_a_session(frame));
         }
     }
 
-    /// Whether nothing waits to be sent, and nothing was thrown away.
+    /// Whether no frames wait to be sent and none were dropped.
     pub(crate) fn is_drained(&self) -> bool {
         self.ready.is_empty() && matches!(self.stage, Stage::Live) && !self.subscription.is_broken()
     }
 
-    /// Changes the least time between two looks at the queue.
+    /// Changes the minimum time between two reads of the queue.
     pub(crate) fn set_batch(&mut self, batch: Duration) {
         self.batch = batch;
     }
 
-    /// Whether frames are taken in batches, which are then sent as one.
+    /// Whether frames are read in batches, each of which is sent as one.
     pub(crate) const fn is_batched(&self) -> bool {
         !self.batch.is_zero()
     }
 
-    /// What is next. Dropped while waiting, it has lost nothing.
+    /// The next item. Cancelling the wait loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Item, ApiError> {
         loop {
             if let Some(item) = self.ready() {
@@ -233,8 +234,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Leaves out statuses that a later one of the same session replaces, and those that are the same as the last one:
-    /// most statuses are published before their commit and again after it.
+    /// Removes statuses that a later one of the same session replaces, and those equal to the last one sent: most
+    /// statuses are published both before and after their commit.
     fn keep_new_statuses(&mut self) {
         let mut last = HashMap::new();
         for frame in self.ready.iter().filter(|frame| matches!(frame.kind, FrameKind::Status(_))) {
@@ -252,7 +253,7 @@ impl Tail {
         });
     }
 
-    /// What can be sent without waiting.
+    /// The next item that can be sent without waiting.
     pub(crate) fn ready(&mut self) -> Option<Item> {
         loop {
             let frame = self.ready.pop_front()?;
@@ -261,7 +262,7 @@ impl Tail {
                 continue;
             }
             if self.subscription.is_broken() {
-                // What is left here is void as well: the snapshot that follows covers it.
+                // The remaining frames are void too, because the following snapshot covers them.
                 self.ready.clear();
                 self.stage = Stage::Live;
                 return None;
@@ -270,7 +271,7 @@ impl Tail {
         }
     }
 
-    /// Reads one page of the log; after the last one, tells how the sessions met there stand.
+    /// Reads one page of the log; after the last one, adds the current states of the sessions found there.
     async fn replay(&mut self) -> Result<(), ApiError> {
         let Stage::Replay { after, upto, touched } = &mut self.stage else {
             return Ok(());
@@ -309,7 +310,8 @@ impl Tail {
                     self.ready.push_back(Arc::new(frame));
                 }
             }
-            // What was opened meanwhile. What was closed is among the events, or was read from the store above.
+            // Add approvals and findings opened since. Those closed since are among the events, or were read from the
+            // store above.
             let view = &self.app.live_view;
             for (session, json) in view.pending_approvals(&self.interest) {
                 self.ready.push_back(Arc::new(Frame::approval(Some(to), session, json)));
@@ -323,12 +325,13 @@ impl Tail {
     }
 }
 
-/// Whether a frame is one of those that are sent of some sessions only.
+/// Whether a frame is of a kind that is sent only for selected sessions.
 fn is_of_a_session(frame: &Frame) -> bool {
     matches!(frame.kind, FrameKind::Event(_) | FrameKind::Delta)
 }
 
-/// How approvals and findings stand of which the log tells: who does not get its events learns here that one was closed.
+/// The current forms of approvals and findings mentioned in the log, so that clients that do not get its events learn
+/// that one was closed.
 fn present_forms(
     reader: &Reader,
     position: u64,
@@ -349,9 +352,9 @@ fn present_forms(
     Ok(frames)
 }
 
-/// How the sessions of interest stand, and up to which order that covers the feed.
+/// The states of the selected sessions, and the order up to which they cover the feed.
 async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>), ApiError> {
-    // The mark first, the rows after it: see the head of this file.
+    // Read the position before the rows; see the module documentation.
     let mark = app.live_view.mark();
     match interest.sessions() {
         None => {

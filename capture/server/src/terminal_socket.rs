@@ -1,8 +1,8 @@
-//! The terminal of a run, for a view elsewhere: rows of coloured text as they change, and what is typed.
+//! The terminal of a run, for a remote view: sends rows of coloured text as they change, and types the view's input.
 //!
-//! The host of the run is asked for what changed since the last answer, so that a slow view gets fewer and larger
-//! changes, and none of them waits in a queue. A view changes nothing by looking: it types only with the scope
-//! `control`, and resizes the terminal only while it has the lease, which one view of a run can have at a time.
+//! The server asks the run's host for the changes since the last answer, so that a slow view gets fewer and larger
+//! changes and none of them are queued. Viewing changes nothing: a view can type only with the scope `control`, and can
+//! resize the terminal only while it has the lease, which one view of a run can have at a time.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -22,16 +22,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout
 
 use crate::{app::App, call::StreamHold, connection::Connection, error::ApiError, leases::Lease};
 
-/// Least time between two updates: at most 30 a second.
+/// Minimum time between two updates: at most 30 per second.
 const FRAME: Duration = Duration::from_millis(33);
-/// How long the host waits for a change before it says that there was none, ms.
+/// How long the host waits for a change before it answers that there was none, ms.
 const WAIT_MS: u32 = 2_500;
-/// Most lines of an answer with scrolled-off lines.
+/// Maximum number of scrollback lines in an answer.
 const SCROLLBACK: u32 = 1_000;
 /// Number of unanswered keepalive messages after which a view counts as gone.
 const SILENCE: u32 = 3;
 
-/// What a view is of, and whose it is.
+/// The run of a view, and the view's client.
 pub(crate) struct TerminalView {
     pub(crate) app: App,
     pub(crate) run: RunId,
@@ -54,28 +54,28 @@ enum ToView<'a> {
     Closed { why: &'a str },
 }
 
-/// A message of the view.
+/// A message from the view.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum FromView {
-    /// Types a text as it is.
+    /// Types a text unchanged.
     Input {
         text: String,
-        /// Types it though a dialog is open.
+        /// Whether to type even if a dialog is open.
         #[serde(default)]
         force: bool,
     },
     /// Presses keys.
     Keys { keys: Vec<String> },
-    /// Pastes a text, and presses no Enter behind it.
+    /// Pastes a text without pressing Enter.
     Paste {
         text: String,
         #[serde(default)]
         force: bool,
     },
-    /// Asks for lines that scrolled off.
+    /// Requests lines that scrolled off.
     Scrollback { before: u64, count: u32 },
-    /// Takes the lease, or with `false` gives it back.
+    /// Acquires the lease or, with `false`, releases it.
     Lease {
         #[serde(default = "yes")]
         take: bool,
@@ -88,7 +88,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Answers an upgrade and leaves the rest to a task.
+/// Answers an upgrade and starts a task for the view.
 pub(crate) fn answer(view: TerminalView, upgrade: WebSocketUpgrade) -> Response {
     let app = Arc::clone(&view.app);
     app.tally.websockets.inc();
@@ -106,7 +106,7 @@ pub(crate) fn answer(view: TerminalView, upgrade: WebSocketUpgrade) -> Response 
 struct OpenView {
     view: TerminalView,
     number: u64,
-    /// Whether it may act, once that was looked up.
+    /// Whether the view may act; `None` until this is looked up.
     may_act: Option<Result<(), ApiError>>,
 }
 
@@ -118,13 +118,13 @@ impl Drop for OpenView {
 
 /// Why a view ends.
 enum ViewEnd {
-    /// It left, or the connection broke.
+    /// The client left, or the connection broke.
     Gone,
-    /// We close, with a code and a reason.
+    /// The server closes, with a code and a reason.
     Close(u16, String),
 }
 
-/// The request to the host that is under way.
+/// The pending request to the host.
 type Pending = BoxFuture<'static, Result<GridUpdate, Refusal>>;
 
 impl OpenView {
@@ -139,13 +139,13 @@ impl OpenView {
     async fn run(mut self, mut socket: WebSocket) {
         let end = self.converse(&mut socket).await;
         if self.give_back() {
-            // The terminal that types has its size again; the answer does not matter.
+            // The terminal returns to the size of the controlling terminal; the answer does not matter.
             self.view.app.control.resize(self.view.target.clone(), None).await.ok();
         }
         if let ViewEnd::Close(code, why) = end {
             let closing = async {
                 send(&mut socket, &ToView::Closed { why: &why }, self.view.app.limits.write).await.ok();
-                // A reason has at most 123 bytes.
+                // A close reason may have at most 123 bytes.
                 let reason = why.get(..123).unwrap_or(&why).to_owned();
                 socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await.ok();
                 while let Some(Ok(_)) = socket.next().await {}
@@ -203,7 +203,7 @@ impl OpenView {
         }
     }
 
-    /// Asks the host for what changed since a revision, not before a time.
+    /// Requests the changes since a revision from the host, not before a time.
     fn ask(&self, rev: u64, not_before: Instant) -> Pending {
         let (app, target) = (Arc::clone(&self.view.app), self.view.target.clone());
         async move {
@@ -252,14 +252,14 @@ impl OpenView {
         }
     }
 
-    /// Whether the view may act. Looked up when it first wants to: finding the process at the other end is slow.
+    /// Whether the view may act. Checked on the first attempt, because finding the peer's process is slow.
     fn may_act(&mut self) -> Result<(), ApiError> {
         let TerminalView { app, device, headers, connection, .. } = &self.view;
         let look = || app.gate.check_control(device.as_ref(), headers, &connection.transport);
         self.may_act.get_or_insert_with(look).clone()
     }
 
-    /// Types what the person at the view typed.
+    /// Types the input of the view's user.
     async fn type_characters(&mut self, text: String, force: bool) -> Result<(), ApiError> {
         self.may_act()?;
         let app = &self.view.app;
@@ -286,14 +286,14 @@ impl OpenView {
         lock(&self.view.app.leases).held.get(&self.view.run).is_some_and(|lease| lease.view == self.number)
     }
 
-    /// Takes the lease, unless another view has it.
+    /// Acquires the lease unless another view has it.
     fn take(&self) {
         let by = self.view.device.as_ref().map_or_else(|| "a token".to_owned(), |device| device.device.name.clone());
         let view = self.number;
         lock(&self.view.app.leases).held.entry(self.view.run).or_insert(Lease { view, by });
     }
 
-    /// Gives the lease back; says whether the view had it.
+    /// Releases the lease; returns whether the view had it.
     fn give_back(&self) -> bool {
         let had = self.has_lease();
         if had {
@@ -323,7 +323,7 @@ impl OpenView {
     }
 }
 
-/// Sends a message. A view that takes nothing for `patience` is too slow.
+/// Sends a message. A view that accepts nothing for `patience` is too slow.
 async fn send(socket: &mut WebSocket, message: &ToView<'_>, patience: Duration) -> Result<(), ViewEnd> {
     let Ok(text) = serde_json::to_string(message) else { return Ok(()) };
     write(socket, Message::text(text), patience).await

@@ -1,5 +1,5 @@
-//! Tests of the interface as clients meet it: most against the service itself, those about
-//! connections against a real port.
+//! Tests of the interface from a client's view: most call the service directly, those about connections use a real
+//! port.
 
 mod agentapi;
 mod clients;
@@ -153,7 +153,7 @@ fn changed(n: u128, sequence: u64, position: u64, from: State, to: State) -> Eve
     event(n, sequence, position, change)
 }
 
-/// A store with what a test needs, written as ingest would.
+/// A store with a test's data, written as ingest would write it.
 struct Log {
     writer: Writer,
     _directory: TempDir,
@@ -253,7 +253,7 @@ impl TestServer {
     }
 }
 
-/// A request as it should be, with the owner's token.
+/// A valid request with the owner's token.
 fn request(method: Method, path: &str) -> http::request::Builder {
     Request::builder()
         .method(method)
@@ -301,7 +301,7 @@ impl Live {
         rest(&mut stream).await
     }
 
-    /// The head of a request of this server, without its last line.
+    /// The head of a valid request to this server, without its last line.
     fn head(&self, line: &str) -> String {
         format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
@@ -329,7 +329,7 @@ impl Live {
 async fn rest(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut part = [0; 4096];
-    // A reset after the answer is an end as well.
+    // A reset after the response also counts as the end.
     while let Ok(n) = stream.read(&mut part).await {
         if n == 0 {
             break;
@@ -380,7 +380,7 @@ impl Sse {
     }
 }
 
-/// Small limits, so that reaching them takes no time.
+/// Small limits, so that tests reach them quickly.
 fn tight() -> Limits {
     Limits { read: Duration::from_millis(50), ..Limits::default() }
 }

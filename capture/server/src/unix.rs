@@ -15,17 +15,17 @@ use tokio::net::UnixListener;
 /// Why the socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The directory or the socket could not be looked at, made or removed.
+    /// The directory or the socket could not be inspected, created or removed.
     #[error("{doing} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// On which path.
+        /// The path of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Others could reach into the directory.
+    /// Other users have access to the directory.
     #[error("{path} must belong to this user and have mode 0700 (it has mode {mode:04o}, owner {owner})")]
     OpenDirectory {
         /// The directory.
@@ -35,13 +35,13 @@ pub enum SocketError {
         /// Its owner.
         owner: u32,
     },
-    /// Something that is not a socket has the name.
+    /// The path exists and is not a socket.
     #[error("{path} exists and is not a socket")]
     NoSocket {
         /// The path.
         path: PathBuf,
     },
-    /// Another server answers there.
+    /// Another server answers on the socket.
     #[error("another server listens on {path}")]
     InUse {
         /// The path.
@@ -49,7 +49,7 @@ pub enum SocketError {
     },
 }
 
-/// An open socket; its file is removed when it is dropped, unless another took its place.
+/// An open socket. Dropping it removes its file, unless another socket has replaced it.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) listener: UnixListener,
@@ -68,7 +68,7 @@ pub(crate) fn own_uid() -> u32 {
 }
 
 impl Socket {
-    /// Opens a socket at this path, in the place of one whose server is gone.
+    /// Opens a socket at this path, replacing one whose server is gone.
     pub(crate) fn open(path: &Path) -> Result<Self, SocketError> {
         let failed = |doing| {
             let path = path.to_owned();
@@ -88,7 +88,7 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed("cannot inspect")(error)),
         }
-        // Between bind and chmod the directory keeps others out.
+        // Between bind and chmod, the directory's permissions keep other users out.
         let bind = |address: AddressPath| UnixListener::bind(address.as_ref());
         let listener = AddressPath::of(path).and_then(bind).map_err(failed("cannot listen on"))?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("cannot restrict"))?;

@@ -1,8 +1,8 @@
 //! WebSockets: one task per client sends frames and reads the client's few messages.
 //!
 //! A client that does not accept its frames in time is closed with 1013 and the position to resume from; one that sends
-//! too much with 1009, bad text with 1007, binary with 1003. Who may connect was decided before the upgrade, as for
-//! every request.
+//! too much with 1009, invalid text with 1007, binary with 1003. Access was checked before the upgrade, as for every
+//! request.
 
 use std::{
     future::{Future, poll_fn},
@@ -42,15 +42,15 @@ use crate::{
 
 /// Maximum number of messages written before a flush.
 const BATCH: usize = 64;
-/// Number of batches after which the client's own messages, the keepalive and a stop of the server are looked at though
-/// more frames are ready.
+/// Number of batches after which the client's messages, the keepalive and a server stop are checked even if more frames
+/// are ready.
 const BATCHES_IN_A_ROW: u32 = 16;
-/// After this many times the usual interval of keepalive messages without an answer a client counts as gone.
+/// Number of keepalive intervals without an answer after which a client counts as gone.
 const SILENCE: u32 = 3;
-/// The longest time between two lines `sent` of a stream of lines.
+/// Maximum time between two `sent` lines of a line stream.
 const SENT_EVERY: Duration = Duration::from_secs(5);
 
-/// Answers an upgrade and leaves the rest to a task.
+/// Answers an upgrade and starts a task for the connection.
 pub(crate) fn answer(
     app: &App,
     upgrade: WebSocketUpgrade,
@@ -89,15 +89,15 @@ pub(crate) fn answer(
 enum End {
     /// The client left, or the connection broke.
     Gone,
-    /// We close, with a code and a reason.
+    /// The server closes, with a code and a reason.
     Close(CloseCode, String),
 }
 
-/// What a connection waits for.
+/// The events a connection waits for.
 enum Event {
-    /// Something to send.
+    /// An item to send.
     Item(Result<Item, ApiError>),
-    /// The server stops.
+    /// The server is stopping.
     Stop,
     /// The client sent a message, or left.
     Message(Option<Result<Message, axum::Error>>),
@@ -105,7 +105,7 @@ enum Event {
     Tick,
 }
 
-/// Whether something beside the frames has news: to look at the socket for each frame would cost as much as the frame.
+/// Whether anything besides frames has news. Polling the socket for each frame would cost as much as the frame.
 #[derive(Debug)]
 struct Aside {
     has_news: AtomicBool,
@@ -119,7 +119,7 @@ impl Default for Aside {
 }
 
 impl Aside {
-    /// Takes the news; the task is woken when there are some again.
+    /// Resets the flag and returns it; the task is woken on the next news.
     fn arrived(&self, cx: &Context<'_>) -> bool {
         self.task.register(cx.waker());
         self.has_news.swap(false, Ordering::AcqRel)
@@ -140,16 +140,16 @@ impl Wake for Aside {
 struct SocketClient {
     app: App,
     tail: Tail,
-    /// Sends several messages at once, as lines of a compressed stream.
+    /// Sends several messages at once as lines of a compressed stream, if requested.
     lines: Option<LineStream>,
     format: StreamFormat,
-    /// Sessions asked for in the form older clients know.
+    /// Sessions requested in the format of older clients.
     compat_sessions: Vec<events::SessionId>,
-    /// Whether the client may tell sessions what to do, as was found at the upgrade.
+    /// Whether the client may send input to sessions, as determined at the upgrade.
     control: Result<(), ApiError>,
-    /// Up to this position everything was sent; nothing before the first snapshot.
+    /// The position up to which everything was sent; `None` before the first snapshot.
     resume_at: Option<u64>,
-    /// Room for messages on their way, and for the position a client that has it can resume from.
+    /// Reusable buffers for messages being sent, and for the position from which a client with all of them can resume.
     out: Vec<Utf8Bytes>,
     positions: Vec<u64>,
     hold: StreamHold,
@@ -182,7 +182,7 @@ impl SocketClient {
             let event = {
                 let mut item = pin!(self.tail.next());
                 poll_fn(|cx| {
-                    // Frames first, with a turn for the rest.
+                    // Frames come first, with a regular turn for the rest.
                     if in_a_row < BATCHES_IN_A_ROW
                         && let Poll::Ready(item) = item.as_mut().poll(cx)
                     {
@@ -190,7 +190,7 @@ impl SocketClient {
                     }
                     let aside = if news.arrived(cx) {
                         let cx = &mut Context::from_waker(&waker);
-                        // Why it ends is looked at below.
+                        // The reason for the end is determined below.
                         let ends = cancelled.as_mut().poll(cx).is_ready() || revoked.as_mut().poll(cx).is_ready();
                         if ends {
                             Poll::Ready(Event::Stop)
@@ -206,7 +206,7 @@ impl SocketClient {
                         Poll::Pending if in_a_row >= BATCHES_IN_A_ROW => item.as_mut().poll(cx).map(Event::Item),
                         Poll::Pending => Poll::Pending,
                         Poll::Ready(event) => {
-                            // There may be more of it.
+                            // There may be more.
                             news.wake_by_ref();
                             Poll::Ready(event)
                         }
@@ -257,7 +257,7 @@ impl SocketClient {
         }
     }
 
-    /// Sends an item and whatever else is ready.
+    /// Sends an item and everything else that is ready.
     async fn send(&mut self, socket: &mut WebSocket, item: Result<Item, ApiError>) -> Result<(), End> {
         let unreadable = || End::Close(close_code::ERROR, "cannot read the event log".into());
         let mut item = item.map_err(|_| unreadable())?;
@@ -329,7 +329,7 @@ impl SocketClient {
         }
     }
 
-    /// These lines as one message, if this is a stream of lines.
+    /// Packs these lines into one message, if this is a line stream.
     fn packed(&mut self, lines: impl Iterator<Item = Utf8Bytes>, position: Option<u64>) -> Option<Message> {
         let (epoch, at) = (self.app.live_view.epoch(), self.app.now());
         self.lines.as_mut().and_then(|stream| stream.pack(lines, epoch, at, position).ok())
@@ -341,21 +341,21 @@ impl SocketClient {
         format!("{{\"type\":\"{kind}\",\"epoch\":{epoch},\"data\":{data}}}")
     }
 
-    /// Carries out a message of the client; gives the kind of the answer and its data.
+    /// Carries out a message of the client; returns the kind and data of the answer.
     async fn listen(&mut self, text: &str) -> Result<Option<(&'static str, String)>, ApiError> {
         #[derive(Deserialize)]
         struct Words {
-            /// What to tell a session, as in `POST /api/v1/sessions/{id}/input`.
+            /// Input for a session, as in `POST /api/v1/sessions/{id}/input`.
             input: Option<SessionInputRequest>,
-            /// Which session, and what the answer is known by.
+            /// The session for the input, and an id that the answer repeats.
             session: Option<String>,
             id: Option<Box<RawValue>>,
             subscribe: Option<Vec<String>>,
-            /// Sessions whose events are sent from here on, or from `after`, beside how all sessions stand.
+            /// Sessions whose events are sent from now on, or from `after`, in addition to the states of all sessions.
             events: Option<Vec<String>>,
             after: Option<u64>,
             epoch: Option<String>,
-            /// How long frames are collected from here on.
+            /// How long frames are collected from now on.
             batch_ms: Option<u64>,
             #[serde(rename = "type")]
             name: Option<String>,
@@ -409,18 +409,18 @@ impl SocketClient {
         }
     }
 
-    /// Tells a session what to do.
+    /// Sends input to a session.
     async fn input(&self, session: Option<String>, input: SessionInputRequest) -> Result<SessionInputTaken, ApiError> {
         self.control.clone()?;
         let session = session.ok_or_else(|| ApiError::body("`session` is missing"))?;
         let session = id_of(&self.app, &session).await?;
-        // Nothing waits for a prompt here: frames would wait with it.
+        // Do not wait for a prompt here, because frames would wait too.
         let is_typed = input.action.is_none() && input.text.is_some();
         let input = SessionInputRequest { timeout_ms: is_typed.then_some(0), ..input };
         steering::apply(&self.app, session, input).await
     }
 
-    /// The close reason for a client that is too slow, with the position to resume from. A reason has at most 123
+    /// The close reason for a client that is too slow, with the position to resume from. A reason may have at most 123
     /// bytes.
     fn where_to_resume(&self, reason: &str) -> String {
         let epoch = self.app.live_view.epoch().text();
@@ -434,8 +434,8 @@ fn json_of(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".into())
 }
 
-/// Writes messages and flushes once; `sent` is called for each that is on its way. A client that
-/// takes nothing for `patience` is too slow.
+/// Writes messages and flushes once; `sent` is called for each message written. A client that accepts nothing for
+/// `patience` is too slow.
 async fn write(
     socket: &mut WebSocket,
     patience: Duration,
@@ -449,7 +449,7 @@ async fn write(
         }
         socket.flush().await
     });
-    // A client that keeps up costs no timer.
+    // A client that keeps up needs no timer.
     let written = match poll_fn(|cx| Poll::Ready(writing.as_mut().poll(cx))).await {
         Poll::Ready(written) => written,
         Poll::Pending => timeout(patience, writing).await.map_err(|_| too_slow())?,

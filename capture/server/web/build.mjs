@@ -1,7 +1,7 @@
 // Builds dist/ from src/ and static/. The same sources give the same bytes: no source maps, no dates, no hashes.
 //
-// dist/SHA256SUMS has a line for each file that the bundle is made of and for each file of it, so that a test without
-// node sees when one was changed without the other. The server has no use for it and does not contain it.
+// dist/SHA256SUMS has a line for each source file of the bundle and for each file in dist/, so that a test without node
+// notices if one was changed without the other. The server does not use or contain it.
 
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** Most bytes of the whole bundle as browsers receive it, compressed. */
+/** Maximum size of the whole bundle as browsers receive it, compressed, bytes. */
 const LIMIT = 110_000;
-/** What the bundle is made of: files, and folders with all that is in them. */
+/** The sources of the bundle: files, and folders with all their contents. */
 const SOURCES = ["build.mjs", "package-lock.json", "package.json", "src", "static", "tsconfig.json"];
 const SUMS = "SHA256SUMS";
 
@@ -39,7 +39,7 @@ await build({
 await build({ ...shared, entryPoints: { sw: at("src/sw.ts") }, outdir: dist, format: "iife" });
 for (const file of readdirSync(at("static")).sort()) copyFileSync(at(`static/${file}`), `${dist}/${file}`);
 
-// The licenses of what the bundle contains go where it goes.
+// Ship the licenses of the bundled packages with the bundle.
 const packages = ["preact", "@preact/signals", "@preact/signals-core"];
 const licenses = packages.map((name) => `${name}\n\n${readFileSync(at(`node_modules/${name}/LICENSE`), "utf8").trim()}\n`);
 writeFileSync(`${dist}/licenses.txt`, licenses.join(`\n${"-".repeat(72)}\n\n`));
@@ -57,7 +57,7 @@ if (sum > LIMIT) {
   process.exit(1);
 }
 
-/** The files at and below a path, by their paths. */
+/** The paths of the files at and below a path. */
 const below = (path) => (statSync(at(path)).isDirectory() ? readdirSync(at(path)).flatMap((name) => below(`${path}/${name}`)) : [path]);
 const line = (path, file) => `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${path}\n`;
 const lines = [...readdirSync(dist).map((name) => [`dist/${name}`, `${dist}/${name}`]), ...SOURCES.flatMap(below).map((path) => [path, at(path)])];

@@ -1,8 +1,7 @@
-//! Sends requests to the server with ureq: over the server's Unix socket, or over TCP when asked.
+//! Sends requests to the server with ureq: over the server's Unix socket, or over TCP if requested.
 //!
-//! Every connection proves whom it reached before a byte of a request, the token least of all, is
-//! sent: the kernel names the process that listens on a Unix socket, and `/proc` the one that
-//! listens on a TCP port.
+//! Before any byte of a request is sent, above all the token, every connection proves which process it reached: the
+//! kernel names the process that listens on a Unix socket, and `/proc` the process that listens on a TCP port.
 
 use std::{
     fmt,
@@ -25,31 +24,31 @@ use ureq::{
     },
 };
 
-/// Most time for the server to accept a connection.
+/// Time limit for the server to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Where a server is to be reached, and which process it must be.
+/// The address of a server, and the process it must be.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
     pub(super) address: Address,
-    /// The server's process, whose start time was compared already.
+    /// The server's process, whose start time was already compared.
     pub(super) pid: u32,
 }
 
-/// The two ways to a server.
+/// The two kinds of addresses.
 #[derive(Debug, Clone)]
 pub(super) enum Address {
-    /// Its Unix socket.
+    /// The server's Unix socket.
     Unix(PathBuf),
-    /// Its TCP port on this machine.
+    /// The server's TCP port on this machine.
     Tcp(SocketAddr),
 }
 
 impl Route {
-    /// Opens a connection to the proven process.
+    /// Opens a connection to the verified process.
     ///
     /// # Errors
-    /// When nobody listens there, or another process or user does.
+    /// If no process listens there, or the wrong process or user does.
     pub(super) fn open(&self) -> io::Result<Stream> {
         match &self.address {
             Address::Unix(path) => {
@@ -61,7 +60,8 @@ impl Route {
             }
             Address::Tcp(address) => {
                 let stream = TcpStream::connect_timeout(address, CONNECT_WITHIN)?;
-                // Looked at after connecting: whoever holds the port now holds the other end too.
+                // Checked after connecting: the process that owns the port now also owns the other end of the
+                // connection.
                 if !listener_of_tcp(*address, self.pid) {
                     return Err(not_the_server(address, 0, self.pid));
                 }
@@ -125,10 +125,10 @@ enum Direction {
     Write,
 }
 
-/// Opens ureq's connections along a route.
+/// Opens ureq's connections to a route.
 pub(super) struct RouteConnector {
     route: Route,
-    /// The connection by which the server was found, used for the first request.
+    /// The connection used to find the server, reused for the first request.
     first: Mutex<Option<Stream>>,
 }
 
@@ -163,7 +163,7 @@ impl Connector<()> for RouteConnector {
 pub(super) struct StreamTransport {
     stream: Stream,
     buffers: LazyBuffers,
-    /// The timeouts the socket has, for reading and writing.
+    /// The socket's current timeouts for reading and writing.
     set: [Option<Duration>; 2],
 }
 
@@ -174,7 +174,7 @@ impl fmt::Debug for StreamTransport {
 }
 
 impl StreamTransport {
-    /// Bounds the next call; a system call is made only when the bound changes.
+    /// Sets the time limit of the next call; makes a system call only if the limit changes.
     fn bound(&mut self, direction: Direction, timeout: NextTimeout) -> Result<(), Error> {
         let within = timeout.not_zero().map(|within| *within);
         let set = &mut self.set[direction as usize];
@@ -201,7 +201,7 @@ impl Transport for StreamTransport {
         self.bound(Direction::Write, timeout)?;
         let output = &self.buffers.output()[..amount];
         match self.stream.write_all(output) {
-            // The server refused the request before it took the whole body: its answer says why.
+            // The server refused the request before reading the whole body; its response contains the reason.
             Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
             written => written.map_err(|error| timed_out(error, timeout.reason)),
         }
@@ -221,7 +221,7 @@ impl Transport for StreamTransport {
         Ok(amount > 0)
     }
 
-    /// A connection that rests is open while reading from it would wait.
+    /// An idle connection is open if reading from it would block.
     fn is_open(&mut self) -> bool {
         if self.stream.set_nonblocking(true).is_err() {
             return false;
@@ -231,7 +231,7 @@ impl Transport for StreamTransport {
     }
 }
 
-/// Resolves nothing: the route says where the server is.
+/// Resolves no names, because the route contains the address.
 #[derive(Debug)]
 pub(super) struct NoResolver;
 

@@ -1,4 +1,4 @@
-//! G2 and G7: a first start without full text, until all history is committed, and the most memory it held.
+//! G2 and G7: a first start without full text, until all history is committed, and its peak memory.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ const ROUNDS: usize = 3;
 pub(crate) fn measure(world: &mut World, report: &mut Report) {
     let Files { paths, bytes } = world.files();
     let mb = bytes as f64 / 1e6;
-    // The page cache is warm after this.
+    // This warms the page cache.
     let first = read_all(&paths);
     println!(
         "reference: {} lines, {} MB of text, {} lines not understood",
@@ -51,7 +51,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
         limits[1].push(mb / limit.cpu);
         limits[2].push(mb / limit.cpu);
         ours[0].push(mb / time);
-        // The program as it is cannot be faster on this number of cores.
+        // The shortest time the current program could need on this number of cores.
         let floor = threads.first().map_or(0.0, |(_, cpu)| *cpu).max(cpu / cores() as f64);
         ours[1].push(mb / floor);
         ours[2].push(mb / cpu);
@@ -94,13 +94,13 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
     });
 }
 
-/// What the database and its log weigh, MB.
+/// The size of the database and its log, MB.
 fn size(data: &Path) -> f64 {
     let of = |name: &str| fs::metadata(data.join(name)).map_or(0, |m| m.len()) as f64 / 1e6;
     of("capture.db") + of("capture.db-wal")
 }
 
-/// Holds what is in the store against what must be in it.
+/// Compares the counts in the store with the manifest.
 fn count(data: &Path, manifest: &Manifest) {
     const PAGE: usize = 10_000;
     let reader = Reader::new(data.join("capture.db"));

@@ -1,4 +1,4 @@
-//! The history that is observed: a corpus directory, or a small one made here.
+//! The observed history: a corpus directory, or a small generated one.
 
 use std::{
     fs::{self, File},
@@ -15,12 +15,12 @@ use crate::{
     program::{ChildDirs, Program},
 };
 
-/// Of a corpus that is made here.
+/// Number of sessions in a generated corpus.
 const SESSIONS: u64 = 200;
-/// Half of them are longer.
+/// Median size of a generated session, bytes.
 const MEDIAN_BYTES: u64 = 130_000;
 
-/// What must be in the store after all was read, as far as it can be counted.
+/// The counts the store must contain after reading everything, where they are known.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) sessions: u64,
@@ -32,14 +32,14 @@ pub(crate) struct Manifest {
     pub(crate) tool_results: u64,
 }
 
-/// The machine that is observed, and room for data directories.
+/// The observed machine, with space for data directories.
 pub(crate) struct World {
-    /// The agents' user's home: linked files of the corpus, and what the sections write.
+    /// The home of the agents' user: links to the corpus files, and files the sections write.
     pub(crate) home: PathBuf,
     pub(crate) manifest: Option<Manifest>,
     needles: Vec<(String, u64)>,
     scratch: TempDir,
-    /// A data directory with all history.
+    /// A data directory with all history ingested.
     ingested: Option<PathBuf>,
     made: u32,
 }
@@ -51,14 +51,14 @@ pub(crate) struct Files {
 }
 
 impl World {
-    /// Takes the corpus `CORPUS` names, or makes one.
+    /// Opens the corpus that `CORPUS` names, or generates one.
     pub(crate) fn open() -> Self {
         Self::of(std::env::var_os("CORPUS").map(PathBuf::from))
     }
 
-    /// Takes this corpus, or makes one.
+    /// Opens this corpus, or generates one.
     pub(crate) fn of(corpus: Option<PathBuf>) -> Self {
-        // Files are linked, which works within one file system only.
+        // Files are hard-linked, which works only within one file system.
         let scratch = match corpus.as_ref().and_then(|dir| dir.parent()) {
             Some(parent) => TempDir::with_prefix_in("capture-bench-", parent).unwrap(),
             None => TempDir::with_prefix("capture-bench-").unwrap(),
@@ -96,12 +96,12 @@ impl World {
         world
     }
 
-    /// The words that were planted in the corpus, and in how many texts each is.
+    /// The words planted in the corpus, each with the number of texts that contain it.
     pub(crate) fn needles(&self) -> Vec<(String, u64)> {
         self.needles.clone()
     }
 
-    /// Every file an agent keeps a session in.
+    /// All session files of the agents.
     pub(crate) fn files(&self) -> Files {
         let mut files = Files { paths: Vec::new(), bytes: 0 };
         for below in [".claude/projects", ".codex/sessions", ".gemini/tmp"] {
@@ -110,7 +110,7 @@ impl World {
         files
     }
 
-    /// A new directory to work in.
+    /// A new working directory.
     pub(crate) fn dir(&mut self) -> PathBuf {
         self.made += 1;
         let dir = self.scratch.path().join(format!("dir-{}", self.made));
@@ -118,12 +118,12 @@ impl World {
         dir
     }
 
-    /// A place for a child: this home and no configuration.
+    /// The directories of a child: this home and no configuration.
     pub(crate) fn place<'a>(&'a self, data: &'a Path) -> ChildDirs<'a> {
         ChildDirs { home: &self.home, data, config: self.scratch.path() }
     }
 
-    /// A configuration directory in which search is turned off.
+    /// A configuration directory that turns off search.
     pub(crate) fn without_search(&mut self) -> PathBuf {
         let config = self.dir();
         fs::create_dir(config.join("capture")).unwrap();
@@ -131,7 +131,7 @@ impl World {
         config
     }
 
-    /// A data directory that has all history, of one's own.
+    /// A fresh copy of a data directory with all history ingested.
     pub(crate) fn ingested(&mut self) -> PathBuf {
         if self.ingested.is_none() {
             let data = self.dir();
@@ -145,20 +145,20 @@ impl World {
         copy
     }
 
-    /// The transcript of a Claude session of our own; its directory is made.
+    /// The transcript path of a generated Claude session; its directory is created.
     pub(crate) fn transcript(&self, project: &str, session: &str) -> PathBuf {
         let dir = self.home.join(".claude/projects").join(format!("-bench-{project}"));
         fs::create_dir_all(&dir).unwrap();
         dir.join(format!("{session}.jsonl"))
     }
 
-    /// Takes away what a section wrote.
+    /// Deletes the files a section wrote.
     pub(crate) fn forget(&self, project: &str) {
         fs::remove_dir_all(self.home.join(".claude/projects").join(format!("-bench-{project}"))).ok();
     }
 }
 
-/// Cores to run on.
+/// The number of available cores.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -199,7 +199,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// Numbers that are the same in every run (splitmix64).
+/// A random number generator with the same sequence in every run (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -215,14 +215,14 @@ impl Dice {
         self.roll() % end
     }
 
-    /// Many small numbers and a few large ones, around `median`.
+    /// A random number around `median`: many small ones and a few large ones.
     fn skewed(&mut self, median: u64) -> usize {
         let doublings = (0..6).map(|_| self.below(1000) as f64 / 1000.0 - 0.5).sum::<f64>() * 1.8;
         (median as f64 * doublings.exp2().powf(1.6)) as usize
     }
 }
 
-/// Something to cut texts from, with what JSON has to escape.
+/// Text to cut samples from, including characters that JSON must escape.
 pub(crate) fn pool(dice: &mut Dice) -> String {
     const WORDS: &[&str] = &[
         "error",
@@ -265,7 +265,7 @@ pub(crate) fn pool(dice: &mut Dice) -> String {
     text
 }
 
-/// A piece of about this length.
+/// A sample of about this length.
 pub(crate) fn cut<'p>(pool: &'p str, dice: &mut Dice, length: usize) -> &'p str {
     let length = length.clamp(8, pool.len() / 2);
     let mut from = dice.below((pool.len() - length) as u64) as usize;
@@ -279,7 +279,7 @@ pub(crate) fn cut<'p>(pool: &'p str, dice: &mut Dice, length: usize) -> &'p str 
     &pool[from..end]
 }
 
-/// Makes a corpus of Claude's and Codex's sessions, and its manifest.
+/// Generates a corpus of Claude and Codex sessions, and its manifest.
 fn make(home: &Path) {
     let mut dice = Dice(1);
     let pool = pool(&mut dice);

@@ -1,4 +1,4 @@
-//! Medians, percentiles, and the outcome of a goal.
+//! Medians, percentiles, and the results of goals.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ pub(crate) struct Report {
     rows: Vec<String>,
 }
 
-/// A goal and how it came out.
+/// A goal and its result.
 pub(crate) struct Goal<'a> {
     pub(crate) name: &'a str,
-    /// What is measured, in words.
+    /// A description of the measurement.
     pub(crate) what: &'a str,
     pub(crate) limit: String,
     pub(crate) figure: String,
-    /// What is held against `must` and `stretch`, and its unit.
+    /// The value compared with `must` and `stretch`, and its unit.
     pub(crate) value: f64,
     pub(crate) unit: &'a str,
     pub(crate) must: Option<f64>,
@@ -31,7 +31,7 @@ pub(crate) enum Better {
 }
 
 impl Report {
-    /// Prints a goal and keeps it for the table.
+    /// Prints a goal and adds it to the table.
     pub(crate) fn goal(&mut self, goal: Goal<'_>) {
         let Goal { name, what, limit, figure, value, unit, must, stretch, better } = goal;
         let judge = |bound: Option<f64>| match bound {
@@ -53,7 +53,7 @@ impl Report {
         ));
     }
 
-    /// All goals of the run as a table.
+    /// Prints all goals of the run as a table.
     pub(crate) fn table(&self) {
         println!(
             "\n| goal | what | limit | figure | value | must | stretch | load |\n|---|---|---|---|---|---|---|---|"
@@ -77,7 +77,7 @@ pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Latencies, sorted.
+/// Sorted latencies.
 pub(crate) struct Latencies(Vec<Duration>);
 
 impl Latencies {
@@ -86,7 +86,7 @@ impl Latencies {
         Self(all)
     }
 
-    /// The latency that this part of them does not exceed, milliseconds.
+    /// The latency that this fraction of them does not exceed, milliseconds.
     pub(crate) fn at(&self, part: f64) -> f64 {
         let index = (self.0.len() as f64 * part).ceil() as usize;
         self.0.get(index.saturating_sub(1)).map_or(f64::NAN, |time| ms(*time))
@@ -109,7 +109,7 @@ impl std::fmt::Display for Latencies {
     }
 }
 
-/// Three digits that mean something.
+/// Rounds to three significant digits.
 pub(crate) fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 100.0 => 0,

@@ -1,4 +1,4 @@
-//! G15 to G17: how cost grows with history, and what is written to disk for it.
+//! G15 to G17: how cost grows with history, and how much is written to disk.
 
 use std::{
     fs::{self, OpenOptions},
@@ -20,14 +20,14 @@ use crate::{
     streaming::Writer,
 };
 
-/// Sessions that write at once, and how often each writes a line.
+/// Number of sessions that write concurrently, and the interval between lines of each.
 const WRITERS: u64 = 10;
 const LINE_EVERY: Duration = Duration::from_millis(588);
 const MEASURED: Duration = Duration::from_secs(60);
-/// Until the memory of an import is given back.
+/// Time until the memory of an import is released.
 const SETTLE: Duration = Duration::from_secs(8);
 const IDLE: Duration = Duration::from_secs(30);
-/// The log is looked at this often.
+/// Interval between looks at the log.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) fn measure(world: &mut World, report: &mut Report) {
@@ -75,21 +75,21 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
     }
 }
 
-/// What an import cost.
+/// The cost of an import.
 struct Import {
     /// Microseconds.
     cpu_per_event: f64,
     /// Bytes.
     written: f64,
     log: f64,
-    /// The database and the index.
+    /// Size of the database and the index.
     store: f64,
 }
 
 fn import(mut world: World) -> Import {
     let Files { paths, bytes } = world.files();
     let bytes = bytes as f64;
-    // The page cache is warm after this, for a small home and for a large one, whatever was measured before.
+    // This warms the page cache for small and large homes, whatever was measured before.
     read_all(&paths);
     let data = world.dir();
     let (largest, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
@@ -105,7 +105,7 @@ fn import(mut world: World) -> Import {
     let program = Program::start(&world.place(&data));
     let settled = program.settled();
     let time = (settled.at - program.started_at).as_secs_f64();
-    // All of it has its price only when the index has it too.
+    // Indexing is part of the cost.
     program.searchable();
     let (cpu, written, peak) = (program.cpu(), program.written(), program.memory("VmHWM"));
     pause(SETTLE);
@@ -155,7 +155,7 @@ fn of_file(data: &Path, name: &str) -> f64 {
     fs::metadata(data.join(name)).map_or(f64::NAN, |file| file.len() as f64)
 }
 
-/// What is written to disk while sessions write and nobody looks on.
+/// Measures writes to disk while sessions write and no client is connected.
 fn live(world: &mut World, report: &mut Report) {
     let data = world.ingested();
     let program = Program::start(&world.place(&data));

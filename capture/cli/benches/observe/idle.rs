@@ -1,4 +1,4 @@
-//! G6: what capture costs while nothing happens.
+//! G6: the cost of capture while nothing happens.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
 
     let data = world.ingested();
     let place = world.place(&data);
-    // The first start repairs what was not closed in order; the second is like any other.
+    // The first start repairs files that were not closed cleanly; the second one is typical.
     let program = Program::start(&place);
     program.settled();
     program.stop();

@@ -1,4 +1,4 @@
-//! G4 and G5: from an append to the new status at a WebSocket client, with all other files watched.
+//! G4 and G5: the time from an append to the new status at a WebSocket client, with all other files watched.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ const QUIET_FILES: u64 = 24;
 const IDLE: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A session that is written to, and who looks on.
+/// A session being written, and the client that watches it.
 struct Line {
     session: Claude,
     file: File,
@@ -55,7 +55,7 @@ struct Status<'a> {
 }
 
 impl Line {
-    /// Appends a line that turns the session's status; how long until the client knows.
+    /// Appends a line that changes the session's status; returns the time until the client received it.
     fn turn(&mut self) -> Duration {
         let line = match self.waiting {
             true => self.session.prompt("and now the next one, please"),
@@ -74,14 +74,14 @@ impl Line {
     }
 }
 
-/// The session and its state, of a frame that tells a status.
+/// The session and state in a status frame.
 fn status(text: &[u8]) -> Option<(&str, &str)> {
     let frame: Frame<'_> = serde_json::from_slice(text).ok().filter(|frame: &Frame<'_>| frame.kind == "status")?;
     let data = frame.data?;
     Some((data.id?, data.status?.state))
 }
 
-/// Writes the beginning of a session: a turn that is over.
+/// Writes the beginning of a session: a completed turn.
 fn begin(path: &Path, session: &mut Claude) -> File {
     let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
     let lines = session.prompt("begin") + &session.words("done", true);
@@ -89,7 +89,7 @@ fn begin(path: &Path, session: &mut Claude) -> File {
     file
 }
 
-/// Takes what comes until nothing came for a while.
+/// Reads frames until none has arrived for a while.
 fn drain(socket: &mut Socket) {
     while socket.next(Instant::now() + Duration::from_millis(500)).is_some() {}
 }
@@ -117,7 +117,7 @@ pub(crate) fn watched(world: &mut World, report: &mut Report) {
     let mut bare = Line { session: other, file: bare_file, socket: composed.subscribe(), waiting: true };
     let (mut dice, mut times) = (Dice(4), [Vec::new(), Vec::new()]);
     for n in 0..WARM_UP + APPENDS {
-        // Each file rests for 150 to 250 ms; the two take turns.
+        // Each file is idle for 150 to 250 ms, and the two alternate.
         let rest = Duration::from_micros(75_000 + dice.below(50_000));
         for (line, times) in [&mut ours, &mut bare].into_iter().zip(&mut times) {
             let time = line.turn();

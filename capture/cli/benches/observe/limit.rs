@@ -1,4 +1,4 @@
-//! The limits: what each part costs when nothing but that part is done.
+//! The limits: the cost of each part in isolation.
 
 use std::{
     borrow::Cow,
@@ -25,10 +25,10 @@ use tokio::{runtime::Runtime, sync::broadcast};
 
 use crate::socket::Socket;
 
-/// What reading everything once came to.
+/// The result of reading everything once.
 pub(crate) struct Reading {
     pub(crate) lines: u64,
-    /// Lines that are not what the types say.
+    /// Lines that do not match the types.
     pub(crate) bad: u64,
     /// Text decoded, bytes.
     pub(crate) text: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Reading {
     pub(crate) cpu: f64,
 }
 
-/// One thread reads all files, splits lines and decodes them, all message text included.
+/// Reads all files on one thread, splits lines and decodes them, including all message text.
 pub(crate) fn read_all(files: &[PathBuf]) -> Reading {
     let mut reading = Reading { lines: 0, bad: 0, text: 0, time: Duration::ZERO, cpu: 0.0 };
     let mut buffer = vec![0; 256 << 10];
@@ -112,7 +112,7 @@ impl Reading {
     }
 }
 
-/// Text borrowed from the line; a copy only where it holds escapes.
+/// Text borrowed from the line, copied only if it contains escapes.
 #[derive(Default)]
 struct Text<'a>(Cow<'a, str>);
 
@@ -135,7 +135,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// Text, or blocks of it.
+/// Text, or blocks of text.
 #[derive(Default)]
 enum Content<'a> {
     #[default]
@@ -404,7 +404,7 @@ impl GeminiRecord<'_> {
     }
 }
 
-/// The live way and nothing else: a hint, a read, a typed decode, a WebSocket.
+/// The minimal live path: a hint, a read, a typed decode, a WebSocket.
 pub(crate) struct Composed {
     address: String,
     _watcher: RecommendedWatcher,

@@ -1,14 +1,14 @@
-//! Lines as Claude Code and Codex write them, made up. Each ends with a newline.
+//! Generates lines in the format of Claude Code and Codex. Each ends with a newline.
 
 use serde_json::json;
 
-/// A Claude session that is being written.
+/// A Claude session being written.
 pub(crate) struct Claude {
     pub(crate) session: String,
     pub(crate) cwd: String,
     /// Records written so far.
     records: u64,
-    /// Tells the records of one session from those of another.
+    /// Distinguishes the records of one session from those of others.
     salt: u64,
 }
 
@@ -33,7 +33,7 @@ impl Claude {
         self.line("user", &json!({"role": "user", "content": text}), "")
     }
 
-    /// The model's words; the last ones end the turn.
+    /// A text of the model; the last one ends the turn.
     pub(crate) fn words(&mut self, text: &str, last: bool) -> String {
         let stop = last.then_some("end_turn");
         self.answer(&json!({"type": "text", "text": text}), stop)
@@ -56,7 +56,7 @@ impl Claude {
         self.line("user", &message, &format!("\"toolUseResult\":{kept},"))
     }
 
-    /// A copy of a request, which tells nothing new.
+    /// A copy of a request without new information.
     pub(crate) fn request_copy(&self, output: &str) -> String {
         let message = json!({"role": "user", "content": [{"type": "text", "text": output}]});
         format!(
@@ -66,7 +66,7 @@ impl Claude {
     }
 }
 
-/// A Codex session that is being written.
+/// A Codex session being written.
 pub(crate) struct Codex {
     pub(crate) session: String,
     turn: u64,
@@ -104,7 +104,7 @@ impl Codex {
         .concat()
     }
 
-    /// A call of a tool and what it said.
+    /// A tool call and its output.
     pub(crate) fn call(&mut self, command: &str, output: &str) -> String {
         self.calls += 1;
         let id = format!("call_{}_{}", &self.session[9..], self.calls);
@@ -124,7 +124,7 @@ impl Codex {
         .concat()
     }
 
-    /// The model's last words of a turn.
+    /// The model's last text in a turn.
     pub(crate) fn words(&self, text: &str) -> String {
         let turn = format!("{}-{}", self.session, self.turn);
         [

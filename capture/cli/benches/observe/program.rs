@@ -16,12 +16,12 @@ use crate::socket::Socket;
 
 /// The kernel's unit of CPU time in `/proc/PID/stat`, seconds.
 const TICK: f64 = 0.01;
-/// History counts as committed when it is read and no event came for this long.
+/// History counts as committed once it is read and no event has arrived for this long.
 const STABLE: Duration = Duration::from_millis(1500);
-/// Nothing here takes longer than this.
+/// Time limit for every wait.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Where a child finds things.
+/// The directories of a child.
 pub(crate) struct ChildDirs<'a> {
     pub(crate) home: &'a Path,
     pub(crate) data: &'a Path,
@@ -45,15 +45,15 @@ struct Endpoint {
     token_file: PathBuf,
 }
 
-/// How the reading of history ended.
+/// The state after reading history.
 pub(crate) struct Settled {
-    /// When the last event of it was seen committed.
+    /// When the last event of the history was seen committed.
     pub(crate) at: Instant,
     /// The last position.
     pub(crate) events: u64,
 }
 
-/// The index of the texts.
+/// The state of the full-text index.
 #[derive(Deserialize)]
 pub(crate) struct IndexStatus {
     state: String,
@@ -63,7 +63,7 @@ pub(crate) struct IndexStatus {
 }
 
 impl Program {
-    /// Starts it and does not wait for it.
+    /// Starts the program without waiting for it.
     pub(crate) fn launch(place: &ChildDirs<'_>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capture"));
         fs::create_dir_all(place.data).unwrap();
@@ -81,7 +81,7 @@ impl Program {
         Self { child, data: place.data.to_owned(), started_at, address: String::new(), token: String::new() }
     }
 
-    /// Waits until it says where it is.
+    /// Waits until the program publishes its address.
     pub(crate) fn found(mut self) -> Self {
         let file = self.data.join("endpoint.json");
         loop {
@@ -106,7 +106,7 @@ impl Program {
         Self::launch(place).found()
     }
 
-    /// The status and the body of an answer.
+    /// The status and the body of a response.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (address, token) = (&self.address, &self.token);
@@ -120,7 +120,7 @@ impl Program {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
-    /// The sum of a metric over its labels.
+    /// The sum of a metric over all labels.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let (_, text) = self.get("/metrics");
         let of = |line: &str| {
@@ -151,7 +151,7 @@ impl Program {
         }
     }
 
-    /// Waits until all history can be searched; gives the moment.
+    /// Waits until all history is searchable; returns the time.
     pub(crate) fn searchable(&self) -> (Instant, IndexStatus) {
         let events = self.settled().events;
         loop {
@@ -164,7 +164,7 @@ impl Program {
         }
     }
 
-    /// Subscribes to these sessions, all when there are none.
+    /// Subscribes to these sessions, or to all if none are given.
     pub(crate) fn subscribe(&self, sessions: &[&str]) -> Socket {
         let mut socket = Socket::connect(&self.address, &self.token, "/api/v1/ws");
         if !sessions.is_empty() {
@@ -173,7 +173,7 @@ impl Program {
         socket
     }
 
-    /// Waits until the session of this provider's id is known; gives ours.
+    /// Waits until the server lists the session with this provider id; returns our id.
     pub(crate) fn session(&self, provider_id: &str) -> String {
         #[derive(Deserialize)]
         struct Session {
@@ -189,7 +189,7 @@ impl Program {
         }
     }
 
-    /// CPU time it used, user and system, seconds.
+    /// CPU time of the program, user and system, seconds.
     pub(crate) fn cpu(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
@@ -197,12 +197,12 @@ impl Program {
         (ticks(11) + ticks(12)) * TICK
     }
 
-    /// The same of the threads that live, to the nanosecond.
+    /// CPU time of the running threads, with nanosecond resolution.
     pub(crate) fn cpu_of_threads(&self) -> f64 {
         self.threads().iter().map(|(_, cpu)| cpu).sum()
     }
 
-    /// Name and CPU time of each thread that lives, the busiest first.
+    /// Name and CPU time of each running thread, busiest first.
     pub(crate) fn threads(&self) -> Vec<(String, f64)> {
         let mut threads = Vec::new();
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().flatten() {
@@ -214,21 +214,21 @@ impl Program {
         threads
     }
 
-    /// A line of its `/proc/PID/status`, MB.
+    /// A line of the program's `/proc/PID/status`, MB.
     pub(crate) fn memory(&self, key: &str) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap_or_default();
         line.split_whitespace().next().and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1024.0 / 1e6
     }
 
-    /// Bytes it had written to disk.
+    /// Number of bytes the program caused to be written to disk.
     pub(crate) fn written(&self) -> f64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
         let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
         line.and_then(|bytes| bytes.parse().ok()).unwrap_or(f64::NAN)
     }
 
-    /// Asks it to end and waits until it did.
+    /// Asks the program to exit and waits for it.
     pub(crate) fn stop(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         self.child.wait().unwrap();
@@ -242,7 +242,7 @@ impl Drop for Program {
     }
 }
 
-/// Lets time pass.
+/// Sleeps.
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -1,4 +1,4 @@
-//! G3: a start when nothing changed, until status is served; and a first start with a live session.
+//! G3: a restart without changes, until status is served; and a first start with a live session.
 
 use std::{
     fs::OpenOptions,
@@ -97,7 +97,7 @@ fn restarts(world: &mut World, report: &mut Report) {
     }
 }
 
-/// How long it takes to list every directory and look at every file, milliseconds.
+/// Time to list every directory and stat every file, milliseconds.
 fn walk_time(home: &Path) -> f64 {
     fn walk(dir: &Path, files: &mut usize) {
         for entry in std::fs::read_dir(dir).unwrap().flatten() {

@@ -1,5 +1,5 @@
-//! G1, G8 and G9: a first start until everything can be searched; a search on a warm server; `capture search` as a
-//! process of its own.
+//! G1, G8 and G9: a first start until everything is searchable; a search on a warm server; `capture search` as a
+//! separate process.
 
 use std::{
     fs,
@@ -20,21 +20,21 @@ use crate::{
 };
 
 const ROUNDS: usize = 3;
-/// Searches for each query.
+/// Number of searches per query.
 const SEARCHES: usize = 100;
-/// Starts of the command.
+/// Number of runs of the command.
 const COMMANDS: usize = 20;
-/// agentsview 0.46 on the corpus of 1 GB: cold ingest, MB/s, and the fastest of its searches, p95, ms.
+/// agentsview 0.46 on the 1 GB corpus: cold ingest, MB/s, and its fastest search, p95, ms.
 const PEER_MBPS: f64 = 40.0;
 const PEER_SEARCH_MS: f64 = 9.0;
-/// What a search may take, against agentsview's.
+/// The allowed time of a search, as a fraction of agentsview's.
 const PEER_SHARE: f64 = 0.2;
 /// cass 0.7: a cold search, ms.
 const PEER_COLD_MS: f64 = 169.0;
 
-/// Rare and common words, phrases, fields, beginnings, similar words; with what agentsview 0.46.1 takes for the same on
-/// a busy machine, ms: the median where it is above the fastest of its searches. It answers no fields, beginnings and
-/// similar words.
+/// Rare and common words, phrases, fields, prefixes, fuzzy words, each with the time of agentsview 0.46.1 for the same
+/// query on a busy machine, ms: the median, if it is above its fastest search. It does not support fields, prefixes and
+/// fuzzy words.
 const QUERIES: &[(&str, f64)] = &[
     ("zephyrquartz", PEER_SEARCH_MS),
     ("obsidiankite", 20.0),
@@ -126,7 +126,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
     });
 }
 
-/// Searches over one connection that stays open.
+/// Searches over one persistent connection.
 fn warm(program: &Program, report: &mut Report) {
     for (query, peer_ms) in QUERIES {
         let mut stream = TcpStream::connect(&program.address).unwrap();
@@ -179,7 +179,7 @@ fn ask(stream: &mut TcpStream, program: &Program, query: &str) -> Page {
     }
 }
 
-/// The command, from its start to its end.
+/// Runs the command from start to exit.
 fn cold(place: &ChildDirs<'_>, report: &mut Report) {
     let run = |data: &Path| {
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! A WebSocket client that does no more than it must, the same for capture and for its limit.
+//! A minimal WebSocket client, used for capture and for its limit.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -10,7 +10,7 @@ use std::{
 pub(crate) struct Socket {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// Bytes at the front of `buffer` that were given out.
+    /// Number of bytes at the front of `buffer` that were returned to the caller.
     used: usize,
     closed: bool,
 }
@@ -44,7 +44,7 @@ impl Socket {
     }
 
     fn send(&mut self, opcode: u8, payload: &[u8]) {
-        // Masked with zeros, so that the payload is as it is.
+        // Masked with zeros, which leaves the payload unchanged.
         let mut frame = vec![0x80 | opcode];
         match payload.len() {
             length @ 0..126 => frame.push(0x80 | length as u8),
@@ -58,8 +58,8 @@ impl Socket {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// The next text and when it was here; `None` when none came before `deadline`, or the server
-    /// closed.
+    /// The next text and its arrival time; `None` if none arrived before `deadline` or the server closed the
+    /// connection.
     pub(crate) fn next(&mut self, deadline: Instant) -> Option<(Instant, &[u8])> {
         self.buffer.drain(..std::mem::take(&mut self.used));
         let mut read_at = Instant::now();
@@ -105,7 +105,7 @@ impl Socket {
     }
 }
 
-/// Opcode, length of the head and of the payload, when all of a frame is there.
+/// The opcode, header length and payload length, once a complete frame is buffered.
 fn whole(buffer: &[u8]) -> Option<(u8, usize, usize)> {
     let (first, second) = (*buffer.first()?, *buffer.get(1)?);
     let (head, length) = match second & 0x7f {

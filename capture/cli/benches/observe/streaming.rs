@@ -1,4 +1,4 @@
-//! G14: many sessions at work at once, each with somebody who looks on.
+//! G14: many sessions working concurrently, each with a connected client.
 
 use std::{
     cmp::Reverse,
@@ -22,7 +22,7 @@ use crate::{
 
 const WARM_UP: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(40);
-/// Before the text of every line: `<session>-<line>-`.
+/// Precedes the text of every line: `<session>-<line>-`.
 const MARK: &str = "bench-";
 
 pub(crate) fn measure(world: &mut World, report: &mut Report) {
@@ -31,7 +31,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
     }
 }
 
-/// A session at work.
+/// A working session.
 pub(crate) struct Writer {
     pub(crate) session: Claude,
     pub(crate) file: File,
@@ -39,12 +39,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A session whose transcript is this file.
+    /// A writer whose session has this file as its transcript.
     pub(crate) const fn new(session: Claude, file: File) -> Self {
         Self { session, file, lines: 0 }
     }
 
-    /// The next line: turns of a prompt, three calls with words before and results after, an end.
+    /// The next line. A turn is a prompt, three calls with text before and results after each, and an end.
     pub(crate) fn line(&mut self, index: usize, pool: &str, dice: &mut Dice) -> String {
         let mark = format!("{MARK}{index}-{}- ", self.lines);
         let length = 20 + dice.below(2200) as usize;
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-/// When each line was written, until it is seen.
+/// When each line was written; removed once it is seen.
 type Sent = Mutex<HashMap<(usize, u64), Instant>>;
 
 fn stream(world: &mut World, report: &mut Report, sessions: usize) {
@@ -171,7 +171,7 @@ fn stream(world: &mut World, report: &mut Report, sessions: usize) {
     }
 }
 
-/// Notes when the event of each line came.
+/// Records when the event of each line arrives.
 fn look_on(mut socket: Socket, sent: &Sent, seen: &Mutex<Vec<Duration>>, stop: &AtomicBool, lost: &AtomicUsize) {
     while !stop.load(Ordering::Relaxed) {
         let Some((at, text)) = socket.next(Instant::now() + Duration::from_secs(1)) else {
@@ -194,7 +194,7 @@ fn look_on(mut socket: Socket, sent: &Sent, seen: &Mutex<Vec<Duration>>, stop: &
     }
 }
 
-/// Session and line of a mark.
+/// The session and line of a mark.
 fn name(text: &[u8]) -> Option<(usize, u64)> {
     let mut numbers = text.split(|byte| *byte == b'-').map(|digits| std::str::from_utf8(digits).ok());
     Some((numbers.next()??.parse().ok()?, numbers.next()??.parse().ok()?))

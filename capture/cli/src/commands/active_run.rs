@@ -1,4 +1,4 @@
-//! The active run that a person names: what its terminal host wrote about it.
+//! Finds the active run that the user names, from the description its terminal host wrote.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use host_protocol::runs::{self, Description, FoundRun};
 use super::context::run_of_session;
 use printing::safe;
 
-/// The run with this name or id, or the one that hosts this session.
+/// Returns the run with this name or id, or the run that hosts this session.
 ///
 /// # Errors
-/// When there is none, or several.
+/// If no run matches, or several do.
 pub(super) fn find(data: &Path, given: &str) -> Result<Description, Failed> {
     let found = match runs::find(data, given) {
         FoundRun::None => match run_of_session(data, given) {
@@ -45,14 +45,14 @@ pub(super) fn find(data: &Path, given: &str) -> Result<Description, Failed> {
     }
 }
 
-/// The active run with this name or id whose host has no terminal, if a server knows it.
+/// Returns the active run with this name or id whose host has no terminal, if a server lists one.
 fn without_terminal(data: &Path, given: &str) -> Option<Run> {
     let client = Client::running(data, Connection::Unix).ok()??;
     let run = client.one::<GetRun>(given).ok()?;
     (run.ended_at.is_none() && !run.hello.takes.is_empty()).then_some(run)
 }
 
-/// Why a run without a terminal of its own cannot be had here, and how it is reached.
+/// Explains why a run without its own terminal cannot be used here, and how to reach it.
 fn no_terminal(run: &Run) -> String {
     let id = run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe);
     let command = safe(&run.hello.command.join(" "));
@@ -62,7 +62,7 @@ fn no_terminal(run: &Run) -> String {
     )
 }
 
-/// The name of a run, else its id, as text that is safe to print.
+/// The name of a run, or its id if it has no name, escaped for printing.
 pub(super) fn name_of(run: &Description) -> String {
     run.name.as_deref().map_or_else(|| run.run.to_string(), safe)
 }

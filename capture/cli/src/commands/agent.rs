@@ -62,13 +62,13 @@ enum AgentCommand {
 }
 
 impl Arguments {
-    /// Whether a prompt is given to our own agent.
+    /// Whether this invocation gives a prompt to our own agent.
     pub(super) fn is_run(&self) -> bool {
         matches!(self.verb, AgentCommand::Run(_))
     }
 }
 
-/// Runs it; what needs no configuration reads none.
+/// Runs the command. Subcommands that need no configuration do not read it.
 pub(super) fn run(
     (json, quiet): (bool, bool),
     arguments: Arguments,
@@ -95,13 +95,13 @@ pub(super) fn run(
     }
 }
 
-/// The id that our own agent gave a session which the server knows by another.
+/// The id our own agent uses for a session that the server lists under another id.
 fn own_id(client: &Client, given: &str) -> Option<String> {
     let session = find(client, given).ok().filter(|session| session.provider == Provider::Capture)?;
     session.provider_session_id
 }
 
-/// The file of a session of our own agent, by its id or the id that the lists show.
+/// The file of a session of our own agent, found by the agent's id or the id shown in lists.
 fn session_file(context: Context, given: &str) -> anyhow::Result<PathBuf> {
     let found = session_setup::session_file(&context.data, given);
     let own = match &found {
@@ -111,7 +111,7 @@ fn session_file(context: Context, given: &str) -> anyhow::Result<PathBuf> {
     own.map_or(found, |own| session_setup::session_file(&context.data, &own)).map_err(arguments::failed)
 }
 
-/// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.
+/// Shows the requests of a session of our own agent, or the share of input that an observed session read from a cache.
 fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Result<ExitCode> {
     let client = arguments.session().and_then(|_| context.running().ok().flatten());
     let place = place(context)?;
@@ -123,7 +123,7 @@ fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Re
             if session.provider == Provider::Capture
                 && let Some(own) = session.provider_session_id
             {
-                // The lists show the server's id, the file has the agent's own.
+                // The lists show the server's id; the file contains the agent's own id.
                 arguments::cache(&place, &CacheArguments::of(own))?
             } else {
                 let session = Some(session.id.to_string());
@@ -165,7 +165,7 @@ pub(super) fn place(context: Context) -> anyhow::Result<CommandPlace> {
     Ok(CommandPlace { policy_file, data: context.data, settings: context.config.agent, json: context.json })
 }
 
-/// Tells the person who runs the agent what went wrong.
+/// Prints a warning for the user who runs the agent.
 fn warn(text: &str) {
     printing::print_error_line(&format!("capture: {}", printing::safe(text)));
 }

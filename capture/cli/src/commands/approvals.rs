@@ -108,7 +108,7 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
     watch(context, &client, ALL, ApprovalList { client: &client, query, all: arguments.all })
 }
 
-/// The list of permission requests while it is watched.
+/// The list of permission requests in watch mode.
 struct ApprovalList<'a> {
     client: &'a Client,
     query: ApprovalsQuery,
@@ -146,7 +146,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
     for shown in page.approvals.iter().filter(|shown| is_unanswerable(shown)) {
         *reasons.entry(unanswerable(shown)).or_default() += 1;
     }
-    // A reason that several requests share is written once, below them.
+    // A reason that several requests share is printed once, below the list.
     reasons.retain(|_, requests| *requests > 1);
     for shown in &page.approvals {
         let approval = &shown.approval;
@@ -198,7 +198,7 @@ fn state_in_words(approval: &Approval) -> String {
     decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref())
 }
 
-/// One request in full, and how it is answered.
+/// One request in full, with instructions for answering it.
 fn whole(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
     let mut text = described(shown);
@@ -225,7 +225,7 @@ fn whole(shown: &ApprovalView) -> String {
     text
 }
 
-/// One request in full: who asks, where, and for what. Nothing is cut or hidden.
+/// One request in full: the session, the directory and the content. Nothing is cut or hidden.
 fn described(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
     let (mark, colour) = mark(approval);
@@ -280,7 +280,7 @@ fn described(shown: &ApprovalView) -> String {
     text
 }
 
-/// Why it cannot be answered from here, and what to do.
+/// Why the request cannot be answered from here, and what to do instead.
 fn unanswerable(shown: &ApprovalView) -> String {
     match &shown.unanswerable {
         Some(why) => format!("capture cannot answer this request: {}", safe(why)),
@@ -298,16 +298,16 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     if let Some(why) = &shown.cannot_allow {
         return Err(Failed::Refused(format!("not allowed: {why}")).into());
     }
-    // What was given on the command line is checked before anything is shown.
+    // Check the arguments before anything is shown.
     let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
-    // A list cuts; what is allowed is shown whole.
+    // Lists shorten a request; show all of it before it is allowed.
     let mut whole = if context.json { String::new() } else { described(&shown) };
     let is_read_off = shown.answer == Some(DecidedVia::Keys) && !shown.approval.exact;
     if is_read_off && !context.json {
         whole += &screen_of(&client, &shown.approval)?;
     }
     let questions = questions(&shown.approval);
-    // What is only known from the screen may be less than the dialog asks for.
+    // The screen may show only part of what the dialog asks for.
     let is_seen_now = is_picked || is_read_off && !context.json && is_with_a_person();
     let is_asked = is_seen_now && (answers.is_some() || questions.is_empty());
     if !is_asked {
@@ -317,7 +317,8 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         let typed = answer::ask(&questions)?;
         answers = answer::answers(&shown.approval, &typed, arguments.any_answer)?;
     } else if is_asked && !is_agreed_to(&whole, "\nAllow this?")? {
-        // Whoever named the request has decided; whoever picked it from a list has not seen it whole before.
+        // A user who named the request has already decided; a user who picked it from a list has not yet seen all of
+        // it.
         return Err(Failed::Refused("nothing was allowed".into()).into());
     }
     let scope = if arguments.scope == GrantScope::Session { DecisionScope::Session } else { DecisionScope::Once };
@@ -334,7 +335,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     Ok(())
 }
 
-/// The screen whose dialog would be answered, whole: of it only a part was read.
+/// The full screen with the dialog that would be answered. Only part of the dialog could be parsed.
 fn screen_of(client: &Client, approval: &Approval) -> anyhow::Result<String> {
     let picture = client.one::<RunScreen>(&approval.session_id.to_string())?;
     let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
@@ -359,7 +360,7 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
 }
 
 fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &DecisionRequest) -> anyhow::Result<()> {
-    // By the whole id: what was shown is what is decided.
+    // Use the full id, so that the decision applies to the request that was shown.
     let decided = client.send::<DecideApproval>(shown.approval.id.as_str(), decision)?;
     if context.json {
         return context.print_json(&decided);
@@ -391,7 +392,7 @@ fn why_no_rule(approval: &Approval) -> &'static str {
     }
 }
 
-/// Shows the rule that would allow the same again; gives it when the user agrees.
+/// Shows the rule that would allow the same request again, and returns it if the user agrees.
 fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
         return Err(Failed::Refused(why_no_rule(&shown.approval).into()).into());

@@ -1,4 +1,4 @@
-//! The command line: its arguments, and the command that each of them runs.
+//! The command line: its arguments, and the command each one runs.
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -352,7 +352,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether its output may be long and is read from the top.
+    /// Whether the output may be long and should go to a pager.
     fn is_paged(&self) -> bool {
         matches!(self, Self::Show(_) | Self::Explain(_) | Self::Standup(_) | Self::Handoff(_))
             || matches!(self, Self::Events(arguments) if !arguments.follow)
@@ -363,7 +363,7 @@ impl Command {
     }
 }
 
-/// The commands as `--help` groups them.
+/// The groups of commands in `--help`.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Sessions",
@@ -398,7 +398,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Server", &["serve", "web", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
-/// The command line, with its commands in groups: clap lists them in one block only.
+/// The command line with its commands in groups. clap can only list them in one block.
 pub(super) fn command_line() -> clap::Command {
     let command = output::with_template(complete::with_candidates(Arguments::command()));
     let command = without_tcp(command);
@@ -417,7 +417,7 @@ pub(super) fn command_line() -> clap::Command {
     }
     let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
     let help = "Run `capture COMMAND --help` for options and examples.";
-    // `{all-args}` would list the commands once more.
+    // `{all-args}` would list the commands a second time.
     let template = template.replace("{all-args}", &format!("{heading}Options:{heading:#}\n{{options}}\n\n{help}\n"));
     command.help_template(template)
 }
@@ -428,7 +428,7 @@ const WITHOUT_TCP: &[&str] = &[
     "service", "setup",
 ];
 
-/// The command line without `--tcp` in the help of the commands for which it means nothing.
+/// Hides `--tcp` in the help of the commands that ignore it.
 fn without_tcp(command: clap::Command) -> clap::Command {
     fn hidden(command: clap::Command, tcp: &clap::Arg) -> clap::Command {
         command.mut_subcommands(|command| hidden(command, tcp)).arg(tcp.clone())
@@ -448,7 +448,7 @@ fn without_tcp(command: clap::Command) -> clap::Command {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    // The shell asks for candidates: they are printed, and nothing else is done.
+    // If the shell requested completion candidates, this prints them and exits.
     clap_complete::CompleteEnv::with_factory(command_line).var(shell::VARIABLE).complete();
     let parsed = command_line().try_get_matches().and_then(|matches| {
         let template = output::template_of(&matches);
@@ -460,7 +460,7 @@ pub fn main() -> ExitCode {
     };
     match run(arguments, template) {
         Ok(code) => code,
-        // Whoever read our output has enough. What failed by itself is still told.
+        // The reader closed the pipe, which is not an error. Errors of the command itself are still reported.
         Err(error) if printing::is_reader_gone() && !error.is::<Failed>() && !error.is::<ClientError>() => {
             ExitCode::SUCCESS
         }
@@ -474,7 +474,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Shows help, the version, or what is wrong with the command line.
+/// Prints help, the version, or the error in the command line.
 fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr() {
@@ -488,16 +488,16 @@ fn explain_usage(error: &clap::Error) -> ExitCode {
 }
 
 fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<ExitCode> {
-    // Our own agent prints no ids: it prints less instead.
+    // Our own agent prints no ids; with `--quiet` it prints less instead.
     let is_quiet_agent = arguments.quiet && matches!(&arguments.command, Some(Command::Agent(agent)) if agent.is_run());
     let template = template.or_else(|| (arguments.quiet && !is_quiet_agent).then(|| "{{ id }}".to_owned()));
     if let Some(template) = template {
         output::use_template(template)?;
-        // What is printed is made from the same values.
+        // Templates are filled from the JSON values.
         arguments.json = true;
     }
     let data = arguments.data_dir.as_deref();
-    // Read by those that need it: a run's program does not wait for it.
+    // Loaded only by commands that need it, so that the program of a run does not wait for it.
     let config = || -> anyhow::Result<Config> {
         let loaded = Config::load(&paths::config_file()?);
         Ok(loaded.map_err(|error| Failed::Usage(with_causes(&error)))?)
@@ -512,7 +512,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         overview::run(&context()?)?;
         return Ok(ExitCode::SUCCESS);
     };
-    // A configuration that cannot be read is reported by the command.
+    // If the configuration cannot be read, the command reports that.
     let is_paged = command.is_paged() && !json && !arguments.no_pager && config().is_ok_and(|config| config.pager);
     let _pager = if is_paged { printing::Pager::start() } else { None };
     match command {
@@ -561,7 +561,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
         Command::Web(arguments) => web::run(&context()?, &arguments),
         Command::Doctor(arguments) => {
-            // A configuration that cannot be used is one of the things it reports.
+            // `doctor` reports an invalid configuration as one of its checks.
             let (config, wrong) =
                 config().map_or_else(|error| (Config::default(), Some(error)), |config| (config, None));
             doctor::run(&context_with(config)?, &arguments, wrong.as_ref())

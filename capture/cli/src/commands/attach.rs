@@ -29,15 +29,15 @@ pub(super) struct Arguments {
     detach_key: DetachKeyArgument,
 }
 
-/// How long the notice stays before the run's screen covers it.
+/// How long the notice is shown before the run's screen covers it.
 const NOTICE: Duration = Duration::from_millis(1500);
 
-/// Says why nothing that is typed here reaches the run.
+/// Explains why input typed here does not reach the run.
 fn say_that_it_watches() {
     printing::print_error_line(
         "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
     );
-    // Nobody sends on this channel: it is a wait.
+    // The channel never receives a message; this only waits.
     crossbeam_channel::after(NOTICE).recv().ok();
 }
 

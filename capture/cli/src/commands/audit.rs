@@ -1,5 +1,5 @@
-//! `capture audit`: verifies, shows and exports the audit record. Reads the store itself, so it works while no
-//! server is running.
+//! `capture audit`: verifies, shows and exports the audit record. It reads the store directly, so it works without a
+//! running server.
 
 use std::io::Write;
 
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// What it means that there is no database: nothing was recorded yet, or the record was taken away.
+/// Interprets a missing database: nothing was recorded yet, or the record was removed.
 fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     let kept = match verb {
         AuditCommand::Verify { .. } => store::read_head(&context.data),
@@ -97,7 +97,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     } else {
         Ok(())
     };
-    // A broken record is told by the exit code also when nobody reads what is printed.
+    // The exit code reports a broken record even if the reader of the output has gone.
     wrong.map_or(printed, |wrong| Err(broken(&wrong).into()))
 }
 
@@ -105,7 +105,7 @@ fn broken(wrong: &str) -> Failed {
     Failed::Other(format!("the audit record was altered: {wrong}"))
 }
 
-/// A record that could not be looked through is neither intact nor broken.
+/// The error for a record that could not be read completely, and so is neither intact nor broken.
 fn unverified(error: &VerifyError) -> Failed {
     let hint = match error {
         VerifyError::Store(error) => match error.failure() {
@@ -129,7 +129,7 @@ fn head_of(text: &str) -> Result<AuditHead, Failed> {
     head.ok_or_else(|| Failed::Usage(wrong()))
 }
 
-/// What is read of a row for people.
+/// The fields of a row that are shown to users.
 #[derive(serde::Deserialize)]
 struct AuditRow {
     at: Timestamp,
@@ -184,7 +184,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
     Ok(())
 }
 
-/// A row in words: when, which request, and what happened.
+/// A row as text: the time, the request, and what happened.
 fn told(at: Timestamp, what: AuditKind, approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
     let words = match what {
@@ -209,7 +209,7 @@ fn told(at: Timestamp, what: AuditKind, approval: &Approval) -> String {
     format!("{at}  {id}  {words}  {}", safe(subject))
 }
 
-/// A row that is not about a request: one whose session was forgotten, or the row that names such rows.
+/// A row that is not about a request: the row of a forgotten session, or the row that lists such rows.
 fn emptied(body: &str) -> String {
     #[derive(serde::Deserialize)]
     struct OtherRow {
@@ -229,7 +229,7 @@ fn emptied(body: &str) -> String {
         },
         _ => return safe(body),
     };
-    // A time that was not recorded is the epoch.
+    // The epoch stands for a time that was not recorded.
     let at = row.at.filter(|at| at.as_millisecond() > 0).map(|at| format!("{}  ", style::local(at)));
     format!("{}{words}", at.unwrap_or_default())
 }
@@ -254,7 +254,7 @@ fn export(reader: &Reader) -> anyhow::Result<()> {
         after = last.sequence;
         for entry in &page {
             let line = serde_json::to_string(&exported(entry)?)?;
-            // In a pipe the row is to the byte what its hash was made of.
+            // In a pipe, print exactly the bytes that were hashed.
             let line = if out.escapes() { safe_json(&line) } else { line.into() };
             writeln!(out, "{line}")?;
         }

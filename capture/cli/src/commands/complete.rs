@@ -1,4 +1,4 @@
-//! Completion of ids and names with what is there at the moment.
+//! Completes ids and names with those that currently exist.
 
 use api::{
     approvals::ApprovalsQuery,
@@ -19,13 +19,13 @@ use super::{config::value_text, context::active_sessions};
 use crate::show::request::headline;
 use printing::safe;
 
-/// Maximum number of candidates of a kind.
+/// Maximum number of candidates per kind.
 const MOST: usize = 100;
 
-/// The variable that only the script for bash sets.
+/// A variable that only the bash script sets.
 const OF_BASH: &str = "_CLAP_COMPLETE_COMP_TYPE";
 
-/// What an argument names.
+/// The kinds of things an argument can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Session,
@@ -34,7 +34,7 @@ enum Named {
     Finding,
 }
 
-/// The arguments that take an id: the command, the argument, what it names.
+/// The arguments that accept an id: the command, the argument, and the kind of the id.
 const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("approvals", "id", Named::Approval),
     ("approvals", "session", Named::Session),
@@ -59,7 +59,7 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("wait", "session", Named::Session),
 ];
 
-/// The command line with the candidates of its arguments.
+/// Adds completion candidates to the arguments of the command line.
 pub(super) fn with_candidates(command: Command) -> Command {
     let with_keys = |command: Command| {
         command.mut_args(|argument| match argument.get_id().as_str() {
@@ -72,7 +72,7 @@ pub(super) fn with_candidates(command: Command) -> Command {
         if name == "config" {
             return command.mut_subcommands(with_keys);
         }
-        // One by one in place: `mut_arg` would change their order.
+        // Changed one by one in place: `mut_arg` would change their order.
         command.mut_args(|argument| {
             let of = |(command, id, _): &&(&str, &str, Named)| *command == name && argument.get_id() == *id;
             let Some((_, _, named)) = ARGUMENTS.iter().find(of) else { return argument };
@@ -125,7 +125,7 @@ fn of_run(run: &Run) -> CompletionCandidate {
     described(&if is_bash { word_of_bash(&name) } else { name }, &run.hello.command.join(" "))
 }
 
-/// A name as a word of a command line. Other shells quote what they insert; bash inserts it as it is.
+/// Quotes a name as one word of a command line. Other shells quote the candidates they insert; bash does not.
 fn word_of_bash(name: &str) -> String {
     let mut word = String::with_capacity(name.len());
     for c in name.chars() {
@@ -137,7 +137,8 @@ fn word_of_bash(name: &str) -> String {
     word
 }
 
-/// Asks a running server; starts none, and any failure means no candidates: nobody reads errors while they type.
+/// Queries a running server and never starts one. On any failure there are no candidates, because users do not read
+/// errors while typing.
 fn ask(list: impl FnOnce(&Client) -> anyhow::Result<Vec<CompletionCandidate>>) -> Option<Vec<CompletionCandidate>> {
     let data = paths::data_dir(None).ok()?;
     let client = Client::running(&data, Connection::Unix).ok()??;
@@ -152,7 +153,7 @@ fn sessions(client: &Client) -> anyhow::Result<Vec<CompletionCandidate>> {
     Ok(active_sessions(client, MOST)?.iter().map(candidate).collect())
 }
 
-/// A candidate with its meaning. Both may hold text of an agent, which a shell shows as it is.
+/// A candidate with its description. Both may contain text of an agent, which shells print without escaping.
 fn described(value: &str, meaning: &str) -> CompletionCandidate {
     let meaning = safe(&projections::shorten::verbatim_line(meaning, 60));
     CompletionCandidate::new(safe(value)).help(Some(meaning.into()))

@@ -55,17 +55,17 @@ enum ConfigCommand {
     Path,
 }
 
-/// What agents are refused here.
+/// The action named when an agent is refused.
 const CHANGE: &str = "changing the configuration";
 
-/// All settings as JSON has them.
+/// All settings, for `--json`.
 #[derive(Serialize)]
 struct SettingsOutput {
     file: PathBuf,
     settings: Vec<Setting>,
 }
 
-/// Works with an invalid file too: it is what has to be mended.
+/// Runs the command. It also works on an invalid file, so that the user can repair it.
 pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Arguments) -> anyhow::Result<()> {
     let file = paths::config_file()?;
     match &arguments.verb {
@@ -119,12 +119,12 @@ fn show(settings: &[Setting]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The value as people write it.
+/// The value as users write it in the file.
 pub(super) fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Changes the file, if what it says then is valid; the verb and the key name the change in an error.
+/// Changes the file if the result is valid. The verb and the key identify the change in errors.
 fn change(
     data: Option<&std::path::Path>,
     file: &std::path::Path,
@@ -137,7 +137,7 @@ fn change(
     with(&mut document)?;
     let after = document.to_string();
     if let Err(error) = Config::parse(&after, &file) {
-        // In a file that was valid before, the change is wrong, and the position would be one in a text that is not
+        // If the file was valid before, the change is at fault. Omit the position, because the text it refers to is not
         // saved.
         Config::parse(&before, &file)?;
         let why = unplaced(&error, &file, key);
@@ -146,9 +146,9 @@ fn change(
     replace(data, &file, &before, &after)
 }
 
-/// What is wrong with a setting, without the file, the position in it and the key.
+/// The error in a setting, without the file name, the position and the key.
 fn unplaced(error: &anyhow::Error, file: &std::path::Path, key: &str) -> String {
-    // The last cause is what a check found, or the reader's message behind `FILE:LINE:COLUMN: `.
+    // The last cause is a failed check, or the parser's message after `FILE:LINE:COLUMN: `.
     let cause = error.root_cause().to_string();
     let place = format!("{}:", file.display());
     let message = cause.strip_prefix(&place).and_then(|rest| rest.split_once(": ")).map(|(_, message)| message);
@@ -171,7 +171,7 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("saved {}", safe(&file.display().to_string())))?;
     let data = paths::data_dir(data)?;
-    // Whether a server runs is only for the hint.
+    // Only the hint depends on whether a server is running.
     if Client::running(&data, client::Connection::Unix).is_ok_and(|client| client.is_some()) {
         let changed = config::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
         for hint in hints(&changed, &data, file) {
@@ -181,7 +181,7 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     Ok(())
 }
 
-/// What a running server makes of a change.
+/// Describes how a running server applies a change.
 fn hints(changed: &[Setting], data: &std::path::Path, file: &std::path::Path) -> Vec<String> {
     let of_server = Environment::recorded(data).ok().flatten().and_then(|recorded| recorded.config_dir().ok());
     let of_server = of_server.map(|dir| dir.join("config.toml"));
@@ -219,7 +219,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
         table = below.as_table_like_mut().ok_or_else(not_table)?;
     }
     match table.get_mut(name) {
-        // Keeps the comment beside it.
+        // Preserve the comment next to it.
         Some(Item::Value(old)) => {
             let decor = old.decor().clone();
             *old = value;
@@ -232,7 +232,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// The setting that a key goes on behind, as if it were a group of settings.
+/// The existing setting that a key descends into as if it were a table.
 fn setting_above(key: &str) -> Option<Setting> {
     let settings = Config::settings("", std::path::Path::new("")).ok()?;
     settings.into_iter().find(|setting| key.strip_prefix(&setting.key).is_some_and(|rest| rest.starts_with('.')))
@@ -249,7 +249,7 @@ fn unset(document: &mut DocumentMut, key: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tables of a key, and its name in the last of them.
+/// The tables of a key, and its name in the innermost table.
 fn split(key: &str) -> anyhow::Result<(Vec<&str>, &str)> {
     let mut parts: Vec<&str> = key.split('.').collect();
     let name = parts.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the commands share: their context, finding a session, and questions at the terminal.
+//! Code that the commands share: their context, session lookup, and questions at the terminal.
 
 use std::{
     io::{BufRead, Write},
@@ -18,7 +18,7 @@ use projections::Session;
 
 use super::output::print_json;
 
-/// The options and configuration that every command gets.
+/// The options and the configuration that every command receives.
 pub(super) struct Context {
     pub(super) data: PathBuf,
     pub(super) config: Config,
@@ -31,7 +31,7 @@ impl Context {
         client::connect(&self.data, &self.config, self.connection)
     }
 
-    /// The user's policy: the file that the server of this data directory reads.
+    /// The user's policy file, as read by the server of this data directory.
     pub(super) fn policy_file(&self) -> anyhow::Result<PathBuf> {
         match Environment::recorded(&self.data)? {
             Some(recorded) => Ok(paths::policy_file_in(&recorded.config_dir()?)),
@@ -39,18 +39,18 @@ impl Context {
         }
     }
 
-    /// The client of a server that runs; starts none.
+    /// A client of the running server, if there is one. Starts no server.
     pub(super) fn running(&self) -> anyhow::Result<Option<Client>> {
         Ok(Client::running(&self.data, self.connection)?)
     }
 
-    /// Prints a value for programs: JSON with the schema's version, or what `--format` makes of it.
+    /// Prints a value for programs: as JSON with the schema version, or filled into the `--format` template.
     pub(super) fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
         print_json(value)
     }
 }
 
-/// Refuses an action that changes how capture works if this process was detectably started by an agent.
+/// Refuses an action that changes how capture works if an agent is a detectable ancestor of this process.
 pub(super) fn refuse_agents(doing: &str) -> anyhow::Result<()> {
     match processes::agent_descent(std::process::id()) {
         None => Ok(()),
@@ -63,15 +63,15 @@ pub(super) fn print_line(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(printing::stdout(), "{text}")?)
 }
 
-/// Asks the user at the terminal for confirmation; anything but a yes is a no.
+/// Asks the user at the terminal for confirmation. Any answer other than yes means no.
 pub(super) fn is_agreed(question: &str) -> anyhow::Result<bool> {
     flush_typed();
     let answer = typed(&format!("{question} [y/N] "))?;
     Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
 }
 
-/// Shows a text and asks the user at the terminal whether to do what it says. What was typed before does not answer;
-/// a text longer than the screen takes a whole yes.
+/// Shows a text and asks the user at the terminal whether to proceed. Input typed earlier is discarded. If the text is
+/// longer than the screen, the user must type `yes` in full.
 pub(super) fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> {
     write!(printing::stderr(), "{shown}")?;
     let Some(long) = printing::asked::asks_for_word(shown, printing::error_size(), false) else {
@@ -82,7 +82,7 @@ pub(super) fn is_agreed_to(shown: &str, question: &str) -> anyhow::Result<bool> 
     Ok(answer.eq_ignore_ascii_case("yes"))
 }
 
-/// Asks on the terminal; gives the line that is typed, without the space around it.
+/// Asks on the terminal and returns the line the user types, trimmed.
 pub(super) fn typed(question: &str) -> anyhow::Result<String> {
     let mut err = printing::stderr();
     write!(err, "{question}")?;
@@ -92,13 +92,13 @@ pub(super) fn typed(question: &str) -> anyhow::Result<String> {
     Ok(answer.trim().to_owned())
 }
 
-/// Throws away what was typed at the terminal before a question: it does not answer it.
+/// Discards input typed at the terminal before a question, so that it does not answer the question.
 pub(super) fn flush_typed() {
-    // It fails where standard input is a pipe or a file: those have no typed-ahead input.
+    // Fails if standard input is a pipe or a file, which have no typed-ahead input.
     rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 
-/// Finds the session a person means: its id, the agent's id, a run's name, or a part of an id.
+/// Finds the session the user names by its id, the agent's id, a run's name, or part of an id.
 pub(super) fn find(client: &Client, given: &str) -> anyhow::Result<Session> {
     client.one::<GetSession>(given).map_err(|error| match error.status() {
         Some(404) => {
@@ -109,13 +109,13 @@ pub(super) fn find(client: &Client, given: &str) -> anyhow::Result<Session> {
     })
 }
 
-/// The run that hosts a session, if a server runs and knows both.
+/// The run that hosts a session, if a running server lists both.
 pub(super) fn run_of_session(data: &Path, given: &str) -> Option<RunId> {
     let client = Client::running(data, Connection::Unix).ok()??;
     client.one::<GetSession>(given).ok()?.run_id
 }
 
-/// The active sessions, newest last event first; `most` of them at most.
+/// At most `most` active sessions, the one with the newest event first.
 pub(super) fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Vec<Session>> {
     let (active, limit) = (Some(ActiveFilter::Active), Some(Limit::of(most)));
     let query = SessionsQuery { active, limit, ..SessionsQuery::default() };

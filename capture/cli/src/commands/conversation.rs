@@ -13,10 +13,10 @@ use crate::commands::export::session::{ConversationPart, SessionExportError, Sub
 
 use super::{context::Context, report::fitted};
 
-/// Most lines of an input or output of a tool that are shown on a terminal.
+/// Maximum number of lines of tool input or output shown on a terminal.
 const LINES: usize = 20;
 
-/// The edge of a sub-agent's conversation on a terminal, and in a file or a pipe.
+/// The left margin of a sub-agent's conversation: on a terminal, and in a file or pipe.
 const EDGE: &str = "│ ";
 const QUOTE: &str = "> ";
 
@@ -29,7 +29,7 @@ pub(super) fn show(context: &Context, client: &Client, session: &Session, subage
     let lines = is_seen().then_some(LINES);
     let format = ConversationFormat { lines, thinking: true, time: &style::local };
     let mut write = |text: String, depth: usize| {
-        // Sub-agents are marked at the edge, so that their text keeps its colours.
+        // A margin marks sub-agents, so that their text keeps its colours.
         let text = fitted(&markdown::painted(&safe_lines(&text)), depth * EDGE.chars().count());
         let edge = if is_seen() { style::painted(EDGE, style::DIM) } else { QUOTE.to_owned() }.repeat(depth);
         let lines: String = text.lines().map(|line| format!("{edge}{line}\n")).collect();
@@ -55,7 +55,7 @@ pub(super) fn show(context: &Context, client: &Client, session: &Session, subage
     .map_err(without_wrapping)
 }
 
-/// An error of the client as such, which decides the exit code.
+/// Unwraps an error of the client, which decides the exit code.
 pub(super) fn without_wrapping(error: anyhow::Error) -> anyhow::Error {
     match error.downcast() {
         Ok(SessionExportError::Client(error)) => error.into(),

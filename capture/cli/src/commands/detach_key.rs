@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use terminal::host::keys::DetachKey;
 
-/// A key that detaches, as it is typed.
+/// A detach key as the user types it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DetachKeyArgument(pub(super) DetachKey);
 

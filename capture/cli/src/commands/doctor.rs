@@ -23,18 +23,18 @@ use terminal::screen::ScreenRules;
 use super::{agent, context::Context, hooks};
 use printing::safe;
 
-/// Whether a source needs no attention. An inactive source is one that is not configured.
+/// Whether a source needs no attention. Inactive sources are those that are not configured.
 fn is_well(source: &SourceHealth) -> bool {
     source.errors == 0 && source.trouble.is_none()
 }
 
-/// What a row is called for people: the one of an agent's directory may say more than the agent's name.
+/// The label of a row. The label of an agent's directory may contain more than the agent's name.
 fn title(check: &DoctorCheck) -> &str {
     let provider = check.name.parse::<Provider>().ok();
     provider.map_or(check.name.as_str(), |provider| agents::directory::title(provider, Path::new(&check.detail)))
 }
 
-/// How a source is doing, in one line.
+/// The state of a source, in one line.
 fn in_words(source: &SourceHealth, now: Timestamp) -> String {
     let files = (source.files > 0 || source.detail.is_none()).then(|| match source.files {
         1 => "1 file".to_owned(),
@@ -42,7 +42,7 @@ fn in_words(source: &SourceHealth, now: Timestamp) -> String {
     });
     let last = source.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
     let parts: Vec<_> = files.into_iter().chain(last).collect();
-    // What is wrong with the policy names its file; the hash of its content says nothing then.
+    // If the policy has an error, the error names the file, and the hash of its content adds nothing.
     let detail = source.detail.clone().filter(|_| source.name != POLICY || source.trouble.is_none());
     let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), detail, source.trouble.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -53,7 +53,7 @@ struct DoctorCheck {
     name: String,
     ok: bool,
     detail: String,
-    /// Neither well nor wrong: it is not there, or it is a remark.
+    /// Whether the row is neither a success nor a failure: the subject does not exist, or the row is a remark.
     #[serde(skip)]
     is_note: bool,
 }
@@ -81,18 +81,18 @@ pub(super) struct Arguments {
     deep: bool,
 }
 
-/// The row about the model that our own agent uses unless another is named, and where its key comes from.
+/// The row for our own agent's default model and the source of its API key.
 const MODEL: &str = "agent model";
-/// The row about what keeps commands of our own agent from doing harm: a note, not something that is well.
+/// The row for the sandbox of our own agent's commands. It is a note, not a check.
 const SANDBOX: &str = "agent sandbox";
 
-/// The words about a directory that no agent has made.
+/// The text for a directory that no agent has created.
 const ABSENT: &str = "(does not exist yet)";
 
 /// Column at which the detail of a check begins.
 const DETAIL_COLUMN: usize = 19;
 
-/// The whole database, in one line, and whether nothing is wrong with it.
+/// Checks the database; returns one line of text and whether the database is sound.
 fn database(data: &Path) -> (bool, String) {
     let path = data.join("capture.db");
     if !path.exists() {
@@ -107,7 +107,7 @@ fn database(data: &Path) -> (bool, String) {
     }
 }
 
-/// Names the agents that run here and are not observed; `None` when there are none.
+/// Names the running agents that capture does not observe; `None` if there are none.
 fn unseen(agents: &[UnseenAgent]) -> Option<String> {
     let name = |agent: &UnseenAgent| format!("{} (process {}, {})", agent.provider, agent.pid, agent.why.words());
     let names: Vec<String> = agents.iter().map(name).collect();
@@ -115,7 +115,7 @@ fn unseen(agents: &[UnseenAgent]) -> Option<String> {
         .then(|| format!("{}; to see their sessions, mount their files here and list the directory under [roots] in the configuration", names.join(", ")))
 }
 
-/// Runs all checks. If the configuration cannot be used, `wrong` says why, and the context has the defaults.
+/// Runs all checks. If the configuration is unusable, `wrong` is the error and the context has the defaults.
 pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyhow::Error>) -> anyhow::Result<()> {
     let mut checks = DoctorChecks(Vec::new());
     let config = paths::config_file()?;
@@ -170,7 +170,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     }
     let running = context.running()?;
     if running.is_none() {
-        // A running server names the file it reads.
+        // A running server reports the file it reads.
         let policy = context.policy_file()?;
         match policy_files::load(&policy, None) {
             Ok(_) if policy.exists() => checks.add("policy", true, policy.display().to_string()),
@@ -192,7 +192,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             checks.add("server", true, format!("{} (pid {})", endpoint.url, endpoint.pid));
             let Sources { sources } = client.one::<HealthSources>("")?;
             for source in &sources {
-                // An agent may have several directories, of which only some are in use.
+                // An agent may have several directories, of which only some are used.
                 let is_used = |other: &SourceHealth| other.name == source.name && other.files > 0;
                 let is_unused = source.files == 0 && sources.iter().any(is_used);
                 let last_event_at = source.last_event_at.filter(|_| !is_unused);

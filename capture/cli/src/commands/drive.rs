@@ -8,8 +8,8 @@
 //! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the
 //! server as a person's decision, and counts directly only if no server can be reached. The agent cannot give it: it
 //! has no terminal (`protocols::program`), input typed before the question is discarded, and if this command was itself
-//! started by an agent, it asks nobody. Nothing in the environment or on the agent's pipes decides. In all other cases
-//! the request is denied.
+//! started by an agent, it does not ask at all. Nothing in the environment or on the agent's pipes decides. In all
+//! other cases the request is denied.
 
 mod driver;
 mod events;
@@ -77,14 +77,14 @@ pub(super) struct Child {
     command: Vec<OsString>,
 }
 
-/// Becomes the agent.
+/// Replaces this process with the agent.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = program::become_program(arguments.driver, &arguments.command);
     printing::print_error_line(&format!("capture: {}", printing::safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 
-/// What drives an agent in a directory.
+/// How to drive an agent in a directory.
 struct PreparedAgent {
     codec: Box<dyn protocol::Codec>,
     words: Vec<OsString>,
@@ -92,14 +92,14 @@ struct PreparedAgent {
     cwd_text: String,
 }
 
-/// Finds out how an agent is driven in a directory.
+/// Determines how to drive an agent in a directory.
 fn prepare(
     agent: Provider,
     directory: &Path,
     program: Option<OsString>,
     more: Vec<OsString>,
 ) -> anyhow::Result<PreparedAgent> {
-    // Agents tell the directory without links, and so it is compared.
+    // Agents report the directory with symbolic links resolved, so it is compared in that form.
     let cwd = directory
         .canonicalize()
         .with_context(|| format!("cannot use the working directory {}", directory.display()))?;
@@ -117,7 +117,7 @@ fn prepare(
     let codec = protocol::codec(drive.protocol, &cwd_text);
     let mut words: Vec<OsString> = drive.command.iter().map(OsString::from).collect();
     if let Some(program) = program {
-        // Looked for from here, and run from there.
+        // The program is looked up from this directory, but runs in another one.
         let path = PathBuf::from(&program);
         words[0] = if path.components().count() > 1 { std::path::absolute(path)?.into_os_string() } else { program };
     }
@@ -143,19 +143,19 @@ pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<Exit
             Err(error) => return Err(error),
         },
     };
-    // Where the configuration allows it, this starts a server. Without one the agent works all the same.
+    // Starts a server if the configuration allows it. The agent works without one.
     if let Err(error) = context.client() {
         super::context::complain(&format!(
             "cannot reach the server that decides permission requests: {}",
             with_causes(&error)
         ));
     }
-    // A terminal that an agent made is not a user's.
+    // A terminal that an agent created is not the user's terminal.
     let by_agent = rustix::process::getppid()
         .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
         .is_none_or(|parent| nearest_agent(parent).is_some());
     let input = std::io::stdin();
-    // A shell stops those that read from its terminal in the background.
+    // A shell stops background jobs that read from its terminal.
     let in_front = rustix::termios::tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());
     let terminals = input.is_terminal() && std::io::stderr().is_terminal();
     let asks = !by_agent && !context.json && in_front && terminals;

@@ -1,4 +1,4 @@
-//! Files that a person edits: the policy and the configuration.
+//! Files that users edit: the policy and the configuration.
 
 use std::{
     fs,
@@ -14,8 +14,8 @@ use home::{endpoint::read_if_there, paths};
 
 use super::context::{complain, is_agreed, refuse_agents};
 
-/// The file that a person is about to change, and what it says now. Where a link leads is what will be replaced; its
-/// directory is made. `change` names the change to agents, which are refused.
+/// Returns the file the user is about to change and its current text. Symbolic links are resolved, and the file's
+/// directory is created. `change` is the action named when an agent is refused.
 pub(super) fn in_force(file: &Path, change: &str) -> anyhow::Result<(PathBuf, Option<String>)> {
     refuse_agents(change)?;
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -25,19 +25,19 @@ pub(super) fn in_force(file: &Path, change: &str) -> anyhow::Result<(PathBuf, Op
     Ok((file, before))
 }
 
-/// A copy with this text, beside the file; it goes when it is no longer needed.
+/// A copy with this text next to the file. It is deleted when dropped.
 pub(super) fn copy_of(file: &Path, text: &str) -> anyhow::Result<Draft> {
     let mut copy = Draft::beside(file, ".toml").with_context(|| format!("cannot make a copy of {}", file.display()))?;
     copy.file_mut().write_all(text.as_bytes())?;
     Ok(copy)
 }
 
-/// Puts the copy in the place of the file, whole or not at all.
+/// Atomically replaces the file with the copy.
 pub(super) fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
     copy.sync().and_then(|()| copy.replace(file)).with_context(|| format!("cannot replace {}", file.display()))
 }
 
-/// Opens the user's editor, which may be a command with words of its own, and waits for it.
+/// Opens the user's editor, which may be a command with arguments, and waits for it.
 pub(super) fn open(file: &Path) -> anyhow::Result<()> {
     let editor = paths::variable("VISUAL").or_else(|| paths::variable("EDITOR")).unwrap_or_else(|| "vi".into());
     let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is not valid UTF-8")?);
@@ -47,7 +47,7 @@ pub(super) fn open(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks the person at the terminal; without a terminal nothing is agreed.
+/// Asks the user at the terminal; without a terminal the answer is no.
 pub(super) fn agreed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);
@@ -55,7 +55,7 @@ pub(super) fn agreed(question: &str) -> anyhow::Result<bool> {
     is_agreed(question)
 }
 
-/// Has the person edit the text of a file until `check` accepts it, or they give up. Gives the new text.
+/// Lets the user edit the text of a file until `check` accepts it or the user gives up. Returns the new text.
 pub(super) fn edited(file: &Path, before: &str, check: impl Fn(&str) -> anyhow::Result<()>) -> anyhow::Result<String> {
     let copy = copy_of(file, before)?;
     loop {

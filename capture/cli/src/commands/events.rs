@@ -46,11 +46,11 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-/// Number of events requested first: what fills a screen, at once.
+/// Number of events in the first request: enough to fill a screen, and fast.
 const FIRST_PAGE: usize = 100;
-/// Number of events requested at a time from then on.
+/// Number of events in each further request.
 const PAGE: usize = 1_000;
-/// Number of pages that are read before they are printed.
+/// Number of pages read before they are printed.
 const PAGES_AHEAD: usize = 1;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let session = find(&client, &arguments.session)?;
     let mut left = arguments.limit.unwrap_or(usize::MAX);
     let mut after = arguments.after;
-    // The stream is opened before the pages are read, so that nothing falls between them.
+    // Open the stream before reading the pages, so that no event is missed between them.
     let id = session.id.to_string();
     let of_session = StreamQuery { session: Some(id.clone()), ..StreamQuery::default() };
     let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         let (send, pages) = bounded(PAGES_AHEAD);
         let (first, client, id) = (Pages { after, left, kinds: &arguments.kind }, &client, &id);
         scope.spawn(move || first.read(client, id, &send));
-        // Printed while the next page is read.
+        // Print each page while the next one is read.
         for page in pages {
             let page: EventPage = page?;
             print_all(context, page.events.iter().map(RawEvent::json))?;
@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-/// The pages of a session's events that are still to be read.
+/// The pages of a session's events that remain to be read.
 struct Pages<'a> {
     after: u64,
     left: usize,
@@ -98,7 +98,7 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Sends page after page, until there are no more or nobody wants them.
+    /// Sends page after page until there are no more or the receiver is gone.
     fn read(mut self, client: &Client, id: &str, pages: &Sender<Result<EventPage, ClientError>>) {
         let mut most = FIRST_PAGE;
         while self.left > 0 {
@@ -119,7 +119,7 @@ impl Pages<'_> {
     }
 }
 
-/// Prints events in one piece.
+/// Prints events in one write.
 fn print_all<'a>(context: &Context, events: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
     if output::has_template() {
         for json in events {
@@ -142,12 +142,12 @@ fn print_all<'a>(context: &Context, events: impl Iterator<Item = &'a str>) -> an
     Ok(out.flush()?)
 }
 
-/// Most characters of what an event says.
+/// Maximum number of characters of an event's text.
 const TEXT_CHARS: usize = 140;
-/// Least of them, however narrow the terminal is.
+/// Minimum number of characters of an event's text, however narrow the terminal is.
 const LEAST_CHARS: usize = 24;
 
-/// What an event says.
+/// The text of an event.
 pub(super) fn text_of(event: &Event) -> String {
     match &event.payload {
         Payload::ToolCall(call) => format!("{} {}", call.name, call.title.as_deref().unwrap_or("")),
@@ -206,7 +206,7 @@ pub(super) fn text_of(event: &Event) -> String {
     }
 }
 
-/// How a turn ended, and after which time: `done in 15 s`.
+/// How a turn ended, and its duration: `done in 15 s`.
 pub(super) fn turn_words(turn: &TurnCompleted) -> String {
     let how = match turn.outcome {
         TurnOutcome::Completed => return format!("done in {}", duration(turn.duration_ms)),
@@ -221,27 +221,27 @@ pub(super) fn turn_words(turn: &TurnCompleted) -> String {
     format!("{how} after {}", duration(turn.duration_ms))
 }
 
-/// An event in one line, which is cut to the width where there is room for a beginning that says something.
+/// An event in one line, cut to the width but never below [`LEAST_CHARS`] characters of text.
 fn line_of(event: &Event, width: Option<usize>) -> String {
     let (sequence, at, kind) = (event.sequence, style::local(event.created_at), event.payload.kind());
     behind(format!("{sequence:>6}  {at}  {kind:<18} "), &text_of(event), width)
 }
 
-/// A text behind the beginning of its line.
+/// Appends a text to the head of its line.
 pub(super) fn behind(head: String, text: &str, width: Option<usize>) -> String {
     let room =
         width.map_or(TEXT_CHARS, |width| width.saturating_sub(head.chars().count()).clamp(LEAST_CHARS, TEXT_CHARS));
     head + &safe(&projections::shorten::verbatim_line(text, room))
 }
 
-/// What a permission request is about: `command Bash make clean`.
+/// The subject of a permission request: `command Bash make clean`.
 fn asked_for(asked: &ApprovalRequested) -> String {
     let subject = asked.command.as_ref().or(asked.url.as_ref()).or(asked.paths.first());
     let parts = [asked.about.map(ApprovalKind::as_str), asked.tool.as_deref(), subject.map(String::as_str)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// How a permission request was decided, by whom and why: `denied by you: not now`; or how its call ended.
+/// How a permission request was decided, by whom and why: `denied by you: not now`; otherwise, how its call ended.
 fn resolution(resolved: &ApprovalResolved) -> String {
     let Some(state) = resolved.new_state() else {
         return resolved.outcome.map_or_else(String::new, |outcome| format!("the call ended: {outcome}"));

@@ -1,4 +1,4 @@
-//! `capture explain`: why a session's status is what it is or was, down to the rule that reads its screen.
+//! `capture explain`: why a session has or had its status, down to the rule that matched its screen.
 
 use std::io::Write;
 
@@ -39,17 +39,17 @@ pub(super) struct Arguments {
 #[derive(Serialize)]
 struct Explained<'a> {
     session: &'a Session,
-    /// The status at the requested time, every claim that held then, and the rule that decided.
+    /// The status at the requested time, all claims in effect then, and the rule that decided.
     moment: &'a StatusAt,
-    /// The last changes up to then.
+    /// The last changes up to that time.
     history: &'a [StatusChange],
-    /// How the screen of its run is read, while its terminal host is connected.
+    /// How the screen of the session's run is interpreted, while its terminal host is connected.
     screen: Option<&'a Explanation>,
 }
 
-/// Number of last changes shown.
+/// Number of most recent changes shown.
 const CHANGES: usize = 10;
-/// Number of last changes searched for those before a past time.
+/// Number of most recent changes searched for those before a past time.
 const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -107,7 +107,7 @@ fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow:
     Ok(all)
 }
 
-/// Indentation of what follows the first line of a sentence, columns.
+/// Indentation of the continuation lines of a sentence, columns.
 const INDENT: usize = 4;
 
 fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std::io::Result<()> {
@@ -139,7 +139,7 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     Ok(())
 }
 
-/// A claim: who, how strong, its standing, since and until when, what.
+/// A claim in one line: its source, strength, standing, start and end, and state.
 fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     let WeighedClaim { source, strength, standing, state, at, .. } = claim;
     let age = style::age(*at, now);
@@ -155,7 +155,7 @@ fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     format!("{source:<11} {strength:<7} {standing:<9} {age:>5} ago{limit}  {agent}{} [{state}]", safe(&claim.claim))
 }
 
-/// How the screen of a session's run is read; `None` when the run is over or its terminal host is not connected.
+/// How the screen of a session's run is interpreted; `None` if the run is over or its terminal host is not connected.
 fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
     match client.one::<ExplainSession>(&session.id.to_string()) {
         Ok(screen) => Ok(Some(screen)),

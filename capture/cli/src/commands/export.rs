@@ -75,7 +75,7 @@ enum ExportFormat {
     Otlp,
 }
 
-/// File name extension of recordings, after the run's id.
+/// File name extension of recordings; the stem is the run's id.
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -97,7 +97,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         };
         written.map_err(|error| without_wrapping(error.into()))
     };
-    // Without a format nothing says that a session was meant.
+    // Without a format, the argument may not be a session.
     let is_session_meant = arguments.format.is_some();
     let client =
         context.client().map_err(|error| if is_session_meant { error } else { neither(&arguments.what).into() })?;
@@ -113,7 +113,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// What was named is nothing that can be exported.
+/// The error for an argument that names nothing that can be exported.
 fn neither(what: &Path) -> Failed {
     let what = safe(&what.display().to_string());
     Failed::NotFound(format!(
@@ -149,7 +149,7 @@ fn cast(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
 
 fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write) -> anyhow::Result<()> {
     let mut encoder = Encoder::new(version);
-    // The parts are one file now.
+    // The parts are joined into one file.
     let header = CastHeader { part: None, ..joined.header().clone() };
     out.write_all(safe_json(&encoder.header(&header)).as_bytes())?;
     let mut batch = Vec::new();
@@ -167,11 +167,11 @@ fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write
     Ok(out.flush()?)
 }
 
-/// Bytes of a recording searched for secrets at once, to the end of a line.
+/// Number of bytes of a recording searched for secrets at once, extended to the end of a line.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Writes events without secrets. Terminal output and typed input are one text each, and each event is a piece of one
-/// of them.
+/// Writes events without secrets. Terminal output and typed input are each searched as one text, of which every event
+/// is a piece.
 fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
     for code in [EventCode::Output, EventCode::Input] {
         let mut pieces: Vec<&mut CastEvent> = batch.iter_mut().filter(|event| event.code == code).collect();
@@ -213,7 +213,7 @@ pub(super) fn to_file(
     }
 }
 
-/// The first file of the recording a person means; `None` when no run and no file has this name.
+/// The first file of the recording the user names; `None` if no run and no file has this name.
 fn recording(data: &Path, what: &Path) -> anyhow::Result<Option<PathBuf>> {
     let dir = home::paths::recordings(data);
     let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
@@ -251,13 +251,13 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// The recording of the newest run with this name; a recording has the name of its run as title.
+/// The recording of the newest run with this name. The title of a recording is the name of its run.
 fn recording_named(dir: &Path, runs: &[String], name: &str) -> Option<PathBuf> {
     let title = redact::text(name);
-    // Ids begin with the time, so the newest is the last.
+    // Ids begin with the time, so the newest is the last one.
     let mut files = runs.iter().rev().map(|run| dir.join(run).with_extension(EXTENSION));
     files.find(|file| {
-        // The first part may have made room for newer ones.
+        // The first part may have been deleted to make room for newer ones.
         let first = parts(file).ok().and_then(|files| files.into_iter().next());
         let header = first.and_then(|first| CastReader::open(&first).ok()).and_then(|cast| cast.header().title.clone());
         header.is_some_and(|header| header == name || header == title)

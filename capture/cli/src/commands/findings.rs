@@ -71,7 +71,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json { context.print_json(&page) } else { print_line(rows(&page, arguments.all).trim_end()) }
 }
 
-/// The list of findings while it is watched.
+/// The list of findings in watch mode.
 struct FindingList<'a> {
     client: &'a Client,
     query: FindingsQuery,
@@ -95,7 +95,7 @@ fn rows(page: &FindingPage, all: bool) -> String {
     let now = clock::now();
     let mut text = String::new();
     let mut findings: Vec<&Finding> = page.findings.iter().collect();
-    // What is bad first, of the same the newest.
+    // Open findings first, then by severity, then newest first.
     findings.sort_by_key(|f| (!f.is_open(), Reverse(f.severity), Reverse(f.first_at)));
     for finding in findings {
         let (mark, colour) = mark(finding);
@@ -125,7 +125,7 @@ fn mark(finding: &Finding) -> (&'static str, Style) {
     }
 }
 
-/// One of them in full.
+/// One finding in full.
 fn whole(finding: &Finding) -> String {
     let mut text = rows(&FindingPage { as_of: 0, findings: vec![finding.clone()], next_cursor: None }, true);
     let mut line = |name: &str, value: Option<String>| {

@@ -1,6 +1,6 @@
 //! `capture hooks`: installs, removes and shows our entries in the agents' settings.
 //!
-//! A change is shown before it is made, and made only after confirmation.
+//! Each change is shown first and made only after confirmation.
 
 mod show;
 
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the output is a difference without a question behind it.
+    /// Whether the output is a diff without a question after it.
     pub(super) const fn is_paged(&self) -> bool {
         match &self.verb {
             HooksCommand::Install(Install { change, .. }) | HooksCommand::Uninstall(change) => {
@@ -62,7 +62,7 @@ enum HooksCommand {
 #[derive(Debug, clap::Args)]
 struct AgentSelection {
     /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
-    // Scripts know the name that it had.
+    // Scripts use the option's former name.
     #[arg(long, alias = "provider", value_delimiter = ',', value_name = "AGENT", value_parser = super::words::one_of(&AGENTS, Provider::as_str))]
     agent: Vec<Provider>,
 }
@@ -103,22 +103,22 @@ struct ChangeArguments {
 /// The change to make to the settings of all agents.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// Add entries that run this command, for the events that each agent accepts, or for all with force.
+    /// Add entries that run this command, for the events each agent accepts, or for all events with `force`.
     Install { command: HookCommand, force: bool },
     /// Remove our entries.
     Uninstall,
 }
 
-/// What happens to the plans.
+/// What to do with the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanFate {
-    /// They are carried out.
+    /// Carry them out.
     Ahead,
-    /// They are only shown (`--dry-run`).
+    /// Only show them (`--dry-run`).
     Shown,
-    /// The user did not confirm.
+    /// Drop them: the user did not confirm.
     No,
-    /// There is no terminal to ask for confirmation.
+    /// Drop them: there is no terminal to ask for confirmation.
     Unasked,
 }
 
@@ -137,18 +137,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// Refuses agents a change of the agents' settings; they may see what it would change.
+/// Refuses an agent that tries to change the agents' settings. A dry run is allowed.
 fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
     if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
 
-/// The selected agents, each with its home.
+/// The selected agents, each with its home directory.
 fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
     let homes = roots::homes(&context.config, &context.data)?;
     let named = |provider: &Provider| selection.agent.is_empty() || selection.agent.contains(provider);
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied().filter(named) {
-        // The first is the one the agent itself uses; the others are read only.
+        // The first home is the one the agent itself uses; the others are only read.
         let Some(home) = homes.of(provider).first() else { continue };
         let home = std::path::absolute(home)?;
         if !selection.agent.is_empty() || home.is_dir() {
@@ -165,7 +165,7 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     Ok(all)
 }
 
-/// The command for the agents to run. It names the data directory, because the agents' environment may not lead to the
+/// The command for the agents to run. It names the data directory, because the agents' environment may not identify the
 /// right server.
 fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
@@ -199,7 +199,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose, plans_sh
     if !change.yes {
         shown?;
     }
-    // What was confirmed beforehand is done even when nobody reads about it.
+    // Confirmed changes are made even if the reader of the output has gone.
     let go = if plans.is_empty() || change.dry_run {
         PlanFate::Shown
     } else if change.yes {
@@ -252,7 +252,8 @@ fn plan(
                 .map_err(|why| Unsupported::Unknown { provider, why })
                 .and_then(|installed| Ok((accepted_events(provider, &installed.version)?, installed.version)));
             let (events, risk) = match accepted {
-                // Nothing is there that could be weakened, and what comes is compared whenever somebody looks.
+                // The agent is not installed, so no settings in use can be weakened; once it is installed, every check
+                // compares its version with the entries.
                 Err(_) if absent && !force => (catalogue(provider), Some(unchecked(provider))),
                 Ok((events, _)) if !force => (events, None),
                 Err(why) if !force => return Err(Error::Unsupported(why)),
@@ -280,11 +281,11 @@ fn unchecked(provider: Provider) -> String {
     )
 }
 
-/// Maximum number of entries of a home that are searched for a conversation.
+/// Maximum number of entries of a home directory searched for a conversation.
 const LOOKED_AT: usize = 2_000;
 
-/// Whether an agent was used with this home, which then has a conversation. Such an agent may be started by a path, an
-/// alias or an editor, in an unknown version.
+/// Whether an agent was used with this home directory, which then contains a conversation. Such an agent may be started
+/// by a path, an alias or an editor, in an unknown version.
 fn was_used(provider: Provider, home: &Path) -> bool {
     let directories = Agent::of(provider).map_or(&[] as &[&str], |agent| agent.transcripts.directories);
     let mut open: Vec<PathBuf> = directories.iter().map(|dir| home.join(dir)).collect();
@@ -374,7 +375,7 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     Ok(all)
 }
 
-/// The agents that are used here without all of our entries, and those with them.
+/// The agents used here that lack some of our entries, and the agents that have all of them.
 pub(super) fn coverage(context: &Context) -> anyhow::Result<(Vec<Provider>, Vec<Provider>)> {
     let (command, search) = (command(context)?, paths::agent_search());
     let homes = roots::homes(&context.config, &context.data)?;
@@ -388,7 +389,7 @@ pub(super) fn coverage(context: &Context) -> anyhow::Result<(Vec<Provider>, Vec<
     Ok((missing, installed))
 }
 
-/// The sources that the running server reports; `None` if no server is running. None is started.
+/// The sources that the running server reports; `None` if no server is running. Starts no server.
 fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
     let Sources { sources } = client.one::<HealthSources>("").ok()?;

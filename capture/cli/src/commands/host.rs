@@ -1,4 +1,4 @@
-//! `capture run-host` and `capture run-child`: the processes that `capture run` starts. Not for people.
+//! `capture run-host` and `capture run-child`: the processes that `capture run` starts. Users do not run them.
 
 use std::{
     ffi::OsString,
@@ -26,14 +26,14 @@ pub(super) struct Child {
     command: Vec<OsString>,
 }
 
-/// Becomes the program of a run.
+/// Replaces this process with the program of a run.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = child::become_program(&arguments.command);
     printing::print_error_line(&format!("capture: {}", safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 
-/// Runs as the terminal host of a run; what to run arrives over standard input.
+/// Runs as the terminal host of a run. The specification of the run arrives on standard input.
 pub(super) fn host() -> anyhow::Result<ExitCode> {
     let input = io::stdin();
     let socket = input.as_fd().try_clone_to_owned().context("cannot use standard input")?;
@@ -47,16 +47,16 @@ pub(super) fn host() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes errors to a log file of the run, because its terminal belongs to the program.
+/// Writes errors to the run's log file, because the terminal belongs to the program.
 fn log_to_file(spec: &Spec) {
     let path = runs::dir(&spec.data).join(format!("{}.log", spec.run));
     let hook = path.clone();
     std::panic::set_hook(Box::new(move |panic| {
-        // Nowhere is left to say that this failed too.
+        // If this write fails too, there is nowhere left to report it.
         writeln!(Redacting(Screen::escaping(LazyLog(hook.clone()))), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
-        // On a full disk a line of the log is lost, and not the program.
+        // On a full disk, drop the log line rather than abort the program.
         .log_internal_errors(false)
         .with_writer(move || Redacting(Screen::escaping(LazyLog(path.clone()))))
         .with_ansi(false)
@@ -64,16 +64,16 @@ fn log_to_file(spec: &Spec) {
         .init();
 }
 
-/// Size from which nothing is added to the log of a run, bytes.
+/// Maximum size of a run's log, bytes; further lines are dropped.
 const LOG_BYTES: u64 = 1 << 20;
 
-/// A file that is made when something is written to it.
+/// A file that is created on the first write.
 struct LazyLog(PathBuf);
 
 impl Write for LazyLog {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.0)?;
-        // A run may go on for weeks.
+        // A run may continue for weeks.
         if file.metadata()?.len() >= LOG_BYTES { Ok(text.len()) } else { file.write(text) }
     }
 

@@ -22,14 +22,14 @@ pub(super) struct Arguments {
     dry_run: bool,
 }
 
-/// Where a session's terminal is.
+/// The location of a session's terminal.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Terminal {
-    /// The process whose terminal it is.
+    /// The process that uses the terminal.
     pid: u32,
-    /// Its terminal device.
+    /// The terminal device.
     tty: String,
-    /// How it can be brought to the front.
+    /// How to bring the terminal to the front.
     by: Option<Way>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-/// The terminal of a process, and the program that shows it.
+/// The terminal of a process, and the program that displays it.
 fn front(session: &projections::Session, pid: u32) -> anyhow::Result<Terminal> {
     let gone = || Failed::NotFound(format!("session {} has no terminal", style::short(&session.id)));
     let tty = processes::terminal_of(pid).ok_or_else(gone)?;
@@ -95,8 +95,8 @@ fn described(terminal: &Terminal) -> String {
 }
 
 impl Way {
-    /// What the environment of a process says about the program that shows its terminal. Values are checked: they are
-    /// an agent's to set, and become arguments of a command.
+    /// Reads the program that displays a process's terminal from the process's environment. The agent can set these
+    /// values and they become arguments of a command, so they are validated.
     fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         if let (Some(tmux), Some(pane)) = (variable("TMUX"), variable("TMUX_PANE"))
@@ -119,7 +119,7 @@ impl Way {
     fn go(&self) -> anyhow::Result<()> {
         match self {
             Self::Tmux { socket, pane } => {
-                // The client that shows something else is moved to the pane; it may be in another session.
+                // If a client shows another pane, possibly of another session, it is switched to this one.
                 command("tmux", &["-S", socket, "switch-client", "-t", pane]).ok();
                 command("tmux", &["-S", socket, "select-window", "-t", pane])?;
                 command("tmux", &["-S", socket, "select-pane", "-t", pane])

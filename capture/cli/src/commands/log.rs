@@ -58,10 +58,10 @@ pub(super) struct Arguments {
     limit: usize,
 }
 
-/// Columns of the name of a session, and those on a narrow terminal.
+/// Columns for the name of a session, and the same on a narrow terminal.
 const NAME: usize = 24;
 const NARROW_NAME: usize = 13;
-/// Columns from which on a terminal is not narrow.
+/// Width from which a terminal is not narrow, columns.
 const WIDE: usize = 110;
 
 type Names = HashMap<SessionId, TimelineSession>;
@@ -69,7 +69,7 @@ type Names = HashMap<SessionId, TimelineSession>;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = arguments.session.as_ref().map(|given| find(&client, given)).transpose()?.map(|found| found.id);
-    // The stream is opened before the list is read, so that nothing falls between them.
+    // Open the stream before reading the list, so that no event is missed between them.
     let of_session = StreamQuery { session: session.map(|id| id.to_string()), ..StreamQuery::default() };
     let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
     let query = query(arguments, session)?;
@@ -121,7 +121,7 @@ fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<Ti
     })
 }
 
-/// The newest events, the newest first, and the names of their sessions.
+/// Returns the newest events, newest first, and adds the names of their sessions to `names`.
 fn newest(client: &Client, mut query: TimelineQuery, most: usize, names: &mut Names) -> anyhow::Result<Vec<RawEvent>> {
     let mut events = Vec::new();
     while events.len() < most {
@@ -137,7 +137,7 @@ fn newest(client: &Client, mut query: TimelineQuery, most: usize, names: &mut Na
     Ok(events)
 }
 
-/// Whether an event of now belongs to the list that was asked for; its directory is not looked at.
+/// Whether a live event matches the query. Its directory is not checked.
 fn is_wanted(event: &Event, query: &TimelineQuery) -> bool {
     is_notable(event)
         && (is_failure(event) || query.failures != Some(true))
@@ -160,7 +160,7 @@ fn print(context: &Context, json: &str, names: &Names, lines: &mut LogLines<'_>)
     }
 }
 
-/// A line of the log: when, in which session, what.
+/// A line of the log: time, session, event.
 fn in_one_line(event: &Event, line: &LogLine, names: &Names, width: Option<usize>) -> String {
     let title = names.get(&event.session_id).and_then(|session| session.title.as_deref());
     let name = title.map_or_else(|| style::short(&event.session_id), |title| safe(title).to_string());

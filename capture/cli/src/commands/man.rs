@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// A manual page of section 1.
 struct Page {
-    /// `capture-policy-explain`.
+    /// For example `capture-policy-explain`.
     name: String,
     text: String,
 }

@@ -1,8 +1,8 @@
-//! What the words of options mean, for their help. A word that says it itself has an empty meaning.
+//! Explanations of option values, for the help. Self-explanatory values have an empty explanation.
 
 use events::{FindingKind, Kind, Provider, State};
 
-/// What a state of a session means.
+/// Explains a session state.
 pub(super) const fn of_state(state: State) -> &'static str {
     match state {
         State::Running => "the agent is working",
@@ -14,17 +14,17 @@ pub(super) const fn of_state(state: State) -> &'static str {
     }
 }
 
-/// What an agent's name stands for.
+/// Explains an agent's name.
 pub(super) fn of_agent(provider: Provider) -> &'static str {
     agents::agent::explanation(provider).unwrap_or_default()
 }
 
-/// What a kind of finding means.
+/// Explains a kind of finding.
 pub(super) const fn of_finding(kind: FindingKind) -> &'static str {
     kind.facts().meaning
 }
 
-/// What a kind of event means.
+/// Explains a kind of event.
 pub(super) const fn of_event(kind: Kind) -> &'static str {
     match kind {
         Kind::SessionForked => "the session began as a copy of another",

@@ -55,7 +55,7 @@ fn rows(list: &AttentionList, all: usize, now: Timestamp) -> String {
     text
 }
 
-/// The command that answers, or shows more.
+/// The command that answers the item or shows more about it.
 fn answer(item: &AttentionItem) -> String {
     let id = style::short(&item.session_id);
     match (item.need, item.approvals.first()) {

@@ -11,7 +11,7 @@ use printing::style;
 use super::context::{Context, print_line};
 use printing::safe;
 
-/// How channels are configured, with an example.
+/// How to configure channels, with an example.
 pub(super) const EXPLAINED: &str = "\
 List and test notification channels
 
@@ -104,12 +104,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-/// The channel that exists without configuration, in a desktop session.
+/// The channel that exists without configuration in a desktop session.
 const DESKTOP: &str = "desktop";
-/// The server's word for a channel that it does not have.
+/// The server's error code for an unknown channel.
 const NO_CHANNEL: &str = "no_channel";
 
-/// Why a message was not sent, in words.
+/// The reason a message was not sent.
 fn reason(receipt: &Receipt) -> Option<String> {
     let why = receipt.error.as_deref().or(receipt.why.as_deref())?;
     Some(match why {

@@ -1,4 +1,4 @@
-//! Parses numbers as people type them: the messages say what is expected.
+//! Parses numbers that users type. Error messages state what is expected.
 
 use std::{ops::RangeInclusive, str::FromStr};
 
@@ -7,7 +7,7 @@ pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "expected a whole number, 0 or more".to_owned())
 }
 
-/// Parses a number of rows: at least one.
+/// Parses a number of rows, at least one.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
 }
@@ -20,7 +20,7 @@ pub(super) fn seconds(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32
     }
 }
 
-/// Parses a number of seconds, which may have a fraction.
+/// Parses a number of seconds, possibly with a fraction.
 pub(super) fn seconds_or_part(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
     seconds.ok_or_else(|| "expected a number of seconds".to_owned())

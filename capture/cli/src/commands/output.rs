@@ -1,4 +1,4 @@
-//! What commands print for programs: JSON, or a template of the user's filled with it.
+//! Output for programs: JSON, or a user's template filled with it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::context::print_line;
 
-/// Version of the shapes `--json` prints.
+/// Schema version of the `--json` output.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The template of `--format` or `--quiet`, when one was given.
+/// The template of `--format` or `--quiet`, if one was given.
 static TEMPLATE: OnceLock<Environment<'static>> = OnceLock::new();
 
 /// The name of the template in messages.
@@ -45,8 +45,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("findings", "{{ id }} {{ kind }} {{ severity }}"),
 ];
 
-/// The command line with `--format` in each command, but for those that have an option of that name. `--quiet`, which is
-/// hidden otherwise, is shown where it prints ids.
+/// Adds `--format` to each command, except those that have an option of that name. The help shows `--quiet`, which is
+/// otherwise hidden, for the commands that print ids.
 pub(super) fn with_template(command: Command) -> Command {
     let quiet = command.get_arguments().find(|argument| argument.get_id() == QUIET).cloned();
     command.mut_subcommands(|command| {
@@ -56,7 +56,8 @@ pub(super) fn with_template(command: Command) -> Command {
     })
 }
 
-/// The command and those below it with `--format`; the help shows it with this example, or not at all.
+/// Adds `--format` to the command and its subcommands. The help shows the option with this example, or hides it if
+/// there is none.
 fn with_option(command: Command, example: Option<&str>) -> Command {
     let command = command.mut_subcommands(|command| with_option(command, None));
     if command.get_arguments().any(|argument| argument.get_long() == Some("format")) {
@@ -68,16 +69,16 @@ fn with_option(command: Command, example: Option<&str>) -> Command {
     command.arg(option.hide(example.is_none()))
 }
 
-/// The template that was given to the command.
+/// The template given on the command line.
 pub(super) fn template_of(matches: &ArgMatches) -> Option<String> {
     let (_, below) = matches.subcommand()?;
     template_of(below).or_else(|| below.try_get_one::<String>(OPTION).ok().flatten().cloned())
 }
 
-/// Prints values with this template from now on.
+/// Prints all further values with this template.
 ///
 /// # Errors
-/// When the template is not valid.
+/// If the template is not valid.
 pub(super) fn use_template(template: String) -> anyhow::Result<()> {
     let mut environment = Environment::new();
     // A misspelled field is an error, not an empty column.
@@ -93,7 +94,7 @@ pub(super) fn has_template() -> bool {
     TEMPLATE.get().is_some()
 }
 
-/// Prints a value: as JSON with the schema's version, or by the template, a line for each element of a list.
+/// Prints a value: as JSON with the schema version, or by the template, with one line per element of a list.
 pub(super) fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Versioned<'a, T> {
@@ -135,7 +136,7 @@ fn filled(environment: &Environment<'_>, value: Value) -> anyhow::Result<Vec<Str
     rows.into_iter().map(fill).collect()
 }
 
-/// A row as a template sees it: of its fields, only those that are used are converted.
+/// A row as a template sees it. Only the fields a template uses are converted.
 #[derive(Debug)]
 struct Row(Map<String, Value>);
 
@@ -172,7 +173,7 @@ fn rows_of(value: Value) -> Vec<Value> {
         && let Some(name) = fields.iter().find(|(_, field)| field.is_array()).map(|(name, _)| name.clone())
         && let Some(Value::Array(rows)) = fields.remove(&name)
     {
-        // An approval stands in a field beside what is known of it.
+        // The elements of an approval list contain the approval in one field, next to what else is known about it.
         return rows;
     }
     vec![Value::Object(fields)]

@@ -1,4 +1,4 @@
-//! `capture` alone and `capture setup`: which sessions need you, and what is not set up yet.
+//! `capture` alone and `capture setup`: which sessions need the user, and what is not set up yet.
 
 use std::path::{Path, PathBuf};
 
@@ -26,32 +26,32 @@ pub(super) struct SetupArguments {
     restore: bool,
 }
 
-/// Something that makes capture better and takes one command.
+/// An improvement that takes one command to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Offer {
     name: &'static str,
     done: bool,
     command: String,
-    /// What it changes, in a line.
+    /// The benefit, in one line.
     gain: String,
 }
 
-/// What the user decided about the offers, in the data directory.
+/// The user's decision about the offers, stored in the data directory.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Decided {
     dismissed: bool,
 }
 
-/// Maximum number of active sessions that are looked at.
+/// Maximum number of active sessions examined.
 const LOOKED_AT: usize = 1000;
-/// Maximum number of sessions that are listed.
+/// Maximum number of sessions listed.
 const LISTED: usize = 10;
 
 #[derive(Serialize)]
 struct Overview<'a> {
     need_you: &'a [Session],
-    /// Further active sessions.
+    /// The number of further active sessions.
     others: usize,
     setup: &'a [Offer],
 }
@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What to type next.
+/// Suggests the next command.
 fn next(asks: bool, others: usize) -> String {
     let more = match others {
         0 => "`capture ps --all` lists all sessions".to_owned(),
@@ -134,7 +134,8 @@ fn file(data: &Path) -> PathBuf {
     data.join("setup.json")
 }
 
-/// A file that cannot be read counts as one that is not there: the suggestions are shown once more.
+/// Whether the user dismissed the suggestions. An unreadable file counts as missing, so the suggestions are shown
+/// again.
 fn is_dismissed(data: &Path) -> bool {
     let text = std::fs::read_to_string(file(data)).unwrap_or_default();
     serde_json::from_str::<Decided>(&text).is_ok_and(|decided| decided.dismissed)
@@ -181,7 +182,7 @@ fn offers(context: &Context) -> Vec<Offer> {
         command: format!("capture init {}", shell.map_or("bash", shell::Shell::name)),
         gain: "complete commands and the ids of live sessions with Tab".into(),
     });
-    // A home that cannot be found leaves nothing to set up there.
+    // Without a home directory there is nothing to set up in it.
     if paths::home().is_err() {
         offers.retain(|offer| ["notifications", "page", "phone"].contains(&offer.name));
     }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{Context, complain, print_line};
 use printing::{display::show, safe_json};
 
-/// Longest line of input, bytes; a longer one is malformed.
+/// Maximum length of a line of input, bytes; longer lines are malformed.
 const MAX_LINE: u64 = 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the output may be long and is read from the top.
+    /// Whether the output may be long and should go to a pager.
     pub(super) const fn is_paged(&self) -> bool {
         matches!(self.verb, PolicyCommand::Explain { .. } | PolicyCommand::Show)
     }
@@ -147,7 +147,7 @@ struct PolicyJudge {
 enum Rules {
     /// The same policy for every directory.
     One(Policy),
-    /// The user's file, and what repositories add.
+    /// The user's file, and the additions of repositories.
     InForce(PathBuf),
 }
 
@@ -164,7 +164,7 @@ impl PolicyJudge {
         Ok(Self { facts: home::paths::policy_facts(&context.data), rules })
     }
 
-    /// What the policy says, and whether it is in force there.
+    /// Returns the policy's explanation, and whether the policy is in force in the directory.
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> (Explanation, bool) {
         let workspace = policy_files::workspace_of(cwd);
         let is_own = agent == Provider::Capture;
@@ -196,7 +196,7 @@ impl PolicyJudge {
                     return (explanation, true);
                 };
                 complain(&not_in_force(refused, &workspace));
-                // What the policy says is shown although it does not count here: no rule can be tried otherwise.
+                // Show the policy's result even if it does not count here; otherwise no rule could be tried out.
                 let read = match refused {
                     Refused::InWorkspace(_) => policy_files::load(file, None).ok(),
                     Refused::Unreadable(..)
@@ -211,7 +211,7 @@ impl PolicyJudge {
     }
 }
 
-/// Why the policy does not count in a workspace, and what happens there instead.
+/// Why the policy does not count in a workspace, and what happens instead.
 fn not_in_force(refused: &Refused, workspace: &Path) -> String {
     if matches!(refused, Refused::InWorkspace(_)) {
         return format!(
@@ -263,7 +263,7 @@ struct PolicyTestRequest {
     agent: Option<Provider>,
 }
 
-/// What the policy decides: the answer to a [`PolicyTestRequest`], or, without an id, about one command line.
+/// The policy's decision: the answer to a [`PolicyTestRequest`] or, without an id, about one command line.
 #[derive(Serialize)]
 struct PolicyTestAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,7 +273,7 @@ struct PolicyTestAnswer {
     rewrite: Option<String>,
     rule: String,
     reason: String,
-    /// Whether the policy counts in the directory; where it does not, every request is left to a person.
+    /// Whether the policy counts in the directory. If it does not, a person decides every request.
     in_force: bool,
 }
 
@@ -283,7 +283,7 @@ impl PolicyTestAnswer {
         Self { id, decision: verdict, rewrite, rule, reason, in_force }
     }
 
-    /// The answer as people read it, in one line.
+    /// The answer as one line of text.
     fn in_words(&self) -> String {
         let id = self.id.clone().unwrap_or_default();
         let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
@@ -343,7 +343,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
 
 type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;
 
-/// The next line without its line end; a line that is too long is skipped.
+/// The next line without its line ending. A line that is too long is skipped.
 fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
     let mut line = Vec::new();
     if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
@@ -397,7 +397,7 @@ fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> 
     print_line(&format!("\n{}", decision_text(&account.decision)))
 }
 
-/// Whether two rules of one preset do not match for the same reason, so that one line says it of both.
+/// Whether two rules of one preset fail to match for the same reason, so that one line can cover both.
 fn is_same_miss(one: &TriedRule, other: &TriedRule) -> bool {
     let is_of_one_preset = preset_of(one).is_some() && preset_of(one) == preset_of(other);
     is_of_one_preset && !one.matched && !other.matched && (one.decision, &one.why) == (other.decision, &other.why)

@@ -65,12 +65,12 @@ impl Arguments {
         }
     }
 
-    /// Whether sessions that ended or are silent are meant too: a state is looked for wherever it is.
+    /// Whether the list includes sessions that ended or are silent. A filter by state applies to all sessions.
     fn is_everything(&self) -> bool {
         self.all || !self.state.is_empty()
     }
 
-    /// Reads page after page, until there are enough sessions.
+    /// Reads pages until there are enough sessions.
     fn list(&self, client: &Client) -> anyhow::Result<SessionPage> {
         let most = self.limit.unwrap_or(if self.is_everything() { usize::MAX } else { MOST });
         let mut query = SessionsQuery { limit: Some(Limit::of(most)), ..self.query() };
@@ -113,13 +113,13 @@ pub(super) fn table_of(sessions: &[Session], needs: &Needs) -> String {
     table(sessions, needs, clock::now(), paper())
 }
 
-/// What the active sessions need of a person, as `capture next` lists it.
+/// What the active sessions need from the user, as listed by `capture next`.
 pub(super) fn needs(client: &Client) -> anyhow::Result<Needs> {
     let AttentionList { items, .. } = client.one::<ListAttention>("")?;
     Ok(Needs::new(items))
 }
 
-/// Sessions, and what they need.
+/// Sessions and their needs.
 #[derive(Debug, serde::Serialize)]
 struct ListedSessions {
     #[serde(flatten)]
@@ -128,17 +128,17 @@ struct ListedSessions {
     needs: Needs,
 }
 
-/// What standard output is.
+/// The width and colours of standard output.
 fn paper() -> Paper {
     Paper { width: printing::width(), colour: style::colours() }
 }
 
-/// The list of sessions while it is watched.
+/// The list of sessions in watch mode.
 struct SessionList<'a> {
     client: &'a Client,
-    /// Whether programs read it, which ask for what sessions need themselves.
+    /// Whether the output is for programs, which query the sessions' needs themselves.
     json: bool,
-    /// What was given on the command line.
+    /// The arguments from the command line.
     all: bool,
     arguments: Arguments,
 }
@@ -168,7 +168,7 @@ impl Watched<ListedSessions> for SessionList<'_> {
         let is_switch = key == 'a' && self.arguments.session.is_none();
         if is_switch {
             self.arguments.all = !self.arguments.all;
-            // A list that was asked for whole may be long; one that is looked at need not be.
+            // A list requested with `--all` may be long; one shown by a key press is limited.
             self.arguments.limit = self.arguments.limit.or(if self.all { None } else { Some(MOST) });
         }
         is_switch
@@ -177,15 +177,15 @@ impl Watched<ListedSessions> for SessionList<'_> {
 
 /// Maximum number of sessions that are listed by default.
 const MOST: usize = 200;
-/// Age of the server's process from which a list is shown although history is still read, ms.
+/// Age of the server's process from which the list is shown even if history is still being read, ms.
 const SETTLES_MS: i64 = 850;
-/// Age of the server's process at which it has looked for the agents that run, ms.
+/// Age of the server's process at which it has detected the running agents, ms.
 const FINDS_AGENTS_MS: i64 = 700;
-/// Interval between looks at how far a server that has just started is.
+/// Interval between polls of a server that has just started.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The health of all sources. A server that has just started is waited for until it has read what is recent and found
-/// the agents that run, so that the first list is right; not longer than [`SETTLES_MS`].
+/// Returns the health of all sources. Waits for a server that has just started until it has read recent history and
+/// detected the running agents, so that the first list is right, but no longer than [`SETTLES_MS`].
 pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealth>> {
     loop {
         let Sources { sources } = client.one::<HealthSources>("")?;
@@ -194,12 +194,12 @@ pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealt
         let Some(left) = u64::try_from(left_ms).ok().filter(|left| *left > 0).map(Duration::from_millis) else {
             return Ok(sources);
         };
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(left.min(LOOK_EVERY)).recv().ok();
     }
 }
 
-/// Says how far the reading of history is, if it goes on; whether it does.
+/// Prints the progress of reading history, if it continues; returns whether it does.
 pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
     let how_far = how_far(sources);
     if let Some(how_far) = how_far {
@@ -214,7 +214,7 @@ pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
 
 fn server_age_ms(client: &Client) -> i64 {
     match client.endpoint().start_ticks {
-        // A release that did not write it.
+        // Written by a release that did not record the start time.
         0 => i64::MAX,
         start_ticks => processes::age_ms(start_ticks),
     }
@@ -225,7 +225,7 @@ fn how_far(sources: &[SourceHealth]) -> Option<ReadingProgress> {
     sources.iter().find_map(|source| source.reading)
 }
 
-/// What is wrong with what is recorded, in one line.
+/// Problems with recording, in one line.
 fn trouble(sources: &[SourceHealth]) -> Option<String> {
     let records = |source: &&SourceHealth| source.name == STORE || source.name.ends_with(HOOKS);
     let troubles = sources.iter().filter(records).filter_map(|source| {
@@ -248,15 +248,15 @@ fn render(listed: &ListedSessions, arguments: &Arguments, paper: Paper) -> Strin
     text
 }
 
-/// Which sessions the server knows.
+/// Which sessions the server has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     All,
-    /// Those it has read by now.
+    /// Those read so far.
     SoFar,
 }
 
-/// Why the list is empty.
+/// Explains why the list is empty.
 fn nothing(arguments: &Arguments, found: Found) -> String {
     let mut filters = Vec::new();
     if !arguments.state.is_empty() {

@@ -1,4 +1,4 @@
-//! `capture queue`: prompts that are typed when a session waits for one.
+//! `capture queue`: prompts to type when a session waits for one.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     all: bool,
 }
 
-/// Most prompts that are listed.
+/// Maximum number of prompts listed.
 const LISTED: usize = 200;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

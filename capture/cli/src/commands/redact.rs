@@ -1,6 +1,6 @@
 //! `capture redact`: removes secrets from text.
 //!
-//! Reads no configuration and asks no server, so it works as a filter anywhere.
+//! It reads no configuration and contacts no server, so it works as a filter anywhere.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     stdin: bool,
 }
 
-/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is not UTF-8, `text` has
+/// The output of `--json`. `start` and `end` are byte offsets in the input. If the input is not UTF-8, `text` contains
 /// replacement characters.
 #[derive(serde::Serialize)]
 struct RedactionOutput<'a> {

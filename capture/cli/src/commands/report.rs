@@ -42,11 +42,11 @@ pub(super) struct HandoffOf {
     session: String,
 }
 
-/// Number of turns or findings requested at a time.
+/// Number of turns or findings per request.
 const PAGE: usize = 1_000;
-/// Number of sessions requested at a time.
+/// Number of sessions per request.
 const SESSIONS: usize = 500;
-/// Most findings of a session in a report.
+/// Maximum number of findings of one session in a report.
 const FINDINGS: usize = 50;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
         let mut findings = open.remove(&session.id).unwrap_or_default();
         findings.truncate(FINDINGS);
         let one = SessionWork { session, turns, findings };
-        // A session nothing was done in only counts when it needs somebody.
+        // A session without work counts only if it needs attention.
         if one.count() > 0 || !one.findings.is_empty() {
             work.push(one);
         }
@@ -97,7 +97,7 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     show_report(&note.text(format()))
 }
 
-/// Markdown in a file or a pipe, which is read by others; on a terminal nothing is escaped.
+/// Markdown in a file or pipe, whose readers may render it; on a terminal nothing is escaped.
 fn format() -> ReportFormat<'static> {
     let markup = if is_seen() { Markup::Terminal } else { Markup::Markdown };
     ReportFormat { markup, path: &style::path, time: &style::local }
@@ -107,14 +107,14 @@ fn show_report(text: &str) -> anyhow::Result<()> {
     show(&fitted(&markdown::painted(&safe_lines(&redact::text(text))), 0))
 }
 
-/// Markdown whose lines fit the terminal, of which they leave this many columns free. In a file or a pipe they stay
-/// whole, whatever `COLUMNS` says.
+/// Markdown whose lines fit the terminal, with this many columns left free. In a file or pipe, lines are not wrapped,
+/// whatever `COLUMNS` says.
 pub(super) fn fitted(text: &str, free: usize) -> String {
     let width = printing::width().filter(|_| is_seen()).map(|width| width.saturating_sub(free));
     text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect()
 }
 
-/// Where the text of an item of a list begins, or of any other line.
+/// The column at which the text of a list item, or of any other line, begins.
 fn indentation(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let first = text.split(' ').next().unwrap_or_default();
@@ -128,7 +128,7 @@ fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
     context.print_json(&value)
 }
 
-/// Sessions with an event since then, the newest first.
+/// Sessions with an event since this time, newest first.
 pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Result<Vec<Session>> {
     let mut sessions = Vec::new();
     let mut cursor: Option<String> = None;
@@ -140,7 +140,7 @@ pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Resul
             ..SessionsQuery::default()
         };
         let page = client.get::<ListSessions>("", &query)?;
-        // They come with the last event first.
+        // The server sorts by the time of the last event, newest first.
         let is_past = page.sessions.last().is_none_or(|last| last.last_event_at < since);
         sessions.extend(page.sessions.into_iter().filter(|session| session.last_event_at >= since));
         cursor = page.next_cursor;
@@ -167,7 +167,7 @@ fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
     }
 }
 
-/// The turns of all sessions that ended since then.
+/// The turns of all sessions that ended since this time.
 fn turns_since(client: &Client, since: Timestamp) -> anyhow::Result<BTreeMap<SessionId, Vec<Turn>>> {
     let mut turns: BTreeMap<SessionId, Vec<Turn>> = BTreeMap::new();
     let mut query = RecentTurnsQuery { since: Some(since), cursor: None, limit: Some(Limit::of(PAGE)) };

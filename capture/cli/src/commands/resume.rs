@@ -1,4 +1,4 @@
-//! `capture resume`: takes a session up again with its agent, in its directory, under `capture run`.
+//! `capture resume`: resumes a session with its agent, in its directory, under `capture run`.
 
 use std::{fs, path::Path, process::ExitCode};
 
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     print: bool,
 }
 
-/// Most sessions among which those that were cut off are looked for.
+/// Maximum number of sessions searched for interrupted ones.
 const LOOKED_AT: usize = 200;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     runner::run(Some(&context.data), false, runner::Arguments::of(words))
 }
 
-/// The words that resume a session, and where.
+/// The command that resumes a session, and its directory.
 fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
     let id = style::short(&session.id);
     if session.pid.is_some() && session.status.state != State::Exited {
@@ -87,7 +87,7 @@ fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
     command_of(session)
 }
 
-/// The words that resume a session once nothing runs it, and where.
+/// The command that resumes a session once no process runs it, and its directory.
 pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Failed> {
     let id = style::short(&session.id);
     let agent = Agent::of(session.provider);
@@ -117,13 +117,13 @@ pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Fai
     Ok((words, cwd))
 }
 
-/// The program that goes on with a session, where that is not the first one of its agent.
+/// The program that resumes a session, if it is not the first program of its agent.
 pub(super) fn program_of(session: &Session) -> Option<&'static str> {
     let program = |path: &str| agents::directory::program(session.provider, Path::new(path));
     session.transcripts.iter().find_map(|transcript| program(&transcript.path))
 }
 
-/// The sessions whose runs did not end by themselves and are gone, newest first.
+/// The sessions whose runs disappeared without ending normally, newest first.
 fn cut_off(client: &Client) -> anyhow::Result<Vec<Session>> {
     let runs = client.one::<ListRuns>("")?.runs;
     let is_alive =
@@ -142,7 +142,7 @@ fn cut_off(client: &Client) -> anyhow::Result<Vec<Session>> {
     Ok(sessions)
 }
 
-/// What a session was doing. What it does now is only that its process is gone.
+/// What a session was doing. Its current activity would only be that its process is gone.
 fn doing(session: &Session) -> Option<&str> {
     [&session.summary.recent, &session.title].into_iter().flatten().next().map(String::as_str)
 }
@@ -152,7 +152,7 @@ fn offer_json(session: &Session) -> serde_json::Value {
     serde_json::json!({ "id": session.id, "command": words, "cwd": cwd, "doing": doing(session) })
 }
 
-/// One line about a session that can be resumed: what it was doing, where, and the command.
+/// One line about a session that can be resumed: what it was doing, its directory, and the command.
 fn offer(session: &Session) -> String {
     let (words, cwd) = command(session).unwrap_or_default();
     let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
@@ -160,7 +160,7 @@ fn offer(session: &Session) -> String {
     safe(&format!("{}  {}  {line}  {doing}", style::short(&session.id), style::path(&cwd)))
 }
 
-/// The branch of the repository that holds a directory.
+/// The branch of the repository that contains a directory.
 fn branch(directory: &Path) -> Option<String> {
     let git = directory.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
     let git = match fs::read_to_string(&git) {

@@ -1,4 +1,4 @@
-//! `capture forget`, `prune`, `backup` and `restore`: what is removed, and what is kept elsewhere.
+//! `capture forget`, `prune`, `backup` and `restore`: removes data, and copies it elsewhere.
 
 use std::{io::IsTerminal, path::PathBuf, time::Duration};
 
@@ -74,7 +74,7 @@ pub(super) struct RestoreArguments {
     yes: bool,
 }
 
-/// Longest wait until nothing is left, and the interval between two looks.
+/// Longest wait for the deletion to finish, and the interval between polls.
 const ERASED_WITHIN: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -91,7 +91,7 @@ pub(super) fn forget(context: &Context, arguments: &ForgetArguments) -> anyhow::
         let mut reports: Vec<RemovalReport> = Vec::new();
         for id in &ids {
             if reports.iter().flat_map(|report| &report.sessions).any(|gone| gone.id.to_string() == *id) {
-                // It went with its parent.
+                // It was removed with its parent.
                 continue;
             }
             match client.delete::<ForgetSession>(id, &query) {
@@ -108,7 +108,7 @@ pub(super) fn forget(context: &Context, arguments: &ForgetArguments) -> anyhow::
     carry_out(context, &client, &arguments.how, "Forget", remove)
 }
 
-/// Finds the session a person means, also one that was pruned.
+/// Finds the session the user names, including a pruned one.
 fn find_removable(client: &Client, given: &str) -> anyhow::Result<SessionId> {
     let unlisted = match find(client, given) {
         Ok(session) => return Ok(session.id),
@@ -142,7 +142,7 @@ pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Re
     carry_out(context, &client, &arguments.how, "Remove", remove)
 }
 
-/// Says what goes, asks, removes, and waits until nothing is left.
+/// Lists what will be removed, asks, removes it, and waits until it is erased.
 fn carry_out(
     context: &Context,
     client: &Client,
@@ -167,7 +167,7 @@ fn carry_out(
         if left.erasing == 0 || left.trouble.is_some() || std::time::Instant::now() > until {
             break left;
         }
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(LOOK_EVERY).recv().ok();
     };
     if context.json {
@@ -215,7 +215,7 @@ fn in_words(report: &RemovalReport, verb: &str) -> String {
 
 pub(super) fn backup(context: &Context, arguments: &BackupArguments) -> anyhow::Result<()> {
     let file = std::path::absolute(&arguments.file)?;
-    // What lists show is stored first.
+    // Have the server store everything its lists show.
     if let Some(client) = context.running()? {
         client.one::<GetRetention>("")?;
     }
@@ -248,7 +248,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
         )?;
     }
     let restored = store::restore(&context.data, &arguments.file)?;
-    // It belongs to the database that was replaced, and is built again.
+    // The index belongs to the replaced database and is rebuilt.
     match std::fs::remove_dir_all(context.data.join("index")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         Ok(()) | Err(_) => {}

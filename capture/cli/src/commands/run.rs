@@ -96,7 +96,7 @@ enum NotifyBy {
 }
 
 impl Arguments {
-    /// A program that is run as without options.
+    /// Arguments that run a program without any options.
     pub(super) fn of(words: Vec<String>) -> Self {
         Self {
             name: None,
@@ -116,7 +116,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// A program that runs in the background, with a name if one is given.
+    /// Arguments that run a program in the background, with a name if one is given.
     pub(super) fn detached(words: Vec<String>, name: Option<String>) -> Self {
         Self { name, detach: true, ..Self::of(words) }
     }
@@ -129,18 +129,18 @@ fn size(text: &str) -> Result<Size, String> {
     Ok(Size { rows: number(rows)?, columns: number(columns)? })
 }
 
-/// Time limit for the server to learn of a run that was started without a terminal.
+/// Time limit for the server to list a run that was started without a terminal.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
-/// Time limit for the session of a run that the server knows; in an ignored directory there is none.
+/// Time limit for the server to list the session of a known run. In an ignored directory there is none.
 const SESSION_WITHIN: Duration = Duration::from_secs(1);
-/// Interval between two looks for it.
+/// Interval between polls.
 const ASK_EVERY: Duration = Duration::from_millis(10);
-/// What failed when a run has no terminal host.
+/// The error when a run has no terminal host.
 const CANNOT_HOST: &str = "cannot start the background process that holds the run's terminal";
 /// Printed when `--record` has no effect.
 const NOT_RECORDED: &str =
     "capture: nothing is recorded, because standard output is not a terminal; pass `--tty` to record anyway";
-/// Exit code for a configuration that cannot be used: nothing was run.
+/// Exit code for an unusable configuration: nothing was run.
 const USAGE: u8 = 2;
 
 pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -152,7 +152,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     if let Err(error) = child::resolve(&arguments.command[0], path.as_deref()) {
         return Ok(cannot_run(&error));
     }
-    // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
+    // A process an agent starts here stays marked as the agent's, even if it outlives the process that requested it.
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
@@ -172,7 +172,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
         return detached(spec, json);
     }
     if !arguments.tty && !terminals[1] {
-        // Nothing would be seen on a screen: a part of a pipeline behaves best when it is left alone.
+        // There is no screen to observe, and part of a pipeline works best if it is left alone.
         if spec.record.is_some() {
             printing::print_error_line(NOT_RECORDED);
         }
@@ -183,8 +183,8 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
         });
     }
     let ours = [input.as_fd(), output.as_fd(), error.as_fd()];
-    // What is typed comes from the terminal even when standard input is a pipe: the program may
-    // ask its terminal, as a pager does.
+    // Read typed input from the terminal even if standard input is a pipe: the program may ask its terminal, as a pager
+    // does.
     let typed = if terminals[0] || arguments.tty { ours[0] } else { ours[1] };
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![typed, ours[1]];
     descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == StreamTarget::Inherited).map(|(fd, _)| *fd));
@@ -199,7 +199,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) ->
     Ok(match outcome {
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         LaunchOutcome::Detached(run) => {
-            // Wherever the cursor was left.
+            // The cursor may be in any column.
             let name = runs::list(data).into_iter().find(|listed| listed.run == run).and_then(|listed| listed.name);
             let name = name.map_or_else(|| run.to_string(), |name| quoted(&name));
             printing::print_error_line(&format!("\ncapture: detached; `capture attach {name}` attaches again"));
@@ -207,7 +207,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) ->
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
         LaunchOutcome::Lost(exit) if run.is_some() => {
-            // What the program turned on is no longer known.
+            // The modes the program enabled are no longer known.
             if std::io::stderr().is_terminal() {
                 printing::stderr().control(super::fix_tty::LEAVE).ok();
             }
@@ -231,7 +231,7 @@ fn cannot_run(error: &agents::CannotRun) -> ExitCode {
     ExitCode::from(error.shell_code())
 }
 
-/// A name as it is typed on a command line.
+/// A name, quoted for a command line.
 fn quoted(name: &str) -> String {
     safe(&shlex::try_quote(name).unwrap_or_default())
 }
@@ -257,8 +257,8 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until the server knows the run and its session, so that the next command finds them by its name. Without a
-/// server, the run goes on unobserved, which is not waited for.
+/// Waits until the server lists the run and its session, so that the next command finds them by name. Without a server,
+/// the run continues unobserved, and this returns immediately.
 fn wait_until_known(data: &Path, run: RunId) {
     let autostart = paths::config_file().and_then(|file| Config::load(&file)).is_ok_and(|config| config.autostart);
     let (mut until, mut is_known) = (Instant::now() + KNOWN_WITHIN, false);
@@ -277,7 +277,7 @@ fn wait_until_known(data: &Path, run: RunId) {
                 is_known = true;
             }
         }
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(ASK_EVERY).recv().ok();
     }
 }
@@ -320,7 +320,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
     })
 }
 
-/// What the terminal host gets from this crate: the clock, the rules, the server, the recording.
+/// What this crate provides to the terminal host: the clock, the rules, the server, the recording.
 pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
@@ -331,8 +331,8 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     }
 }
 
-/// The rules for screens. An invalid file of the user's must not keep an agent from running: it is reported here and by
-/// `capture doctor`, and the built-in rules apply.
+/// The rules for screens. An invalid file of the user must not keep an agent from running, so it is reported here and
+/// by `capture doctor`, and the built-in rules apply.
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {

@@ -24,11 +24,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json { context.print_json(&page) } else { show(&render(&page, arguments.all, printing::width())) }
 }
 
-/// Least width with all columns, columns of text.
+/// Minimum width for all columns, in columns of text.
 const ROOM_FOR_ALL: usize = 64;
-/// The number of the column with the age.
+/// The index of the age column.
 const AGE: usize = 3;
-/// The number of the column with the session.
+/// The index of the session column.
 const SESSION: usize = 4;
 
 fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
@@ -46,7 +46,7 @@ fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
     if let Some(width) = width {
         table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     }
-    // The short columns are never cut; where there is no room for all of them, some are left out.
+    // Short columns are never cut; if there is no room for all columns, some are omitted.
     let is_shown = |column: usize| width.is_none_or(|width| width >= ROOM_FOR_ALL) || !matches!(column, AGE | SESSION);
     let shown = |cells: Vec<String>| {
         let cells = cells.into_iter().enumerate().filter(|(column, _)| is_shown(*column));

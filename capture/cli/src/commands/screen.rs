@@ -1,4 +1,4 @@
-//! `capture screen`: what a run's terminal shows now.
+//! `capture screen`: shows the current screen of a run's terminal.
 
 use std::io::Write;
 
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-/// A row as the terminal shows it: agents also write blanks that do not break a line.
+/// A row as the terminal shows it. Agents also write non-breaking spaces.
 fn row(line: &str) -> String {
     line.replace(['\u{a0}', '\u{2007}', '\u{202f}'], " ")
 }

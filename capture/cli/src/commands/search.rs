@@ -101,7 +101,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json { context.print_json(&page) } else { show(&rows(&page, clock::now())) }
 }
 
-/// Whether a query without words asks for something.
+/// Whether a query without words has a filter.
 fn is_limited(query: &SearchQuery) -> bool {
     let texts = [&query.session, &query.tool, &query.project, &query.cwd];
     texts.into_iter().any(Option::is_some)
@@ -130,7 +130,7 @@ fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
     })
 }
 
-/// The hits, those of a session below its name.
+/// The hits, grouped below the name of their session.
 fn rows(page: &SearchPage, now: Timestamp) -> String {
     let mut text = String::new();
     let mut sessions: Vec<(&SearchHit, Vec<&SearchHit>)> = Vec::new();
@@ -167,7 +167,7 @@ fn rows(page: &SearchPage, now: Timestamp) -> String {
     text
 }
 
-/// The text with what matches in colour.
+/// The text with the matches in colour.
 fn marked(snippet: &Snippet) -> String {
     let part = |range: std::ops::Range<usize>| safe(snippet.text.get(range).unwrap_or_default());
     let mut text = String::new();

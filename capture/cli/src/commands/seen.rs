@@ -1,4 +1,4 @@
-//! Notes that a person looked at a session: that its turn is over has been seen, and the lists stop telling.
+//! Records that the user looked at a session, so that lists no longer show its completed turn as unseen.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use api::{
 use client::{Client, Connection};
 use events::{FindingKind, RunId, SessionId};
 
-/// Acknowledges that the session's turn is over. Nothing depends on it: a server that does not answer is passed over.
+/// Acknowledges that the session's turn is over. Errors are ignored, because nothing depends on this.
 pub(super) fn completion(client: &Client, session: SessionId) {
     let query = FindingsQuery {
         state: Some(StateFilter::Open),
@@ -23,7 +23,7 @@ pub(super) fn completion(client: &Client, session: SessionId) {
     }
 }
 
-/// The same for the session that a run hosts, if a server runs.
+/// Like [`completion`], for the session that a run hosts, if a server is running.
 pub(super) fn completion_of_run(data: &Path, run: RunId) {
     let Ok(Some(client)) = Client::running(data, Connection::Unix) else { return };
     if let Ok(session) = client.one::<GetSession>(&run.to_string()) {

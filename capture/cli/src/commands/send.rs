@@ -22,7 +22,7 @@ use super::{
     wait,
 };
 
-/// The command of a session that takes a message into the running turn.
+/// The command that adds a message to a session's running turn.
 const STEER: &str = "steer";
 
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub(super) struct Arguments {
     timeout: Option<f64>,
 }
 
-/// What `--wait --json` prints.
+/// The output of `--wait --json`.
 #[derive(Serialize)]
 struct SentAndReached {
     #[serde(flatten)]
@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         force: arguments.force,
         timeout_ms: arguments.text.as_ref().map(|_| within_ms.min(MAX_PROMPT_WITHIN_MS)),
     };
-    // The server answers by then; typing itself takes some seconds at most.
+    // The server answers within this time; typing itself takes a few seconds at most.
     let within = Duration::from_millis(input.prompt_within_ms()) + Duration::from_secs(20);
     let sent = client.send_within::<RunInput>(&arguments.target, &input, within)?;
     let mut out = printing::stdout();
@@ -114,7 +114,7 @@ fn said(sent: &InputSent, is_steered: bool) -> String {
     format!("{how} at position {}", sent.position)
 }
 
-/// The keys that were given, one each; a comma alone is the key.
+/// The given keys, one element each. A lone comma is the comma key.
 fn keys_of(given: &[String]) -> Vec<String> {
     let keys = given.iter().flat_map(|word| match word.as_str() {
         "," => vec![","],

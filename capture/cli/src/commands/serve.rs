@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 
-/// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
+/// The default log filter; `CAPTURE_LOG` overrides it. rmcp logs each message at level info.
 const LOG_FILTER: &str = "info,rmcp=warn";
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .unwrap_or_else(|| LOG_FILTER.into());
     let log = ServerLog::of_stderr(log_file(&context.data));
     tracing_subscriber::fmt()
-        // On a full disk a line of the log is lost, and not the server.
+        // On a full disk, drop the log line rather than abort the server.
         .log_internal_errors(false)
         .with_writer(move || {
             log.replace_if_full();
@@ -81,7 +81,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 .with_context(|| format!("CAPTURE_LOG={filter} is not a log filter"))?,
         )
         .init();
-    // It goes to the log too, which holds no secrets.
+    // This also goes to the log, which must contain no secrets.
     std::panic::set_hook(Box::new(|panic| {
         writeln!(Redacting(std::io::stderr()), "panicked: {panic}").ok();
     }));
@@ -107,13 +107,13 @@ fn host(text: &str) -> Result<String, String> {
 }
 
 impl Arguments {
-    /// Whether the running server is to be stopped.
+    /// Whether the command stops the running server.
     pub(super) const fn stops(&self) -> bool {
         self.stop
     }
 }
 
-/// Uses a separate exit code if another server has the data directory.
+/// Returns a separate exit code if another server uses the data directory.
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
@@ -122,7 +122,7 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
     if held { Failed::InUse(with_causes(&error)).into() } else { error }
 }
 
-/// Stops the running server. Needs no configuration, which may be the reason to stop it.
+/// Stops the running server. Reads no configuration, because an invalid one may be the reason to stop the server.
 pub(super) fn stop(data: &Path, connection: Connection) -> anyhow::Result<()> {
     super::context::refuse_agents("stopping the server")?;
     let pid = client::stop(data, connection)?;

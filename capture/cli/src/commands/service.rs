@@ -1,4 +1,4 @@
-//! `capture service`: has the system start the server when the user logs in.
+//! `capture service`: makes the system start the server when the user logs in.
 
 use std::{
     fs,
@@ -38,14 +38,14 @@ enum ServiceCommand {
 /// The name of the unit.
 const UNIT: &str = "capture.service";
 
-/// How it stands with the unit.
+/// The state of the unit.
 #[derive(Debug, Serialize)]
 struct ServiceStatus {
     unit: PathBuf,
     installed: bool,
-    /// systemd's word: `active`, `inactive`, `failed`; `None` without systemd.
+    /// The state as systemd names it: `active`, `inactive`, `failed`; `None` without systemd.
     state: Option<String>,
-    /// Whether it begins before the user logs in.
+    /// Whether the unit starts before the user logs in.
     lingers: Option<bool>,
 }
 
@@ -78,7 +78,7 @@ fn install(context: &Context) -> anyhow::Result<()> {
     let (file, text) = (unit_file()?, unit(context)?);
     let dir = file.parent().context("the unit's path has no parent directory")?;
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    // The unit takes over: two servers cannot share the data directory.
+    // The unit replaces the running server, because two servers cannot share the data directory.
     if let Some(client) = context.running()? {
         drop(client);
         client::stop(&context.data, context.connection)?;
@@ -96,14 +96,14 @@ fn install(context: &Context) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the unit if it is there; says whether it was.
+/// Removes the unit if it exists; returns whether it did.
 pub(super) fn uninstall() -> anyhow::Result<bool> {
     let file = unit_file()?;
     if !file.exists() {
         return Ok(false);
     }
     if has_systemd() {
-        // A unit that never ran cannot be stopped; it is removed all the same.
+        // A unit that never ran cannot be stopped; remove it anyway.
         systemctl(&["disable", "--now", UNIT]).ok();
     }
     fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
@@ -134,13 +134,13 @@ fn unit_file() -> anyhow::Result<PathBuf> {
     Ok(config.join("systemd/user").join(UNIT))
 }
 
-/// The unit. The server gets the environment that commands would start it with.
+/// The text of the unit. The server gets the same environment as when a command starts it.
 fn unit(context: &Context) -> anyhow::Result<String> {
     let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     let data = std::path::absolute(&context.data)?;
     let environment = Environment::of_background(&data)?;
     let line = |(name, value): (&str, &str)| format!("Environment={}\n", quoted(&format!("{name}={value}")));
-    // In a command, systemd replaces `$NAME` also between quotes.
+    // In commands, systemd also replaces `$NAME` inside quotes.
     let word = |text: &str| quoted(text).replace('$', "$$");
     let lines: String = environment.variables().map(line).collect();
     Ok(format!(
@@ -151,7 +151,7 @@ fn unit(context: &Context) -> anyhow::Result<String> {
     ))
 }
 
-/// A word as a unit file has it: quoted, with what systemd would replace doubled.
+/// Quotes a word for a unit file and doubles the characters that systemd would expand.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{escaped}\"")
@@ -161,7 +161,7 @@ fn has_systemd() -> bool {
     paths::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("systemd").is_dir())
 }
 
-/// Whether the user's units run without a login; `None` when that cannot be known.
+/// Whether the user's units run without a login; `None` if this is unknown.
 fn lingers() -> Option<bool> {
     let said = output("loginctl", &["show-user", "--property=Linger", "--value"])?;
     Some(said == "yes")
@@ -177,7 +177,7 @@ fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
     Err(Failed::Other(format!("`systemctl --user {}` failed: {}", arguments.join(" "), safe(why.trim()))).into())
 }
 
-/// The first line that a program prints, whatever its exit code.
+/// The first line of a program's output, whatever its exit code.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let done = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     String::from_utf8(done.stdout).ok()?.lines().next().map(str::to_owned)

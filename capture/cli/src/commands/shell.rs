@@ -1,4 +1,4 @@
-//! `capture init`: completions for a shell, and where to put them.
+//! `capture init`: completions for a shell, and where to install them.
 
 use std::{
     io::{IsTerminal, Write},
@@ -8,7 +8,7 @@ use std::{
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use home::paths;
 
-/// The variable with which a shell's completion script asks for candidates.
+/// The variable a shell's completion script sets to request candidates.
 pub(super) const VARIABLE: &str = "CAPTURE_COMPLETE";
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(super) enum Shell {
     Powershell,
 }
 
-/// On a terminal, says where the line goes; else prints the script that the line evaluates.
+/// On a terminal, explains where to put the line; otherwise prints the script that the line evaluates.
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shell = arguments.shell;
     let mut out = printing::stdout();
@@ -68,7 +68,7 @@ impl Shell {
         }
     }
 
-    /// The user's login shell; `None` when it is another one.
+    /// The user's login shell; `None` if it is not a supported one.
     pub(super) fn of_user() -> Option<Self> {
         let shell = paths::variable("SHELL")?;
         match shell.file_name()?.to_str()? {
@@ -81,7 +81,7 @@ impl Shell {
         }
     }
 
-    /// Whether a start-up file of the shell names `capture init`.
+    /// Whether a start-up file of the shell mentions `capture init`.
     pub(super) fn is_set_up(self) -> bool {
         let Ok(home) = paths::home() else { return false };
         let files: Vec<PathBuf> = match self {

@@ -38,9 +38,9 @@ struct SessionDetails<'a> {
 
 /// Column at which a value begins.
 const VALUE_COLUMN: usize = 12;
-/// Column at which what is said of a turn begins.
+/// Column at which the description of a turn begins.
 const TURN_COLUMN: usize = 6;
-/// Number of last turns shown.
+/// Number of most recent turns shown.
 const TURNS: u32 = 10;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `capture statusline`: counts of sessions for a prompt, tmux or a window title.
+//! `capture statusline`: session counts for a prompt, tmux or a window title.
 
 use std::io::Write;
 
@@ -28,21 +28,21 @@ enum OutputFormat {
     Title,
 }
 
-/// How many active sessions are in which situation.
+/// The number of active sessions in each situation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Counts {
-    /// Those that go on only when a person acts: permission requests, questions, failures, and what is stuck.
+    /// Sessions that continue only after the user acts: permission requests, questions, failures, and stuck sessions.
     need_you: usize,
-    /// Those that are done and wait for a prompt, until somebody has seen it.
+    /// Sessions whose turn is done and unseen, and which wait for a prompt.
     waiting: usize,
-    /// Those that work.
+    /// Sessions that are working.
     running: usize,
 }
 
-/// Maximum number of sessions that are counted.
+/// Maximum number of sessions counted.
 const COUNTED: usize = 1000;
 
-/// Prints nothing when no server runs: a prompt must not start one, and must not wait.
+/// Prints nothing if no server is running: a prompt must not start one and must not wait.
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else { return Ok(()) };
     let counts = Counts::of(&active_sessions(&client, COUNTED)?, &ps::needs(&client)?);
@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 impl Counts {
     fn of(sessions: &[Session], needs: &Needs) -> Self {
         let mut counts = Self::default();
-        // A sub-agent is part of what its parent does.
+        // Sub-agents count as part of their parent.
         for session in sessions.iter().filter(|session| session.parent_session_id.is_none()) {
             match (needs.of(session), session.status.state) {
                 (Some(Need::Approval | Need::Question | Need::Failure | Need::Stuck), _) => counts.need_you += 1,
@@ -75,7 +75,7 @@ impl Counts {
         counts
     }
 
-    /// Each count that is not zero, with the mark of its state.
+    /// Each nonzero count with the mark and colour of its state.
     fn parts(self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
         [("▲", "red", self.need_you), ("◆", "yellow", self.waiting), ("●", "green", self.running)]
             .into_iter()

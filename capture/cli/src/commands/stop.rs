@@ -1,6 +1,6 @@
-//! `capture stop`, `capture restart`, `capture rename`: the end of a run, its next beginning, its name.
+//! `capture stop`, `capture restart`, `capture rename`: stop, restart and rename a run.
 //!
-//! The run's terminal host carries them out. It checks who asks: processes that an agent started are refused.
+//! The run's terminal host carries these out. It checks the caller and refuses processes that an agent started.
 
 use std::{
     io::ErrorKind,
@@ -56,19 +56,19 @@ pub(super) struct Rename {
     name: String,
 }
 
-/// Time limit for a program to end: the grace period, after which the host kills it, and what its end takes.
+/// Time limit for a program to end: the grace period, after which the host kills it, plus the time to exit.
 const END_WITHIN: Duration = Duration::from_secs(20);
-/// Time limit for the host to take a name.
+/// Time limit for the host to apply a name.
 const RENAME_WITHIN: Duration = Duration::from_secs(5);
-/// Time limit for the server to learn of the name.
+/// Time limit for the server to list the name.
 const KNOWN_WITHIN: Duration = Duration::from_secs(2);
-/// Interval between two looks for it.
+/// Interval between polls.
 const ASK_EVERY: Duration = Duration::from_millis(10);
-/// The command that a session without a terminal of its own takes to end.
+/// The command that ends a session without its own terminal.
 const END: &str = "end";
-/// The command that ends its turn, and with it a process that works on one prompt.
+/// The command that ends the session's turn and, with it, a process that works on a single prompt.
 const ABORT: &str = "abort";
-/// What stands in a command line that was stored without its secrets.
+/// Marks a secret that was removed from a stored command line.
 const REDACTED: &str = "[redacted";
 
 pub(super) fn stop(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -92,7 +92,7 @@ pub(super) fn stop(context: &Context, arguments: &Arguments) -> anyhow::Result<(
     print_line(&format!("run {} {}", name_of(&run), how(exit)))
 }
 
-/// Ends the program of a run and waits for its end.
+/// Ends the program of a run and waits for it to exit.
 fn end(run: &runs::Description, now: bool) -> anyhow::Result<Exit> {
     let name = name_of(run);
     match launch::end(&run.socket, now, END_WITHIN) {
@@ -121,7 +121,7 @@ fn how(exit: Exit) -> String {
     }
 }
 
-/// A run whose host has no terminal and takes commands, as the server knows it.
+/// A run, as listed by the server, whose host has no terminal and accepts commands.
 fn without_terminal(context: &Context, given: &str) -> anyhow::Result<Option<Run>> {
     let Some(client) = context.running()? else { return Ok(None) };
     let run = client.one::<GetRun>(given).ok();
@@ -147,12 +147,12 @@ fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     print_line(&format!("run {} {told}", run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe)))
 }
 
-/// What is started again.
+/// The program to start again.
 struct NextStart {
     words: Vec<String>,
-    /// The directory.
+    /// The working directory.
     cwd: String,
-    /// Why the session is not resumed, where the person is told.
+    /// Why the session is not resumed, if the user should know.
     note: Option<String>,
     is_resumed: bool,
 }
@@ -161,7 +161,7 @@ pub(super) fn restart(context: &Context, arguments: &Restart) -> anyhow::Result<
     refuse_agents("restarting a run")?;
     let run = find(&context.data, &arguments.run)?;
     let name = name_of(&run);
-    // All that can be wrong is found before anything ends.
+    // Detect every error before anything is stopped.
     let next = next_start(&run, session_of(context, run.run)?.as_ref(), arguments.fresh)?;
     if !Path::new(&next.cwd).is_dir() {
         let gone = format!("run {name} was not stopped: its directory is gone: {}", safe(&next.cwd));
@@ -179,7 +179,7 @@ pub(super) fn restart(context: &Context, arguments: &Restart) -> anyhow::Result<
     runner::run(Some(&context.data), context.json, arguments)
 }
 
-/// The session that a run hosts, if a server knows it.
+/// The session that a run hosts, if a server lists it.
 fn session_of(context: &Context, run: RunId) -> anyhow::Result<Option<Session>> {
     let Some(client) = context.running()? else { return Ok(None) };
     let session = client.one::<GetRun>(&run.to_string()).ok().and_then(|run| run.session_id);
@@ -210,7 +210,7 @@ pub(super) fn rename(context: &Context, arguments: &Rename) -> anyhow::Result<()
             Failed::Usage("a name needs a character that is not a space, and no control characters".into()).into()
         );
     }
-    // Held until the host has written the name: no other run takes it meanwhile.
+    // Held until the host has written the name, so that no other run claims it.
     let claim = runs::claim_name(&context.data, new).map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {
             Failed::Refused(error.to_string())
@@ -229,8 +229,8 @@ pub(super) fn rename(context: &Context, arguments: &Rename) -> anyhow::Result<()
     print_line(&format!("run {before} is now {}", safe(new)))
 }
 
-/// Waits until the server knows the name, so that the next command finds the run by it. Without a server, or when it
-/// takes too long, the run has its name all the same.
+/// Waits until the server lists the name, so that the next command finds the run by it. If there is no server or it
+/// takes too long, the run has its new name anyway.
 fn wait_until_known(context: &Context, run: RunId, name: &str) {
     let until = Instant::now() + KNOWN_WITHIN;
     while Instant::now() < until {
@@ -239,7 +239,7 @@ fn wait_until_known(context: &Context, run: RunId, name: &str) {
             Ok(found) if found.hello.name.as_deref() != Some(name) => {}
             Ok(_) | Err(_) => return,
         }
-        // Nobody sends on this channel: it is a wait.
+        // The channel never receives a message; this only waits.
         crossbeam_channel::after(ASK_EVERY).recv().ok();
     }
 }

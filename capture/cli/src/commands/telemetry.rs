@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     print_line(text(&settings, shell).trim_end())
 }
 
-/// As JSON: the variables as an object.
+/// The `--json` output, with the variables as an object.
 #[derive(Serialize)]
 struct EnvironmentOutput<'a> {
     environment: std::collections::BTreeMap<&'a str, &'a str>,
@@ -74,8 +74,8 @@ impl<'a> EnvironmentOutput<'a> {
     }
 }
 
-/// The settings as text that a shell can evaluate. A snippet for a file is printed alone, or as a comment before the
-/// variables that go with it.
+/// The settings as text that a shell can evaluate. A snippet for a file is printed alone, or as a comment above its
+/// variables.
 fn text(settings: &TelemetrySettings, shell: EnvironmentShell) -> String {
     let mut out = String::new();
     if let Some(file) = &settings.file {
@@ -86,7 +86,7 @@ fn text(settings: &TelemetrySettings, shell: EnvironmentShell) -> String {
         }
     }
     for (name, value) in &settings.environment {
-        // The values are ours: an address, a token of hexadecimal digits, words.
+        // The values come from capture: an address, a token of hexadecimal digits, words.
         let quoted = format!("'{}'", value.replace('\'', "'\\''"));
         let _ = match shell {
             EnvironmentShell::Sh => writeln!(out, "export {name}={quoted}"),

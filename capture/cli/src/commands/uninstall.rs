@@ -1,4 +1,4 @@
-//! `capture uninstall`: removes what capture has put on this machine, but for the program.
+//! `capture uninstall`: removes everything capture installed on this machine except the program.
 
 use std::{fs, io::IsTerminal, path::Path};
 
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             return Err(Failed::Refused("nothing was changed".into()).into());
         }
     }
-    // The agents first: what they call must not be gone before their settings no longer name it.
+    // The agents come first, because their settings must not name a command that no longer exists.
     hooks::remove_all(context, arguments.diff)?;
     if service::uninstall()? {
         print_line("removed the service")?;
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         client::stop(&context.data, context.connection)?;
         print_line("stopped the server")?;
     }
-    // Listed before the directory that describes them is deleted.
+    // List the runs before deleting the directory that describes them.
     let alive: Vec<String> = runs::list(&context.data).iter().map(name_of).collect();
     let data = safe(&context.data.display().to_string());
     if arguments.delete_data {
@@ -79,8 +79,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     print_line(&format!("the program is {}", safe(&program.display().to_string())))
 }
 
-/// The entries of `capture mcp` in the settings of agents, each with the command that removes it. A file that cannot be
-/// read or parsed has none.
+/// The entries of `capture mcp` in the settings of agents, each with the command that removes it. Files that cannot be
+/// read or parsed have none.
 fn mcp_entries(homes: &agents::Homes) -> Vec<String> {
     let mut entries = Vec::new();
     for provider in Provider::ALL {
@@ -121,12 +121,12 @@ fn names_in_toml(text: &str, servers: &str) -> Option<Vec<String>> {
     Some(ours.map(|(name, _)| name.to_owned()).collect())
 }
 
-/// Whether a command line is that of `capture mcp`; `None` if the command names no program.
+/// Whether a command line runs `capture mcp`; `None` if the command names no program.
 fn is_capture(command: &str, first: &str) -> Option<bool> {
     Some(Path::new(command).file_name()? == "capture" && first == "mcp")
 }
 
-/// Deletes the data directory, if it is one of capture's: a path typed by mistake must not cost a home.
+/// Deletes the data directory if capture created it, so that a mistyped path cannot delete a home directory.
 fn delete_data(context: &Context) -> anyhow::Result<()> {
     if !context.data.exists() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `capture usage`: tokens and costs, quotas, and how well sessions went.
+//! `capture usage`: tokens and costs, quotas, and the quality of sessions.
 
 use api::{
     list::Limit,

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     timeout: Option<f64>,
 }
 
-/// The states that are waited for by default.
+/// The states to wait for by default.
 pub(super) const UNTIL: &str = "waiting,waiting_approval,idle,exited";
 /// Longest request to the server, ms, so that no connection stays open indefinitely.
 const ASK_MS: u64 = 60_000;
@@ -47,10 +47,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(writeln!(printing::stdout(), "{}", style::state(&session.status, style::colours()))?)
 }
 
-/// Waits until a session reaches one of the states, behind a position if one is given.
+/// Waits until a session reaches one of the states, after a position in the event log if one is given.
 ///
 /// # Errors
-/// When it does not within the limit, or the server cannot be asked.
+/// If it does not within the limit, or if the server cannot be queried.
 pub(super) fn until(
     client: &Client,
     id: SessionId,

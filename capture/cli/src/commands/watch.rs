@@ -1,4 +1,4 @@
-//! A list that stays on screen and up to date.
+//! A list on screen that is kept up to date.
 
 use std::{
     io::{IsTerminal, Write},
@@ -17,10 +17,10 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::context::Context;
 use printing::on_terminal;
 
-/// Time after which a list on screen is redrawn even without a change.
+/// Interval after which a list on screen is redrawn even without a change.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Shortest time between two requests of a list.
+/// Minimum time between two requests for a list.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Stream frames that may change a list of sessions.
@@ -31,9 +31,9 @@ pub(super) const ALL: &[&str] = &["snapshot", "event", "status", "approval", "fi
 /// A list as text.
 #[derive(Debug, Default)]
 pub(super) struct ListText {
-    /// Its heading, which stays when the rows are scrolled.
+    /// The heading, which stays in place when the rows scroll.
     pub(super) head: Vec<String>,
-    /// Its rows.
+    /// The rows.
     pub(super) rows: Vec<String>,
 }
 
@@ -45,26 +45,26 @@ impl ListText {
     }
 }
 
-/// A list that is watched; `P` is what the server answers.
+/// A list in watch mode; `P` is the server's answer.
 pub(super) trait Watched<P> {
-    /// Asks the server for the list.
+    /// Requests the list from the server.
     fn list(&self) -> anyhow::Result<P>;
 
-    /// The list as text.
+    /// Renders the list as text.
     fn render(&self, page: &P) -> ListText;
 
-    /// Keys of its own with their meaning, for the last line of the screen.
+    /// Additional keys of this list with their meaning, for the last line of the screen.
     fn keys(&self) -> &'static str {
         ""
     }
 
-    /// Handles a key of its own; says whether the list must be asked for again.
+    /// Handles an additional key; returns whether to request the list again.
     fn on_key(&mut self, _key: char) -> bool {
         false
     }
 }
 
-/// Shows a list and shows it again when something changes: until `q` on a terminal, else until the server ends.
+/// Shows a list and refreshes it on changes: until `q` on a terminal, otherwise until the server exits.
 pub(super) fn watch<P: serde::Serialize>(
     context: &Context,
     client: &Client,
@@ -79,7 +79,7 @@ pub(super) fn watch<P: serde::Serialize>(
     on_screen(&report, &news, list)
 }
 
-/// What a watched list waits for.
+/// Events that a watched list waits for.
 enum News {
     /// Something may have changed.
     Changed,
@@ -98,7 +98,7 @@ fn print_changes<P: serde::Serialize>(
     let mut last = String::new();
     loop {
         let page = list.list()?;
-        // A frame may be about something that is not on the list.
+        // The change may concern something that is not on the list.
         let text = serde_json::to_string(&page)?;
         if text != last {
             if context.json {
@@ -123,7 +123,7 @@ fn print_changes<P: serde::Serialize>(
     }
 }
 
-/// The list on the whole screen, with keys.
+/// Shows the list on the whole screen and handles keys.
 fn on_screen<P>(report: &Sender<News>, news: &Receiver<News>, mut list: impl Watched<P>) -> anyhow::Result<()> {
     let screen = FullScreen::enter()?;
     let has_keys = std::io::stdin().is_terminal();
@@ -154,14 +154,14 @@ fn on_screen<P>(report: &Sender<News>, news: &Receiver<News>, mut list: impl Wat
         if ending.load(Ordering::Relaxed) {
             return Ok(());
         }
-        // Nobody reads faster: what changes within the pause shares one request.
+        // Users cannot read faster than this, so changes within the pause share one request.
         if is_stale && listed.elapsed() >= PAUSE {
             (text, listed, is_stale) = (list.render(&list.list()?), Instant::now(), false);
         }
     }
 }
 
-/// The terminal's alternate screen without echo; what was there before comes back when it is dropped.
+/// The terminal's alternate screen without echo. Dropping it restores the previous screen.
 struct FullScreen;
 
 impl FullScreen {
@@ -192,12 +192,12 @@ impl Drop for FullScreen {
 #[derive(Debug, Default)]
 struct Scroll {
     first: usize,
-    /// Rows of the list that fit, as of the last drawing.
+    /// Number of rows that fit, as of the last drawing.
     height: usize,
     has_help: bool,
 }
 
-/// What a key means for a list.
+/// The effect of a key on a list.
 enum KeyResult {
     Quit,
     Done,
@@ -205,7 +205,7 @@ enum KeyResult {
 }
 
 impl Scroll {
-    /// Draws over what was drawn before, line by line, so that nothing flickers.
+    /// Overwrites the previous drawing line by line, so that nothing flickers.
     fn draw(&mut self, screen: &FullScreen, text: &ListText, keys: Option<&str>) -> anyhow::Result<()> {
         let (columns, rows) = screen.size();
         self.height = rows.saturating_sub(text.head.len() + 1).max(1);
@@ -266,7 +266,7 @@ impl Scroll {
     }
 }
 
-/// Reports keys and new sizes of the terminal.
+/// Reports keys and size changes of the terminal.
 fn read_keys(report: Sender<News>) -> anyhow::Result<()> {
     std::thread::Builder::new().name("keys".into()).spawn(move || {
         while let Ok(event) = crossterm::event::read() {
@@ -278,7 +278,7 @@ fn read_keys(report: Sender<News>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Becomes true when the program is asked to end: the terminal is put back first.
+/// Becomes true when a signal asks the program to exit, so that the terminal is restored first.
 fn terminating() -> anyhow::Result<Arc<AtomicBool>> {
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
@@ -287,17 +287,17 @@ fn terminating() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ending)
 }
 
-/// Reports changes as long as the stream lasts.
+/// Reports changes until the stream ends.
 fn follow(client: &Client, frames: &'static [&'static str], report: Sender<News>) -> anyhow::Result<()> {
     let stream = client.stream::<Stream>("", &StreamQuery::default())?;
-    // Ends with the stream, or with the program.
+    // The thread ends with the stream or the program.
     std::thread::Builder::new().name("status-stream".into()).spawn(move || {
         for item in stream {
             let Ok((frame, _)) = item else { break };
             if !frames.contains(&frame.as_str()) {
                 continue;
             }
-            // When there is no room, a request of the list is due anyway.
+            // If the channel is full, a request for the list is already due.
             if matches!(report.try_send(News::Changed), Err(TrySendError::Disconnected(_))) {
                 return;
             }
@@ -314,7 +314,7 @@ fn control(sequences: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Writes a text at once.
+/// Writes a text and flushes it.
 pub(super) fn show(text: &str) -> anyhow::Result<()> {
     let mut out = printing::stdout();
     write!(out, "{text}")?;

@@ -1,7 +1,7 @@
 //! `capture web`: opens the page in the browser, signed in; pairs other devices; lists and revokes them.
 //!
-//! Codes are made by the server, which refuses them to processes that an agent started. Nothing secret is kept here, and
-//! no token is part of an address: an address holds a code that pairs once, within a minute, behind its `#`, which
+//! The server creates the codes and refuses them to processes that an agent started. This command stores no secrets,
+//! and no address contains a token: an address contains a code that pairs once, within a minute, after its `#`, which
 //! browsers do not send.
 
 mod open;
@@ -96,7 +96,7 @@ enum PairScope {
     Admin,
 }
 
-/// How many devices were paired with the server of a data directory, as far as its file says.
+/// The number of devices paired with the server of a data directory, according to its file.
 pub(super) fn paired(data: &Path) -> usize {
     #[derive(Default, Deserialize)]
     struct DevicesFile {
@@ -106,7 +106,7 @@ pub(super) fn paired(data: &Path) -> usize {
     serde_json::from_str::<DevicesFile>(&text).unwrap_or_default().devices.len()
 }
 
-/// Prints a value for programs; given when JSON was asked for.
+/// Prints a value for programs; set if JSON was requested.
 type PrintJson<'a> = &'a dyn Fn(&Value) -> anyhow::Result<()>;
 
 /// Runs the command.
@@ -127,7 +127,7 @@ fn open_page(arguments: &Arguments, client: &Client, json: Option<PrintJson<'_>>
         DeviceScope::Control => CodeScope::Control,
     };
     let browser = if arguments.print || json.is_some() || arguments.url.is_some() { None } else { open::browser() };
-    // The arguments of the browser can be read by other users of the machine, who could be first to use the code.
+    // Other users of the machine can read the browser's arguments and could be the first to use the code.
     let local = browser.is_some();
     let wanted = PairingRequest { scope, device_id: None, tunnel: arguments.tunnel, local };
     let code = client.send::<CreatePairingCode>("", &wanted)?;
@@ -164,7 +164,7 @@ fn pair(arguments: &PairArguments, client: &Client, json: Option<PrintJson<'_>>)
         let Some(picture) = qr::of(&address) else {
             return Err(Failed::Usage("--url: the address is too long for a QR code".into()).into());
         };
-        // Blocks in colours of our own; the usual way to the terminal would let no background pass.
+        // The picture uses our own background colours, which the usual output would strip.
         std::io::stdout().write_all(picture.as_bytes())?;
     }
     let mut text = String::new();
@@ -220,7 +220,7 @@ fn devices(client: &Client) -> anyhow::Result<DeviceList> {
     Ok(client.one::<ListDevices>("")?)
 }
 
-/// The id of the device that a person means: its id, or a beginning of it.
+/// The id of the device the user names by its id or a prefix of it.
 fn find(client: &Client, given: &str) -> anyhow::Result<String> {
     let list = devices(client)?;
     let wanted = given.to_ascii_uppercase();
@@ -241,7 +241,7 @@ fn find(client: &Client, given: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The address of the page that takes a code, below another base if one is given.
+/// The address of the page that accepts a code, relative to `base` if one is given.
 fn address(code: &PairingCode, base: Option<&str>) -> String {
     let Some(base) = base else { return code.url.clone() };
     // http://ADDRESS/PAGE#CODE

@@ -1,22 +1,22 @@
-//! Past times of options, as people type them.
+//! Past times in options, as users type them.
 
 use client::failure::Failed;
 use events::{TYPED_TIMES, Timestamp, TypedTime};
 use home::clock;
 use jiff::tz::TimeZone;
 
-/// The past moment that was given with a flag, if it was given; of a day its beginning.
+/// The past time given with a flag, if any. A day means its beginning.
 ///
 /// # Errors
-/// A usage error when it cannot be read as such a time, or is in the future.
+/// A usage error if the text is not such a time, or the time is in the future.
 pub(super) fn since(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
     Ok(text.map(|text| past(flag, text)).transpose()?.map(|at| at.start()))
 }
 
-/// Like [`since`], but of a day its end; it may be in the future.
+/// Like [`since`], but a day means its end, and the time may be in the future.
 ///
 /// # Errors
-/// A usage error when it cannot be read as such a time.
+/// A usage error if the text is not such a time.
 pub(super) fn until(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
     Ok(text.map(|text| read(flag, text, clock::now())).transpose()?.map(|at| at.end()))
 }

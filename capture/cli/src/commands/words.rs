@@ -1,7 +1,6 @@
-//! Arguments that take one of a fixed set of words.
+//! Arguments whose value is one of a fixed set of words.
 
-/// Parses one of a fixed set of words, which the help lists with what they mean; a word without a meaning says it
-/// itself.
+/// Parses one of a fixed set of words, which the help lists with their explanations. Self-explanatory words have none.
 pub(super) fn one_of_explained<T: Copy + Send + Sync + std::str::FromStr + 'static>(
     all: &[T],
     word: fn(T) -> &'static str,

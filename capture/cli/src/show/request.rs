@@ -1,6 +1,6 @@
-//! What a request asks for, as people read it: an edit as a diff, a plan as it was written, a question with numbered
-//! options, a command line by line. Nothing is cut or hidden, what is folded is counted, and what is not known is shown
-//! as it came.
+//! The content of a permission request, formatted for users: an edit as a diff, a plan as written, a question with
+//! numbered options, a command line by line. Nothing is cut or hidden, folded parts are counted, and unknown fields are
+//! shown as received.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,21 +19,21 @@ use printing::{
     markdown, safe, style,
 };
 
-/// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
+/// A question of an agent, as in Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Question {
-    /// Its words, by which it is answered.
+    /// The text of the question, which identifies it in answers.
     pub(crate) question: String,
-    /// What it is about, in a word.
+    /// The topic, in a word.
     #[serde(default)]
     pub(crate) header: String,
-    /// What can be chosen; empty for a free answer.
+    /// The options to choose from; empty for a free answer.
     #[serde(default)]
     pub(crate) options: Vec<QuestionOption>,
-    /// Whether several can be chosen.
+    /// Whether several options can be chosen.
     #[serde(default, rename = "multiSelect")]
     pub(crate) is_multiple: bool,
-    /// What else it says.
+    /// The remaining fields.
     #[serde(flatten)]
     pub(crate) more: Map<String, Value>,
 }
@@ -41,12 +41,12 @@ pub(crate) struct Question {
 /// One of the answers to choose from.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct QuestionOption {
-    /// What the answer is called.
+    /// The label of the option.
     pub(crate) label: String,
-    /// What it means; empty when the agent does not say.
+    /// The explanation of the option; empty if the agent gives none.
     #[serde(default)]
     pub(crate) description: String,
-    /// What else it says.
+    /// The remaining fields.
     #[serde(flatten)]
     pub(crate) more: Map<String, Value>,
 }
@@ -57,7 +57,7 @@ pub(crate) fn questions(approval: &Approval) -> Vec<Question> {
     struct QuestionsInput {
         questions: Vec<Question>,
     }
-    // Any tool may have a field of this name.
+    // Other tools may use the same field name.
     let input = approval.input.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Question));
     let input = input.and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     input.map(|input| input.questions).unwrap_or_default()
@@ -90,7 +90,7 @@ pub(crate) fn headline(approval: &Approval) -> String {
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
     let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
     let shown = subject.map_or(0, |subject| subject.chars().count());
-    // The arguments are the model's words.
+    // The model chose the arguments.
     let tool = approval.tool.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Mcp));
     let tool = tool.map(|tool| format!("{} ", safe(tool))).unwrap_or_default();
     let more = match &approval.excerpt {
@@ -106,8 +106,8 @@ fn extras(approval: &Approval) -> String {
     if names.is_empty() { String::new() } else { format!(" · with {}", names.join(", ")) }
 }
 
-/// Where and with what a request would be carried out, line by line: the tool, the directory, the address, the files, what
-/// confines it.
+/// Where and how a request would be carried out, one line each: the tool, the directory, the address, the files, the
+/// sandbox.
 pub(crate) fn surroundings(approval: &Approval) -> String {
     let fields =
         [("tool", &approval.tool), ("in", &approval.cwd), ("url", &approval.url), ("sandbox", &approval.sandbox)];
@@ -116,7 +116,7 @@ pub(crate) fn surroundings(approval: &Approval) -> String {
     fields.chain(paths).map(|(name, value)| format!("{name:>9}  {}\n", safe(value))).collect()
 }
 
-/// The exact request, or what is known of it, and what the agent says would come of it.
+/// The exact request, or the known part, and the consequences the agent states.
 pub(crate) fn exact(approval: &Approval) -> String {
     let said = approval.question.as_deref().filter(|_| approval.provider == Provider::Capture);
     requested(approval) + &said.map(|said| block("the agent says", said)).unwrap_or_default()
@@ -167,7 +167,7 @@ fn not_whole(excerpt: &Excerpt) -> String {
         + &warning
 }
 
-/// How the questions of a request are answered.
+/// How to answer the questions of a request.
 pub(crate) fn options_hint(approval: &Approval) -> String {
     match questions(approval).as_slice() {
         [] => String::new(),
@@ -199,7 +199,7 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
     const PATH: &[&str] = &["file_path", "path", "absolute_path"];
     const OLD: &[&str] = &["old_string", "old"];
     const NEW: &[&str] = &["new_string", "new"];
-    // What is not shown above the rest stands below it, whatever else the tool's fields look like.
+    // Fields that the diff does not show are listed below it, whatever other fields the tool has.
     let (path_field, path) = PATH.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))?;
     let (diff, shown): (String, &[&str]) = if let Some(Value::Array(edits)) = fields.get("edits")
         && !edits.is_empty()
@@ -207,57 +207,57 @@ fn edit(fields: &Map<String, Value>, name: &str, cwd: Option<&str>) -> Option<St
         let one = |edit: &Value| {
             let edit = edit.as_object()?;
             let diff = diff_of_piece(path, text(edit, OLD)?, text(edit, NEW)?);
-            // Whether it replaces every match, for instance.
+            // For example, whether it replaces every match.
             Some(diff + &others(edit, &[OLD, NEW].concat()))
         };
         (edits.iter().map(one).collect::<Option<String>>()?, &["edits"])
     } else if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
         (diff_of_piece(path, old, new), &["old_string", "new_string"])
     } else {
-        // A path may be written relative to the directory the agent works in.
+        // The path may be relative to the agent's working directory.
         let file = cwd.map_or_else(|| PathBuf::from(path), |cwd| Path::new(cwd).join(path));
         (diff(path, &present(&file), text(fields, &["content"])?), &["content"])
     };
     Some(painted_diff(&format!("edit, {name}"), &diff) + &others(fields, &[&[path_field], shown].concat()))
 }
 
-/// Largest file that is read for a diff, bytes.
+/// Maximum size of a file read for a diff, bytes.
 const LARGEST: u64 = 1 << 20;
-/// Time after which a diff is no longer made as small as it could be.
+/// Time after which the diff is no longer minimized.
 const DIFF_WITHIN: Duration = Duration::from_millis(500);
 
-/// What a file holds at the moment; nothing when it is new, large or not text. The path is the agent's to choose: what is
-/// not a regular file could block or never end.
+/// The current text of a file; empty if it is new, large or not text. The agent chooses the path, and reading something
+/// other than a regular file could block or never end.
 fn present(path: &Path) -> String {
     let is_read = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
 }
 
-/// The diff of a piece of a file. In which line the piece begins is not known.
+/// The diff of a piece of a file. The line at which the piece begins is unknown.
 fn diff_of_piece(path: &str, old: &str, new: &str) -> String {
     let diff = diff(path, old, new);
     let lines = diff.split_inclusive('\n').enumerate();
-    // Only hunk headers begin so behind the header of the diff: other lines have a mark before them.
+    // After the diff's header, only hunk headers begin like this; other lines start with a mark.
     lines.map(|(at, line)| if at > 1 && line.starts_with("@@ ") { "@@\n" } else { line }).collect()
 }
 
 fn diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
-    // A newline in a path would begin a line of the diff.
+    // A newline in the path would start a new line of the diff.
     let path = safe(path);
-    // A piece of a file ends anywhere; only a line end that comes or goes is a change.
+    // A piece may end anywhere in the file; only adding or removing the line ending is a change.
     let changes_end = old.ends_with('\n') != new.ends_with('\n') && !old.is_empty() && !new.is_empty();
     let mut unified = diff.unified_diff();
     unified.context_radius(3).header(&path, &path).missing_newline_hint(changes_end).to_string()
 }
 
-/// A diff of a file in colours, escaped like every text of an agent.
+/// A file diff in colours, escaped like all agent text.
 fn painted_diff(name: &str, diff: &str) -> String {
     let plain = block(name, diff);
     if style::colours() { painted_block(&plain) } else { plain }
 }
 
-/// A diff in a block of lines: removed lines are red, added ones green, positions cyan.
+/// Colours a diff in an indented block: removed lines red, added lines green, positions cyan.
 pub(crate) fn painted_block(plain: &str) -> String {
     let lines = plain.lines().map(|line| {
         let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
@@ -272,7 +272,8 @@ pub(crate) fn painted_block(plain: &str) -> String {
     lines.collect()
 }
 
-/// What else the agent wants of the tool: to leave its sandbox, to replace every match, to go on in the background.
+/// The remaining fields of the tool call, such as leaving the sandbox, replacing every match, or running in the
+/// background.
 fn others(fields: &Map<String, Value>, shown: &[&str]) -> String {
     let more = fields.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
     let more = more.map(|(name, value)| {
@@ -290,7 +291,7 @@ fn indented(text: &str) -> String {
     show(text).text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// The parts of a command that deserve a second look; to stand below everything else that is shown of it.
+/// The parts of a command that deserve a second look, to be printed below everything else about it.
 fn risks(command: &str) -> String {
     let risks = asked::risks(command);
     if risks.is_empty() { risks } else { format!("\n{}", style::painted(&risks, style::ALARM)) }

@@ -1,4 +1,4 @@
-//! Tables of what sessions used and how well they went.
+//! Tables of the usage and quality of sessions.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use events::Timestamp;
 
 use printing::{safe, style, width};
 
-/// Longest title, directory or name of a model, characters.
+/// Maximum length of a title, directory or model name, characters.
 const NAME_CHARS: usize = 44;
-/// Least width with a column for each kind of tokens.
+/// Minimum width for one column per kind of token.
 const ROOM_FOR_KINDS: usize = 100;
 
 /// A report of tokens and costs.
@@ -53,7 +53,7 @@ fn sums(report: &UsageReport) -> String {
     let mut table = plain();
     table.set_header(heading);
     for row in &report.usage {
-        // A session is shown with its sub-agents, which have no line of their own.
+        // A session includes its sub-agents, which have no line of their own.
         if row.parent_session_id.is_some() && report.usage.iter().any(|other| other.session_id == row.parent_session_id)
         {
             continue;
@@ -80,7 +80,7 @@ fn cells(name: String, sums: &UsageSums, is_wide: bool) -> Vec<String> {
     cells
 }
 
-/// A session's sums with those of its sub-agents.
+/// Adds the sums of a session's sub-agents to its own.
 fn together(own: &UsageSums, subagents: &UsageSums) -> UsageSums {
     let mut sums = *own;
     sums.tokens.add_all(&subagents.tokens);
@@ -118,7 +118,7 @@ fn name(row: &UsageRow, by: UsageBy) -> String {
     }
 }
 
-/// Dollars; `?` where nothing is known, and `+ ?` where a part is missing.
+/// The cost in dollars; `?` if unknown, with `+ ?` if part of it is unknown.
 fn cost(sums: &UsageSums) -> String {
     match (sums.cost_usd, sums.unpriced_calls) {
         (None, _) => "?".to_owned(),
@@ -166,7 +166,7 @@ fn in_words(quota: &QuotaView, now: Timestamp) -> String {
     }
 }
 
-/// A report of how well sessions went.
+/// A report on the quality of sessions.
 pub(crate) fn quality(report: &QualityReport) -> String {
     let period = period(report.since, report.until);
     if report.sessions.is_empty() {
@@ -231,7 +231,7 @@ fn plain() -> Table {
     table
 }
 
-/// Aligns numbers to the right; the first columns are names.
+/// Right-aligns numbers; the first `names` columns are names.
 fn right_but_first(table: &mut Table, names: usize) {
     let last = table.column_count().saturating_sub(1);
     for (index, column) in table.column_iter_mut().enumerate() {
@@ -242,7 +242,7 @@ fn right_but_first(table: &mut Table, names: usize) {
     }
 }
 
-/// A number of tokens in few characters: `950`, `12.3k`, `4.5M`.
+/// A compact number of tokens: `950`, `12.3k`, `4.5M`.
 fn short(tokens: u64) -> String {
     match tokens {
         0..1_000 => tokens.to_string(),
@@ -257,7 +257,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// A length of time in few characters.
+/// A compact duration.
 fn time(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

@@ -8,24 +8,24 @@ use ring::{
 
 use super::PushError;
 
-/// Longest message, bytes: push services take 4,096 with what is around it.
+/// Maximum length of a message, bytes: push services accept 4,096 including the overhead.
 pub const MAX_MESSAGE: usize = 3_072;
-/// Length of a public key, bytes: a point, not compressed.
+/// Length of a public key, bytes: an uncompressed point.
 const POINT: usize = 65;
-/// Length of the secret that a browser shares, bytes.
+/// Length of the secret that the browser shares, bytes.
 const AUTH: usize = 16;
 /// Length of the salt, bytes.
 const SALT: usize = 16;
-/// The size of a record that the header states: the message is one.
+/// The record size stated in the header: the message is a single record.
 const RECORD: u32 = 4_096;
 
-/// What a browser gave to encrypt for it.
+/// The browser's keys for encryption.
 pub(super) struct BrowserKeys {
     public: [u8; POINT],
     auth: [u8; AUTH],
 }
 
-/// Number of bytes that are derived.
+/// Number of bytes to derive.
 #[derive(Clone, Copy)]
 struct Length(usize);
 
@@ -42,7 +42,7 @@ fn derive<const N: usize>(key: &hkdf::Prk, about: &[&[u8]]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The key and the nonce of the one record, from the secret that both sides know.
+/// The key and the nonce of the single record, from the shared secret.
 fn content_keys(
     shared: &[u8],
     auth: &[u8],
@@ -59,7 +59,7 @@ fn content_keys(
 }
 
 impl BrowserKeys {
-    /// Reads the keys of a subscription, in the alphabet of URLs.
+    /// Parses the base64url keys of a subscription.
     pub(super) fn read(p256dh: &str, auth: &str) -> Option<Self> {
         let decode = |text: &str| BASE64.decode(text.trim_end_matches('=')).ok();
         let public: [u8; POINT] = decode(p256dh)?.try_into().ok()?;
@@ -67,7 +67,7 @@ impl BrowserKeys {
         (public[0] == 4).then_some(Self { public, auth })
     }
 
-    /// Encrypts a message, with a key that is used once.
+    /// Encrypts a message with a single-use key.
     pub(super) fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, PushError> {
         if message.len() > MAX_MESSAGE {
             return Err(PushError::Long);
@@ -87,7 +87,7 @@ impl BrowserKeys {
         });
         let (key, nonce) = keys.ok()??;
         let mut record = message.to_vec();
-        // The last record.
+        // Marks the last record.
         record.push(2);
         key.seal_in_place_append_tag(nonce, aead::Aad::empty(), &mut record).ok()?;
         let mut body = Vec::with_capacity(SALT + 5 + POINT + record.len());
@@ -104,7 +104,7 @@ impl BrowserKeys {
 pub(super) mod tests {
     use super::*;
 
-    /// A browser, which decrypts what is sent to it.
+    /// A browser that decrypts the messages sent to it.
     pub(in crate::push) struct TestBrowser {
         private: agreement::EphemeralPrivateKey,
         public: Vec<u8>,
@@ -139,7 +139,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The example of RFC 8291, section 5 and appendix A, from the shared secret on.
+    /// The example of RFC 8291, section 5 and appendix A, starting at the shared secret.
     #[test]
     fn the_keys_of_the_specification() {
         let bytes = |text: &str| BASE64.decode(text).unwrap();

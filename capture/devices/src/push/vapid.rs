@@ -1,4 +1,5 @@
-//! Says to push services who sends (RFC 8292): a token signed with the key of this server, for one service and a day.
+//! Identifies the sender to push services (RFC 8292): a token signed with this server's key, for one service and for at
+//! most a day.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use ring::{
@@ -8,7 +9,7 @@ use ring::{
 
 use super::PushError;
 
-/// How long a token is good, seconds; a day is the most.
+/// Validity of a token, seconds; the maximum is a day.
 const GOOD_SECONDS: i64 = 12 * 3_600;
 
 /// The key of this server.
@@ -32,12 +33,12 @@ impl ServerKey {
         &self.pkcs8
     }
 
-    /// The public key, in the alphabet of URLs.
+    /// The public key as base64url.
     pub(super) fn public_text(&self) -> String {
         BASE64.encode(self.pair.public_key())
     }
 
-    /// The header that says who sends to this origin.
+    /// The header that identifies the sender to this origin.
     pub(super) fn authorization(&self, origin: &str, now_s: i64, contact: &str) -> Result<String, PushError> {
         let claims = serde_json::json!({ "aud": origin, "exp": now_s + GOOD_SECONDS, "sub": contact });
         let head = BASE64.encode(r#"{"typ":"JWT","alg":"ES256"}"#);

@@ -1,4 +1,4 @@
-//! `[[actions]]`: what is done about findings.
+//! `[[actions]]`: actions triggered by findings.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use api::steering::SessionLimits;
 use events::FindingKind;
 use serde::Deserialize;
 
-/// A rule of the user: `[[actions]]`.
+/// A user's rule: `[[actions]]`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// The kinds of findings it is for; empty for none.
+    /// The kinds of findings that trigger it; none if empty.
     pub on: Vec<FindingKind>,
-    /// Only for sessions that have all these labels.
+    /// Apply only to sessions with all these labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// What to do.
+    /// The action.
     #[serde(rename = "do")]
     pub kind: ActionKind,
     /// The prompt to queue, the message, or the note.
     #[serde(default)]
     pub text: Option<String>,
-    /// The limits to set; they take the place of the session's.
+    /// The limits to set; they replace the session's.
     #[serde(default)]
     pub limits: Option<SessionLimits>,
 }
 
-/// What can be done about a finding.
+/// The possible actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
-    /// Interrupt the agent, when it runs under `capture run` and works.
+    /// Interrupt the agent if it runs under `capture run` and is working.
     Interrupt,
-    /// Put a prompt in the session's queue.
+    /// Add a prompt to the session's queue.
     Queue,
     /// Add a note to the session.
     Note,
@@ -45,10 +45,10 @@ pub enum ActionKind {
 }
 
 impl Action {
-    /// Whether it can be done.
+    /// Whether the action can be carried out.
     ///
     /// # Errors
-    /// When a text is missing, or there is one that nothing needs.
+    /// If a text is missing, or one is given that the action does not use.
     pub fn check(&self) -> anyhow::Result<()> {
         let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
         match self.kind {

@@ -1,24 +1,24 @@
-//! What a change of the configuration file changes, and when.
+//! Determines which settings a change of the configuration file affects, and when they take effect.
 
 use std::time::Duration;
 
 use super::Setting;
 
-/// Interval at which a running server looks at the file.
+/// Interval at which a running server checks the file.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// When a changed setting takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakesEffect {
-    /// Each command reads it.
+    /// At the next command, because each command reads it.
     NextCommand,
-    /// The running server applies it.
+    /// Soon, because the running server applies it.
     Soon,
-    /// The server reads it when it starts.
+    /// After a restart, because the server reads it when it starts.
     AfterRestart,
 }
 
-/// When a change of a setting takes effect; of a table all in it alike.
+/// When a change of a setting takes effect. All settings of a table behave the same.
 #[must_use]
 pub fn takes_effect(setting: &Setting) -> TakesEffect {
     let is_in = |keys: &[&str]| keys.iter().any(|key| setting.is_in(key));
@@ -31,7 +31,7 @@ pub fn takes_effect(setting: &Setting) -> TakesEffect {
     }
 }
 
-/// The settings that differ, as they are afterwards; one that is in no list any more as it was.
+/// The settings that differ, with their new values. A setting that no longer exists has its old value.
 #[must_use]
 pub fn changed(before: &[Setting], after: &[Setting]) -> Vec<Setting> {
     let value = |all: &[Setting], key: &str| all.iter().find(|setting| setting.key == key).map(|s| s.value.clone());

@@ -1,4 +1,4 @@
-//! `[otlp]`: where sessions are sent while they run, and what of them.
+//! `[otlp]`: where and how sessions are exported while they run.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -6,37 +6,38 @@ use notifier::{channel::Env, secret::SecretSource};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// Headers that belong to the protocol.
+/// Headers reserved for the protocol.
 const OWN_HEADERS: [&str; 5] = ["content-type", "content-length", "content-encoding", "host", "transfer-encoding"];
 
-/// Where sessions are sent while they run, and what of them.
+/// Where and how sessions are exported while they run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OtlpSettings {
-    /// The collector, as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are appended. Empty sends nothing.
+    /// The collector, for example `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are appended. If empty,
+    /// nothing is sent.
     pub endpoint: String,
-    /// Headers of each request. The values are secrets: only the place where each is kept stands here.
+    /// Headers of each request. Their values are secrets, so this contains only the place where each is stored.
     pub headers: BTreeMap<String, HeaderSource>,
-    /// Further certificates to trust, PEM.
+    /// Additional certificates to trust, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// Whether prompts, answers, inputs and outputs are sent, redacted.
+    /// Whether to send prompts, answers, inputs and outputs, redacted.
     pub texts: bool,
     /// Whether traces are sent.
     pub traces: bool,
     /// Whether metrics are sent.
     pub metrics: bool,
-    /// How often spans are sent, seconds.
+    /// Interval between exports of spans, seconds.
     pub interval_s: u32,
-    /// How often metrics are sent, seconds.
+    /// Interval between exports of metrics, seconds.
     pub metrics_interval_s: u32,
 }
 
-/// Where the value of a header is kept: one of the two.
+/// Where a header's value is stored: exactly one of the two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeaderSource {
-    /// A file that only its owner can read.
+    /// A file readable only by its owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// A variable of the server's environment.
@@ -44,18 +45,18 @@ pub struct HeaderSource {
     pub env: Option<String>,
 }
 
-/// Why settings cannot be used.
+/// Why the settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OtlpSettingsError {
-    /// The endpoint is not an address that can be sent to.
+    /// The endpoint is not a valid address.
     #[error("otlp.endpoint: expected an address such as `http://127.0.0.1:4318`, {0}")]
     Endpoint(&'static str),
-    /// A header is not one.
+    /// A header is invalid.
     #[error("otlp.headers: `{name}` {why}")]
     Header {
-        /// Its name.
+        /// The header's name.
         name: String,
-        /// What is wrong.
+        /// The error.
         why: &'static str,
     },
     /// A path is not absolute.
@@ -71,11 +72,11 @@ pub enum OtlpSettingsError {
     Range {
         /// The setting.
         key: &'static str,
-        /// Its value.
+        /// The value.
         value: u32,
-        /// The smallest.
+        /// The minimum.
         low: u32,
-        /// The largest.
+        /// The maximum.
         high: u32,
     },
 }
@@ -102,10 +103,10 @@ impl OtlpSettings {
         !self.endpoint.is_empty() && (self.traces || self.metrics)
     }
 
-    /// Checks the settings. Files and variables are looked for when something is sent.
+    /// Checks the settings. Files and variables are read later, when something is sent.
     ///
     /// # Errors
-    /// When a setting cannot be used.
+    /// If a setting cannot be used.
     pub fn check(&self) -> Result<(), OtlpSettingsError> {
         if !self.endpoint.is_empty() {
             self.url()?;
@@ -148,23 +149,23 @@ impl OtlpSettings {
         wrong.map_or(Ok(url), |why| Err(OtlpSettingsError::Endpoint(why)))
     }
 
-    /// The address of a signal, `traces` or `metrics`.
+    /// The URL for a signal, `traces` or `metrics`.
     #[must_use]
     pub fn address(&self, signal: &str) -> String {
         format!("{}/v1/{signal}", self.endpoint.trim_end_matches('/'))
     }
 
-    /// The host of the endpoint with its port: it may be on this machine, and without TLS, as the user named it.
+    /// The host and port of the endpoint. The user named it, so it may be on this machine and without TLS.
     #[must_use]
     pub fn host(&self) -> Option<String> {
         let url = self.url().ok()?;
         Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
     }
 
-    /// The headers with their values. A value that cannot be read is an error for people: nothing is sent without it.
+    /// The headers with their values. If a value cannot be read, nothing is sent.
     ///
     /// # Errors
-    /// When a value cannot be read, in words.
+    /// If a value cannot be read, with a message for the user.
     pub fn read_headers(&self, env: &Env) -> Result<Vec<(String, notifier::secret::Secret)>, String> {
         let read = |(name, source): (&String, &HeaderSource)| {
             let source = match (&source.file, &source.env) {

@@ -1,4 +1,4 @@
-//! Permission requests, to be read only.
+//! Permission requests, read-only.
 
 use api::{
     approvals::{ApprovalView, ApprovalsQuery, PolicyDecision},
@@ -18,14 +18,14 @@ use crate::{
     text::{NOTE, TextPart, clean, line, maybe_line},
 };
 
-/// Requests in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of requests in an answer.
 const APPROVALS: (usize, usize) = (20, 50);
-/// Longest command in a list, and of a single request, characters.
+/// Maximum length of a command in a list, and of a single request, characters.
 const COMMAND: usize = 600;
 const WHOLE_COMMAND: usize = 32_000;
-/// Longest line, characters.
+/// Maximum length of a line, characters.
 const LINE: usize = 400;
-/// Most paths of a request.
+/// Maximum number of paths of a request.
 const PATHS: usize = 20;
 
 /// Which permission requests.

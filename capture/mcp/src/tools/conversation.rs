@@ -16,18 +16,18 @@ use crate::{
     text::{NOTE, TextPart, clean, maybe_line},
 };
 
-/// Items in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of items in an answer.
 const ITEMS: (usize, usize) = (20, 100);
-/// Longest text when nothing else is asked for, and the bounds, characters.
+/// Default length of a text, and its bounds, characters.
 const TEXT: usize = 2_000;
 const TEXT_BOUNDS: (usize, usize) = (100, 20_000);
-/// Characters of texts after which an answer ends.
+/// Number of characters of text after which an answer ends.
 const ANSWER: usize = 40_000;
-/// Longest title of a call, characters.
+/// Maximum length of a call's title, characters.
 const TITLE: usize = 400;
-/// Events an item is expected to be made of at most: how far before the end the last items are looked for.
+/// Assumed maximum number of events per item: determines how far before the end to look for the last items.
 const EVENTS_AN_ITEM: u64 = 12;
-/// Items requested at a time.
+/// Number of items per request.
 const PAGE: usize = 50;
 
 /// Which part of a conversation to read.
@@ -144,7 +144,7 @@ struct ItemRow {
     duration_ms: Option<u64>,
 }
 
-/// How texts are cut.
+/// Where to cut texts.
 #[derive(Clone, Copy)]
 struct Cut {
     offset: usize,
@@ -182,13 +182,13 @@ pub(super) fn read(link: &Link, arguments: &ReadArguments) -> Result<Conversatio
     }
 }
 
-/// A page of items behind a sequence, and where the next one begins.
+/// A page of items after a sequence, and the start of the next page.
 fn page(link: &Link, id: &str, after: u64, limit: usize) -> Result<(Vec<ConversationItem>, Option<u64>), ToolError> {
     let query = ConversationQuery {
         after: Some(after),
         cursor: None,
         limit: Some(Limit::of(limit)),
-        // Secrets are looked for in the whole text, before it is cut.
+        // Redact the whole text before it is cut.
         texts: Some(ConversationTexts::Whole),
     };
     let page = link.read(|client| client.get::<ReadConversation>(id, &query))?;
@@ -196,7 +196,7 @@ fn page(link: &Link, id: &str, after: u64, limit: usize) -> Result<(Vec<Conversa
     Ok((page.items, next))
 }
 
-/// Items behind a sequence, until there are enough of them or enough text; and where the next one begins.
+/// Items after a sequence, until there are enough items or enough text, and the start of the next page.
 fn items_behind(
     link: &Link,
     id: &str,
@@ -227,7 +227,7 @@ fn items_behind(
     }
 }
 
-/// The last items, oldest first. How many events an item has is not known, so they are looked for from ever further
+/// The last items, oldest first. The number of events per item is unknown, so the search starts further and further
 /// back.
 fn last_items(
     link: &Link,

@@ -1,4 +1,4 @@
-//! What the monitor noticed.
+//! The monitor's findings.
 
 use api::{
     findings::{FindingsQuery, StateFilter},
@@ -17,9 +17,9 @@ use crate::{
     text::{NOTE, line, maybe_line},
 };
 
-/// Findings in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of findings in an answer.
 const FINDINGS: (usize, usize) = (20, 100);
-/// Longest line, characters.
+/// Maximum length of a line, characters.
 const LINE: usize = 300;
 
 /// Which findings.

@@ -17,11 +17,11 @@ use crate::{
     text::{NOTE, line, maybe_line},
 };
 
-/// Hits in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of hits in an answer.
 const HITS: (usize, usize) = (10, 50);
-/// Longest snippet, characters.
+/// Maximum length of a snippet, characters.
 const SNIPPET: usize = 500;
-/// Longest title, characters.
+/// Maximum length of a title, characters.
 const TITLE: usize = 240;
 
 /// What to search for. At least `query` or one filter is required.

@@ -1,4 +1,4 @@
-//! Sessions: the list, one of them, and what it is about.
+//! Sessions: the list, a single session, and its summary.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,15 +18,15 @@ use crate::{
     text::{NOTE, TextPart, clean, line, maybe_line},
 };
 
-/// Sessions in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of sessions in an answer.
 const SESSIONS: (usize, usize) = (20, 50);
-/// Longest line about a session, characters.
+/// Maximum length of a line about a session, characters.
 const LINE: usize = 240;
-/// Longest path, characters.
+/// Maximum length of a path, characters.
 const PATH: usize = 400;
-/// Most files and commands in a summary.
+/// Maximum number of files and commands in a summary.
 const WORK_ROWS: usize = 50;
-/// Longest last answer in a summary, characters.
+/// Maximum length of the last answer in a summary, characters.
 const ANSWER: usize = 4_000;
 
 /// Which sessions to list.
@@ -216,7 +216,7 @@ struct CommandRow {
     exit_code: Option<i32>,
 }
 
-/// What sessions need of a person.
+/// What sessions need from the user.
 pub(super) struct Needs(HashMap<SessionId, AttentionItem>);
 
 impl Needs {
@@ -252,12 +252,12 @@ impl SessionRow {
     }
 }
 
-/// A limit as it is asked for, within its bounds.
+/// The requested limit, within its bounds.
 pub(super) fn limited(given: Option<usize>, (default, most): (usize, usize)) -> Limit {
     Limit::of(given.unwrap_or(default).min(most))
 }
 
-/// The session that is meant.
+/// The session the caller names.
 pub(super) fn find(link: &Link, given: &str) -> Result<Session, ToolError> {
     if given.is_empty() {
         return Err(ToolError::Argument("session: must not be empty".into()));

@@ -17,11 +17,11 @@ use crate::{
     text::{NOTE, line, maybe_line},
 };
 
-/// Rows in an answer when nothing else is asked for, and the most there are.
+/// Default and maximum number of rows in an answer.
 const ROWS: (usize, usize) = (20, 100);
-/// Longest name of a model, a project or a quota, characters.
+/// Maximum length of the name of a model, a project or a quota, characters.
 const NAME: usize = 240;
-/// Most names of models without a price.
+/// Maximum number of listed models without a price.
 const UNPRICED: usize = 50;
 
 /// Which calls of models to sum up.

@@ -1,4 +1,4 @@
-//! Waiting for a session, with progress and within a time limit.
+//! Waits for a session, with progress and within a time limit.
 
 use std::{
     sync::Arc,
@@ -26,13 +26,14 @@ use crate::{
     text::NOTE,
 };
 
-/// Time limit when none is given: below that of the clients with the shortest, a minute.
+/// Default time limit, seconds: below the shortest time limit of clients, a minute.
 const LIMIT_S: u64 = 50;
-/// Longest time limit, seconds.
+/// Maximum time limit, seconds.
 const MOST_S: u64 = 3_600;
-/// Longest request to the capture server: how often progress is reported, and how soon a wait ends that is cancelled.
+/// Maximum duration of a request to the capture server: the interval of progress reports, and the delay after which a
+/// cancelled wait ends.
 const SLICE: Duration = Duration::from_secs(5);
-/// How much longer than it was asked to wait the capture server may take to answer.
+/// How long after the end of a wait the capture server may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// What to wait for.
@@ -101,7 +102,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Waits for one slice: whether a state was reached, and the session as it is then.
+/// Waits for one slice; returns whether a state was reached, and the session at that time.
 fn wait(link: &Link, id: &str, until: &[State], slice: Duration) -> Result<(bool, Session), ToolError> {
     let timeout_ms = u64::try_from(slice.as_millis()).ok();
     let query = WaitQuery { until: until.to_vec().into(), after: None, timeout_ms };
@@ -112,13 +113,13 @@ fn wait(link: &Link, id: &str, until: &[State], slice: Duration) -> Result<(bool
     }
 }
 
-/// Tells a client that asked for it how far the wait is.
+/// Reports the progress of a wait to a client that asked for it.
 async fn report(context: &RequestContext<RoleServer>, waited: Duration, limit: Duration, session: &Session) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let message = format!("the session is {}", session.status.state);
     let progress = ProgressNotificationParam::new(token, waited.as_secs_f64())
         .with_total(limit.as_secs_f64())
         .with_message(message);
-    // A client that is gone is noticed by the end of the input.
+    // A disconnected client is detected by the end of the input.
     context.peer.notify_progress(progress).await.ok();
 }

@@ -1,4 +1,4 @@
-//! Tools that change something: only those the user allowed are offered, and the server refuses them to agents.
+//! Tools that change something. Only those the user allowed are offered, and the server refuses them to agents.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     text::{clean, maybe_line},
 };
 
-/// Longest reason, characters.
+/// Maximum length of a reason, characters.
 const LINE: usize = 300;
 
 /// The prompt to queue.

@@ -1,7 +1,7 @@
-//! Finds the secrets that a program could read when it reads everything below a directory.
+//! Finds the secrets that a program could read if it reads everything below a directory.
 //!
-//! Which files ripgrep skips is decided by `ignore`, ripgrep's own crate, with the same options. For a program that
-//! reads everything, the same walk skips nothing.
+//! `ignore`, ripgrep's own crate, decides with the same options which files ripgrep skips. For a program that reads
+//! everything, the same walk skips nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -19,22 +19,22 @@ use super::OnDisk;
 
 /// Maximum number of entries below a directory that is searched for secrets.
 const MAX_ENTRIES: usize = 1_000_000;
-/// Maximum number of secrets named.
+/// Maximum number of secrets reported.
 const MAX_SECRETS: usize = 64;
-/// Maximum number of git's files that are searched; with more it is not known whether one holds a credential.
+/// Maximum number of git's files searched. With more files, it is unknown whether one contains a credential.
 const MAX_GIT_FILES: usize = 4000;
-/// Maximum number of files that are searched because of their name alone.
+/// Maximum number of files searched because of their name alone.
 const MAX_SUSPECTS: usize = 400;
-/// Maximum number of bytes read of them all.
+/// Maximum number of bytes read from all of these files together.
 const MAX_SUSPECT_BYTES: usize = 8 * 1024 * 1024;
-/// Longest file that is searched because of its name alone, bytes.
+/// Maximum size of a file searched because of its name alone, bytes.
 const MAX_SUSPECT: usize = 128 * 1024;
-/// Longest file in a git directory that is searched, bytes; longer ones are treated as secrets.
+/// Maximum size of a searched file in a git directory, bytes; larger files count as secrets.
 const MAX_GIT_FILE: usize = 1024 * 1024;
-/// Bytes that are read to recognize a binary file: less than any reader takes at once.
+/// Number of bytes read to recognize a binary file: less than any reader reads at once.
 const HEAD: usize = 8 * 1024;
 
-/// The secrets that are reached; not all, when there are many.
+/// The secrets within reach; not all of them if there are many.
 pub(super) fn reached(disk: &OnDisk, search: &SearchScope) -> SecretsBelow {
     let Some(walk) = walk(search) else { return SecretsBelow::TooMuch };
     let mut found = Walked { disk, search, git: Vec::new(), secrets: Vec::new(), git_files: 0, suspects: 0, bytes: 0 };
@@ -42,7 +42,7 @@ pub(super) fn reached(disk: &OnDisk, search: &SearchScope) -> SecretsBelow {
         if count > MAX_ENTRIES {
             return SecretsBelow::TooMuch;
         }
-        // What this walk cannot read, the program cannot read either.
+        // A program cannot read what this walk cannot read.
         let Ok(entry) = entry else { continue };
         if found.visit(&entry).is_none() {
             return SecretsBelow::TooMuch;
@@ -54,7 +54,7 @@ pub(super) fn reached(disk: &OnDisk, search: &SearchScope) -> SecretsBelow {
     if found.secrets.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found.secrets) }
 }
 
-/// The walk of the program. `None` when its options are not understood.
+/// The walk of the program. `None` if its options cannot be interpreted.
 fn walk(search: &SearchScope) -> Option<Walk> {
     let mut builder = WalkBuilder::new(&search.dir);
     builder.standard_filters(false).follow_links(false);
@@ -109,7 +109,8 @@ fn types(options: &RipgrepOptions) -> Option<Types> {
     types.build().ok()
 }
 
-/// Whether a file of a directory of git, whatever that is called, holds a credential. `None` when it is in none.
+/// Whether a file in a git directory, whatever the directory is called, contains a credential. `None` if the file is in
+/// no git directory.
 pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
     let git = path.ancestors().skip(1).find(|dir| is_git(dir))?;
     let file = GitFile::new(path.strip_prefix(git).ok()?);
@@ -121,7 +122,7 @@ pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
     }
 }
 
-/// Whether a directory is one of those in which git keeps objects, compressed and by the thousand.
+/// Whether a directory is one in which git stores objects, compressed and by the thousand.
 fn is_store(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let hash = name.len() == 2 && name.bytes().all(|b| b.is_ascii_hexdigit());
@@ -129,7 +130,7 @@ fn is_store(path: &Path) -> bool {
     objects.ends_with("objects") && objects.parent().is_some_and(is_git)
 }
 
-/// Whether a directory is one of git's, whatever it is called.
+/// Whether a directory is a git directory, whatever it is called.
 fn is_git(dir: &Path) -> bool {
     dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
 }
@@ -137,7 +138,7 @@ fn is_git(dir: &Path) -> bool {
 struct Walked<'a> {
     disk: &'a OnDisk,
     search: &'a SearchScope,
-    /// The directories of git around what is walked now.
+    /// The git directories that enclose the current entry.
     git: Vec<PathBuf>,
     secrets: Vec<PathBuf>,
     git_files: usize,
@@ -146,7 +147,7 @@ struct Walked<'a> {
 }
 
 impl Walked<'_> {
-    /// `None` when there is too much to look at.
+    /// Returns `None` if there is too much to examine.
     fn visit(&mut self, entry: &DirEntry) -> Option<()> {
         let (path, kind) = (entry.path(), entry.file_type()?);
         self.git.retain(|dir| path.starts_with(dir));
@@ -154,7 +155,7 @@ impl Walked<'_> {
             if is_git(path) {
                 self.git.push(path.to_owned());
             } else if entry.depth() == 0 {
-                // The root may lie inside of one.
+                // The root may be inside a git directory.
                 self.git.extend(path.ancestors().skip(1).find(|dir| is_git(dir)).map(Path::to_owned));
             }
         }
@@ -187,10 +188,10 @@ impl Walked<'_> {
         Some(())
     }
 
-    /// Whether the options of grep leave a file out.
+    /// Whether grep's options exclude a file.
     fn is_left_out(&self, entry: &DirEntry) -> bool {
         let SearchReader::Everything(GrepFilter { include, exclude, .. }) = &self.search.reader else { return false };
-        // What is not understood leaves nothing out.
+        // A pattern that cannot be interpreted excludes nothing.
         let name = entry.file_name().to_string_lossy();
         let lower = name.to_lowercase();
         let included = |glob: &String| !is_plain(glob) || matches(&glob.to_lowercase(), &lower);
@@ -223,24 +224,24 @@ impl Walked<'_> {
         self.disk.inspect_file(path, MAX_SUSPECT) == FileInspection::Secret
     }
 
-    /// Whether ripgrep passes over a file since it is binary.
+    /// Whether ripgrep skips a file because it is binary.
     fn is_binary(&self, path: &Path) -> bool {
         use std::io::Read;
         let SearchReader::Ripgrep(RipgrepOptions { binary: false, .. }) = &self.search.reader else { return false };
         let mut head = Vec::new();
         let read = std::fs::File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
-        // A text of two bytes a character is decoded first.
+        // UTF-16 text is decoded first.
         let decoded = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
         read.is_ok() && !decoded && head.contains(&0)
     }
 }
 
-/// Whether a pattern of grep's means the same to [`matches`].
+/// Whether a grep pattern has the same meaning for [`matches`].
 fn is_plain(glob: &str) -> bool {
     glob.chars().all(|c| c.is_ascii_alphanumeric() || "._-*".contains(c))
 }
 
-/// Whether a name is that of a pattern in which only `*` means more than itself.
+/// Whether a name matches a pattern in which only `*` is special.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -23,7 +23,7 @@ const LABELS: usize = 32;
 
 /// Maximum number of characters of a note.
 const NOTE_CHARS: usize = 2_000;
-/// Number of last annotations among which notes are looked for.
+/// Number of most recent annotations searched for notes.
 const ANNOTATIONS: usize = 5_000;
 
 /// `GET /api/v1/sessions/{id}/notes`

@@ -24,7 +24,7 @@ use crate::{
     tail::Tail,
 };
 
-/// How long an agent may take to begin with a prompt, as in agentapi.
+/// Time limit for an agent to begin with a prompt, as in agentapi.
 const BEGINS_WITHIN: Duration = Duration::from_secs(15);
 
 /// `GET /api/v1/runs/{id}/agentapi/status`
@@ -62,14 +62,14 @@ pub(crate) async fn send(mut call: Call<AgentApiSend>) -> HandlerResult {
     };
     let app = &call.app;
     let limits = app.limits;
-    // From before the text is typed: an agent may have answered by the time that is known. Of all sessions, because the
-    // one that the screen showed may turn out to be one that the agent's files have.
+    // Subscribe before the text is typed, because the agent may answer before the typing is confirmed. Subscribe to all
+    // sessions, because the session known from the screen may be merged into one from the agent's files.
     let frames = prompted
         .map(|session| (session, app.live_view.subscribe(Interest::All, limits.queue_frames, limits.queue_bytes)));
     let input = Input { text: Some(message.content), submit: prompted.is_some(), ..Input::default() };
     app.send_input(of_run(&call).await?, input).await?;
     if let Some((session, frames)) = &frames {
-        // Clients ask for the status next, and take `stable` for the end of the work.
+        // Clients request the status next and interpret `stable` as the end of the work.
         timeout(BEGINS_WITHIN, begun(app, *session, frames)).await.map_err(|_| {
             let seconds = BEGINS_WITHIN.as_secs();
             ApiError::timeout(format!("the text was typed, but the agent did not begin to work within {seconds} s"))
@@ -86,7 +86,7 @@ async fn begun(app: &App, session: SessionId, frames: &Subscription) {
     };
     let mut taken = VecDeque::new();
     loop {
-        // What a break hides was work.
+        // Frames lost by a slow subscription mean that the agent worked.
         if frames.take(&mut taken).await.is_err() {
             return;
         }
@@ -106,7 +106,7 @@ pub(crate) async fn events(call: Call<AgentApiEvents>) -> HandlerResult {
     let session = hosted(&call).await?;
     let (_, agent) = standing(&call, session);
     let slot = call.stream()?;
-    // Of all sessions, as for a message.
+    // All sessions, as for a message.
     let tail = Tail::new(&call.app, Interest::All, None);
     let run = call.app.live_view.get(session).and_then(|entry| entry.run_id);
     let stream = AgentApiStream::new(session, run, agent.to_string());
@@ -124,7 +124,7 @@ async fn hosted<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
     Ok(present(&call.app, session))
 }
 
-/// How the agent of a session is, and which it is.
+/// The state of a session's agent, and the agent's name.
 fn standing<O: Operation>(call: &Call<O>, session: SessionId) -> (AgentApiState, Provider) {
     match call.app.live_view.get(session) {
         Some(entry) => (state_of(entry.state), entry.provider),

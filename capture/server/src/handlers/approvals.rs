@@ -1,5 +1,5 @@
 //! Approvals: permission requests of agents, and people's decisions. The approval broker decides; the server only
-//! reports who is asking.
+//! reports who sent the decision.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub(crate) async fn list(call: Call<ListApprovals>) -> HandlerResult {
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.live_view.mark().position;
-    // One more than asked for says whether there are more.
+    // Request one more, to find out whether there are more.
     let filter = ApprovalFilter { state: query.state, session, behind, limit: limit + 1 };
     let mut approvals = app.ask(app.control.approvals(filter)).await?;
     let next_cursor = page::cut(&mut approvals, limit, |view| Cursor::of(&view.approval));
@@ -47,7 +47,7 @@ pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
 pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers, revision, rule } = call.body().await?;
     if rule {
-        // A rule answers further requests: it changes what capture does.
+        // A rule answers further requests, so it changes how capture works.
         let transport = &call.connection.transport;
         call.app.gate.check_raised(call.device.as_ref(), &call.parts.headers, transport)?;
         if decision == Verdict::Deny || scope == DecisionScope::Session || revision.is_none() {
@@ -71,8 +71,8 @@ pub(super) fn who(transport: &Transport, device: Option<&SignedIn>) -> Who {
     }
 }
 
-/// `POST /api/v1/answers`: the token is all that is asked for, because the device that shows the message knows nothing
-/// else. It was made for one decision on one request, and an agent's descendant cannot use it.
+/// `POST /api/v1/answers`. Only a token is required, because the device that shows the message has nothing else. The
+/// token was made for one decision on one request, and descendants of an agent cannot use it.
 pub(crate) async fn press_button(mut call: Call<PressButton>) -> HandlerResult {
     let app = Arc::clone(&call.app);
     let transport = call.connection.transport.clone();
@@ -85,7 +85,7 @@ pub(crate) async fn press_button(mut call: Call<PressButton>) -> HandlerResult {
     }
 }
 
-/// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. 204 when there is none: the
+/// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. The response is 204 if there is none, and the
 /// agent then asks its user itself.
 pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> HandlerResult {
     let Transport::Unix(_) = call.connection.transport else {

@@ -1,4 +1,4 @@
-//! What needs a person.
+//! Items that need the user's attention.
 
 use api::{findings::AttentionList, list::MAX_LIMIT, routes::ListAttention};
 use events::{Finding, FindingState};

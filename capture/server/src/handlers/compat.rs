@@ -21,7 +21,7 @@ use crate::{
 
 /// Number of messages if the request gives no limit.
 const MESSAGES: usize = 100;
-/// Bytes of long texts in one answer; of further ones it has the beginning.
+/// Maximum size of long texts in one answer, bytes; further ones are shortened.
 const WHOLE_BYTES: u64 = 16 << 20;
 
 /// `GET /api/stream/status`
@@ -49,7 +49,7 @@ pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerRe
     Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_sessions()), slot))
 }
 
-/// The status of sessions, as a stream would begin.
+/// The status of sessions, as at the beginning of a stream.
 async fn statuses(app: &App, interest: Interest) -> Result<Vec<compat::StreamStatus>, ApiError> {
     let mut tail = Tail::new(app, interest, None);
     loop {
@@ -75,7 +75,7 @@ pub(crate) async fn messages(call: Call<CompatMessages>) -> HandlerResult {
                     Some(_) | None => None,
                 };
                 left = left.saturating_sub(whole.as_ref().map_or(0, |text| text.len() as u64));
-                // An answer that only calls tools says nothing.
+                // Skip answers that only call tools.
                 let Some(text) = whole.or(event.text).filter(|text| !text.is_empty()) else { continue };
                 let role = if event.payload.kind() == Kind::UserPrompt { "user" } else { "assistant" }.to_owned();
                 let (id, at, sequence) = (event.id, event.created_at, event.sequence);

@@ -1,4 +1,4 @@
-//! Signing in: pairing codes, the cookie of a device, and the devices there are.
+//! Signing in: pairing codes, the cookies of devices, and the list of devices.
 
 use std::sync::Arc;
 
@@ -26,21 +26,22 @@ use crate::{
     error::ApiError,
 };
 
-/// How long a browser keeps the cookie, seconds; the longest that browsers keep one. The device may be out long before.
+/// Lifetime of the cookie in the browser, seconds: the maximum that browsers allow. The device may be signed out
+/// earlier.
 const COOKIE_SECONDS: u32 = 400 * 24 * 3_600;
 
 fn devices_of(app: &App) -> Result<Devices, ApiError> {
     app.devices.clone().ok_or_else(|| ApiError::unavailable("this server pairs no devices"))
 }
 
-/// The device that is signed in; a request with a token is nobody's device.
+/// The signed-in device; fails for a request with a token.
 fn signed_in<O: Operation>(call: &Call<O>) -> Result<SignedIn, ApiError> {
     call.device.clone().ok_or_else(|| {
         ApiError::not_found("no device is signed in: the request has a token, and not the cookie of a device")
     })
 }
 
-/// Runs what writes the file of the devices on a thread that may block.
+/// Runs a write of the devices' file on a blocking thread.
 async fn blocking<T: Send + 'static>(
     app: &App,
     devices: Devices,
@@ -106,8 +107,8 @@ fn refused(app: &App, transport: &Transport, error: &PairError) -> ApiError {
     }
 }
 
-/// Sets the cookie of a device. No script reads it, no other site's page has it sent, and one that came over TLS goes
-/// over TLS only.
+/// Sets the cookie of a device. Scripts cannot read it, pages of other sites cannot have it sent, and a cookie set over
+/// TLS is sent only over TLS.
 fn set_cookie(response: &mut Response, asked: &HeaderMap, value: &str, seconds: u32) -> Result<(), ApiError> {
     let over_tls = asked.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let secure = if over_tls { "; Secure" } else { "" };

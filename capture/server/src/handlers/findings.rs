@@ -1,4 +1,4 @@
-//! Findings of the monitor. They are read from the store; the daemon acknowledges them.
+//! Findings of the monitor, read from the store. The daemon acknowledges them.
 
 use api::{
     findings::FindingPage,
@@ -19,7 +19,7 @@ use crate::{
     page::{self, Cursor},
 };
 
-/// What an error calls a finding, and the command that lists findings.
+/// The word for a finding in errors, and the command that lists findings.
 const FINDING: (&str, &str) = ("finding", "capture findings --all");
 
 /// `GET /api/v1/findings`
@@ -35,7 +35,7 @@ pub(crate) async fn list(call: Call<ListFindings>) -> HandlerResult {
     let as_of = app.live_view.mark().position;
     let kinds = &query.kind.0;
     let mut findings: Vec<Finding> = Vec::new();
-    // What there is of one kind may be far back.
+    // The findings of one kind may be far back.
     loop {
         let page = if kinds.is_empty() { limit + 1 } else { MAX_LIMIT };
         let filter = EntityFilter { states: states.clone(), session, limit: page, behind: behind.take() };
@@ -64,7 +64,7 @@ pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> HandlerResult
     call.answer(&finding)
 }
 
-/// Finds one of what the store keeps by its id, or by a beginning or end of it that fits one of the last.
+/// Finds a stored object by its id, or by the beginning or end of the id of a recent one.
 pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     app: &App,
     given: &str,

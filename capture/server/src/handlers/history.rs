@@ -27,9 +27,9 @@ use crate::{
 
 const DEFAULT_LIMIT: usize = 200;
 const CONVERSATION_LIMIT: usize = 100;
-/// Number of last events that tell what a session did.
+/// Number of most recent events from which a session's work is summarized.
 const WORK_EVENTS: u64 = 20_000;
-/// Most findings in a note to go on from.
+/// Maximum number of findings in a handoff note.
 const HANDOFF_FINDINGS: usize = 50;
 
 /// `GET /api/v1/sessions/{id}/events`
@@ -46,7 +46,7 @@ pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
     answer::json_of(&EventsAnswer { as_of, events: &events, next_cursor, next_after })
 }
 
-/// An [`api::history::EventPage`] with its events as they were read: none is written before the whole.
+/// An [`api::history::EventPage`] that borrows the events it was read with, so that the page is serialized once.
 #[derive(Serialize)]
 struct EventsAnswer<'a> {
     as_of: u64,
@@ -96,7 +96,7 @@ pub(crate) async fn recent_turns(call: Call<ListRecentTurns>) -> HandlerResult {
     call.answer(&RecentTurnPage { as_of, turns, next_cursor })
 }
 
-/// The turn behind which a page begins: `NUMBER.SESSION`.
+/// The turn after which a page begins: `NUMBER.SESSION`.
 fn turn_of_cursor(cursor: &str) -> Result<(SessionId, u32), ApiError> {
     let parts = cursor.split_once('.').and_then(|(number, id)| Some((id.parse().ok()?, number.parse().ok()?)));
     parts.ok_or_else(|| ApiError::parameter("cursor", "expected a `next_cursor` of this list"))
@@ -164,7 +164,7 @@ pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> HandlerResu
     call.app.redacted(&StatusChangePage { as_of, changes, next_cursor })
 }
 
-/// The changes behind a sequence; without one, the last.
+/// The status changes after a sequence, or without one the most recent ones.
 async fn changes<O: Operation<Query = HistoryQuery>>(
     call: &Call<O>,
     after: Option<u64>,

@@ -1,5 +1,5 @@
-//! The Model Context Protocol. Who may send a message is decided here as for every route; what answers it comes from
-//! the daemon, and asks this server in its turn.
+//! The Model Context Protocol. This module checks access as for every route; the daemon provides the answering side,
+//! which in turn sends requests to this server.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) async fn answer(call: Call<SendMcpMessage>) -> HandlerResult {
     let mcp = app.mcp.clone().ok_or_else(|| ApiError::unavailable("the Model Context Protocol is not served here"))?;
     let body = call::read(body.into_inner(), app.limits.body_bytes, app.limits.read).await?;
     let headers = parts.headers.clone();
-    // It is checked, and of no use to whoever answers: it must not get into a log.
+    // Credentials were checked, and the answering side must not log them.
     parts.headers.remove(header::AUTHORIZATION);
     parts.headers.remove(header::COOKIE);
     let control: ControlRefusal = Arc::new(move || match &device {

@@ -1,7 +1,7 @@
-//! OTLP/HTTP: receives agents' telemetry. The body is received and decompressed here, within limits; the daemon decodes
-//! and stores it, and then the sender is answered.
+//! OTLP/HTTP: receives agents' telemetry. The body is received and decompressed here, within limits. The daemon decodes
+//! and stores it, and only then is the sender answered.
 //!
-//! An exporter keeps and resends what is answered with 429 or 503, and drops what is answered with 400 or 413.
+//! An exporter keeps and resends data answered with 429 or 503, and drops data answered with 400 or 413.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ pub(crate) async fn metrics(call: Call<TelemetryMetrics>) -> HandlerResult {
 
 async fn take<O: Operation>(call: Call<O>, kind: TelemetryKind) -> HandlerResult {
     let app = call.app;
-    // Held until the answer: it bounds the memory all bodies take together.
+    // Held until the answer, to bound the memory of all bodies together.
     let _permit = Arc::clone(&app.telemetry).try_acquire_owned().map_err(|_| busy())?;
     let protobuf = call::media_type(&call.parts.headers) == Some(MediaType::Protobuf);
     let body = receive(&app, &call.parts.headers, call.body.into_inner()).await?;
     hand_over(&app, Telemetry { kind, protobuf, body }).await
 }
 
-/// Reads the body and decompresses it on the way; stops at the limit.
+/// Reads and decompresses the body in one pass; stops at the limit.
 async fn receive(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ApiError> {
     let limit = app.limits.telemetry_bytes;
     let sent = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
@@ -63,7 +63,7 @@ async fn receive(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, 
             Coding::Identity => capped(sent, limit).await,
             Coding::Gzip => {
                 let mut decoder = GzipDecoder::new(sent);
-                // Several gzip streams one after another are one body (RFC 1952, 2.2).
+                // Consecutive gzip streams form one body (RFC 1952, 2.2).
                 decoder.multiple_members(true);
                 capped(decoder, limit).await
             }

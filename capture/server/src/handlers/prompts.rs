@@ -1,4 +1,4 @@
-//! Queued prompts, and messages sent to try out a notification channel.
+//! Queued prompts, and test messages for notification channels.
 
 use api::{
     prompts::PromptPage,
@@ -19,9 +19,9 @@ use crate::{
 
 use super::findings::by_id;
 
-/// What an error calls a queued prompt, and the command that lists prompts.
+/// The word for a queued prompt in errors, and the command that lists prompts.
 const PROMPT: (&str, &str) = ("queued prompt", "capture queue --all");
-/// Longest prompt, bytes.
+/// Maximum length of a prompt, bytes.
 const PROMPT_BYTES: usize = 64 * 1024;
 
 /// `GET /api/v1/prompts`

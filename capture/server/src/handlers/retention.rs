@@ -17,7 +17,7 @@ pub(crate) async fn forget(call: Call<ForgetSession>) -> HandlerResult {
         Err(error) if error.code == ErrorCode::NotFound => pruned(&call).await?,
         found => found?,
     };
-    // It ends in time by itself: an answer that does not wait for the end could be wrong.
+    // No time limit here: the daemon finishes in time, and an answer before the end could be wrong.
     let report = call.app.control.forget(session, call.query.dry_run.unwrap_or(false)).await?;
     call.answer(&report)
 }
@@ -29,7 +29,7 @@ pub(crate) async fn prune(mut call: Call<PruneSessions>) -> HandlerResult {
     call.answer(&report)
 }
 
-/// `GET /api/v1/retention`. What lists show is stored when it answers, so that a backup has it.
+/// `GET /api/v1/retention`. The answer is sent after everything lists show is stored, so that a backup contains it.
 pub(crate) async fn status(call: Call<GetRetention>) -> HandlerResult {
     call.app.commit_shown().await;
     let status = call.app.ask(call.app.control.retention()).await?;

@@ -1,4 +1,4 @@
-//! Runs: the processes that `capture run` started. Requests are forwarded by the daemon to their terminal hosts.
+//! Runs: the processes that `capture run` started. The daemon forwards requests to their terminal hosts.
 
 use api::{
     ErrorCode, Operation,
@@ -26,10 +26,10 @@ use crate::{
     lookup::{id_of, target},
 };
 
-/// Number of frames of a recording in an answer.
+/// Number of frames of a recording per answer.
 const FRAMES: usize = 300;
 
-/// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
+/// `GET /api/v1/host`: the host of a run connects. The connection is upgraded from HTTP and passed to the daemon.
 pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
     let app = call.app.clone();
     let protocol = app.host_protocol;
@@ -68,8 +68,8 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
     Ok(response)
 }
 
-/// `POST /api/v1/deliveries`: a hook says that there is something in the spool, or that it has no room. It waits only until that is
-/// known.
+/// `POST /api/v1/deliveries`: a hook reports that it wrote to the spool, or that the spool is full. The response is
+/// sent as soon as the report is received.
 pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult {
     let notice = call.body().await?;
     let control = &call.app.control;
@@ -81,7 +81,8 @@ pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult 
     call.answer(&DeliveryTaken {})
 }
 
-/// `POST /api/v1/deltas`: what an agent says now. Of a session that is not known yet nothing is sent.
+/// `POST /api/v1/deltas`: text that an agent is currently producing. Nothing is sent for a session that is not known
+/// yet.
 pub(crate) async fn delta(mut call: Call<SendDelta>) -> HandlerResult {
     let TextDelta { provider, session_id, text, joined, lost } = call.body().await?;
     let live_view = &call.app.live_view;
@@ -130,7 +131,7 @@ pub(crate) async fn recorded_frames(call: Call<RunRecordingFrames>) -> HandlerRe
     call.answer(&frames)
 }
 
-/// Which run a path means. One that is not known any more may have a recording still.
+/// The run in a path. A run that is no longer listed may still have a recording.
 async fn of_recorded<O: Operation>(call: &Call<O>) -> RunTarget {
     of_run(call).await.unwrap_or_else(|_| RunTarget::Run(call.segment.clone()))
 }
@@ -162,7 +163,7 @@ pub(crate) async fn session_explain(call: Call<ExplainSession>) -> HandlerResult
     call.answer(&explanation)
 }
 
-/// The run in the path: by its id, a part of it, or its name; else the run that hosts the session of this name.
+/// The run in the path, by its id, part of its id, or its name; otherwise the run that hosts the session of this name.
 pub(super) async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     let target = RunTarget::Run(call.segment.clone());
     let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
@@ -188,7 +189,7 @@ pub(super) async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, Ap
     }
 }
 
-/// One thing at a time: text, keys or an interrupt.
+/// Checks that only one of text, keys and interrupt is given.
 pub(super) fn checked(input: Input) -> Result<Input, ApiError> {
     let given = [input.text.is_some(), input.keys.is_some(), input.interrupt];
     if given.iter().filter(|given| **given).count() != 1 {

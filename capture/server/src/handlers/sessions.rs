@@ -1,4 +1,4 @@
-//! The current state of sessions, from the live view, or from the store where the live view has no JSON.
+//! The current state of sessions, from the live view, or from the store if the live view has no JSON.
 
 use std::cmp::Reverse;
 
@@ -17,7 +17,7 @@ use crate::{
     page::{self, Cursor},
 };
 
-/// `GET /api/v1/sessions/{id}`: the hot path, no allocation but the head of the answer.
+/// `GET /api/v1/sessions/{id}`: the hot path, which allocates only the head of the response.
 #[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has room for its argument twice")]
 pub(crate) fn one(call: Call<GetSession>) -> impl Future<Output = HandlerResult> + Send {
     async move {
@@ -35,7 +35,7 @@ pub(crate) async fn list(call: Call<ListSessions>) -> HandlerResult {
     if let Some(parent) = &call.query.parent {
         query.relative_of = Some(relative(app, parent).await?);
     }
-    // The mark first: what the rows say is then never older than what `as_of` claims.
+    // Read the position before the rows, so that the rows are never older than `as_of`.
     let as_of = app.live_view.mark().position;
     let (rows, more) = app.live_view.list(&query);
     let next_cursor =
@@ -44,7 +44,7 @@ pub(crate) async fn list(call: Call<ListSessions>) -> HandlerResult {
     Ok(list_of(as_of, &parts, next_cursor.as_deref()))
 }
 
-/// `GET /api/v1/sessions/{id}/summary`, under both its names
+/// `GET /api/v1/sessions/{id}/summary`, under both of its paths
 pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> HandlerResult {
     let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionSummary {

@@ -16,7 +16,7 @@ use crate::{
     metrics::encode,
 };
 
-/// `GET /healthz`: no data, so no token.
+/// `GET /healthz`: returns no data, so it needs no token.
 pub(crate) async fn healthz(call: Call<Healthz>) -> HandlerResult {
     let Some(trouble) = (call.app.health.trouble)() else { return Ok(answer::text("ok\n")) };
     let mut response = answer::text(format!("not ready: {trouble}\n"));

@@ -1,4 +1,4 @@
-//! A session's status at a past time, and the reason for it: folds the session's log up to then.
+//! A session's status at a past time, and the reason for it. Computed by folding the session's log up to that time.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use serde::Deserialize;
 
 use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::target};
 
-/// Number of events folded before another reader of the store gets its turn.
+/// Number of events folded before another reader of the store gets a turn.
 const PAGE: usize = 1000;
-/// Maximum wait until the store has what the live view shows.
+/// Maximum wait until the store contains the events the live view shows.
 const COMMITTED_WITHIN: Duration = Duration::from_secs(1);
-/// Interval between reads of the store during that wait.
+/// Interval between reads of the store while waiting.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How far the log was that a session's JSON was made from.
+/// The last sequence of the log from which a session's JSON was made.
 #[derive(Deserialize)]
 struct JsonHead {
     last_sequence: u64,
@@ -33,7 +33,8 @@ pub(crate) async fn at(call: Call<GetStatus>) -> HandlerResult {
     app.redacted(&StatusAt { session_id: id, at, status, account })
 }
 
-/// The current status. The live view may be ahead of the store by the next commit; waits for it, so that both agree.
+/// The current status. Until the next commit, the live view may be ahead of the store; waits for the commit, so that
+/// both agree.
 async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), ApiError> {
     let told = app.live_view.get(id).and_then(|entry| {
         let json = entry.json.as_ref()?;
@@ -54,14 +55,14 @@ async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), A
             state.set_rules(app.rules);
             Ok(state.account(Timestamp::MIN))
         }
-        // Written by another version: its log tells the same.
+        // Another version wrote the JSON; the log leads to the same status.
         None => Ok(fold(app, id, None).await?.account(Timestamp::MIN)),
     }
 }
 
-/// Folds what happened up to `at`, or all of it. The whole log is read, because history may be told after what is
-/// newer; page by page, so that it holds little and others are answered meanwhile. It ends with the
-/// request.
+/// Folds the events up to `at`, or all of them. The whole log is read, because old events may be recorded after newer
+/// ones. It is read page by page, to limit memory and let other readers proceed. Reading stops when the request is
+/// dropped.
 async fn fold(app: &App, id: SessionId, at: Option<Timestamp>) -> Result<SessionState, ApiError> {
     let mut state: Option<SessionState> = None;
     let mut began: Option<Timestamp> = None;

@@ -1,4 +1,4 @@
-//! Starting sessions and telling them what to do.
+//! Starting sessions and sending them input.
 
 use api::{
     routes::{SessionInput, StartSession},
@@ -32,7 +32,7 @@ pub(crate) async fn input(mut call: Call<SessionInput>) -> HandlerResult {
     call.answer(&taken)
 }
 
-/// Carries out input for a session.
+/// Sends input to a session.
 pub(crate) async fn apply(
     app: &App,
     session: SessionId,

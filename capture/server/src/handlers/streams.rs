@@ -26,7 +26,7 @@ use crate::{
     ws,
 };
 
-/// The longest time frames are collected, ms.
+/// Maximum time for which frames are collected, ms.
 const BATCH_MS: u64 = 1_000;
 
 /// `GET /api/v1/stream`
@@ -52,13 +52,13 @@ pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerRes
     let upgrade =
         WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| not_a_websocket(&why))?;
     let slot = call.stream()?;
-    // What may be done over it is decided here, by the head of this request.
+    // Permissions of the WebSocket are decided here, from the head of this request.
     let (headers, transport) = (&call.parts.headers, &call.connection.transport);
     let control = call.app.gate.check_control(call.device.as_ref(), headers, transport);
     Ok(ws::answer(&call.app, upgrade, tail, lines, control, slot))
 }
 
-/// A request that is not, or not rightly, one for a WebSocket.
+/// The error for a request that is not a valid WebSocket upgrade.
 pub(super) fn not_a_websocket(why: &WebSocketUpgradeRejection) -> ApiError {
     if matches!(why, WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)) {
         return ApiError::new(api::ErrorCode::WebSocketVersion, "only WebSocket version 13 is supported")
@@ -68,7 +68,7 @@ pub(super) fn not_a_websocket(why: &WebSocketUpgradeRejection) -> ApiError {
         .header(header::UPGRADE, HeaderValue::from_static("websocket"))
 }
 
-/// What a stream is about, from `?session=` or `?events=`.
+/// The sessions and events of a stream, from `?session=` or `?events=`.
 async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> {
     match (&query.session, query.events.as_deref()) {
         (None, None) => Ok(Interest::All),
@@ -79,7 +79,7 @@ async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> 
     }
 }
 
-/// The time frames are collected, from `batch_ms`.
+/// The time for which frames are collected, from `batch_ms`.
 pub(crate) fn batch(batch_ms: Option<u64>) -> Result<Duration, ApiError> {
     let batch = batch_ms.unwrap_or_default();
     if batch > BATCH_MS {
@@ -88,11 +88,11 @@ pub(crate) fn batch(batch_ms: Option<u64>) -> Result<Duration, ApiError> {
     Ok(Duration::from_millis(batch))
 }
 
-/// Where a client left off: `Last-Event-ID`, or `?after=`.
+/// The position to resume from: `Last-Event-ID`, or `?after=`.
 fn resume<O: Operation<Query = StreamQuery>>(call: &Call<O>) -> Option<Resume> {
     let header = call.parts.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let after = match header {
-        // A browser sends back whatever it was given; what is not a position of ours resumes nothing.
+        // Browsers send back whatever id they received; ignore one that is not a position of ours.
         Some(text) => text.trim().parse().ok(),
         None => call.query.after,
     };

@@ -20,7 +20,7 @@ pub(crate) async fn open(mut call: Call<RunTerminal>) -> HandlerResult {
     let view = TerminalView {
         app: call.app,
         run,
-        // By its id: what it is called may be another run's name later.
+        // Address the run by id, because its name may later belong to another run.
         target: RunTarget::Run(run.to_string()),
         device: call.device,
         headers: call.parts.headers,

@@ -1,4 +1,4 @@
-//! What happened in all sessions, read from the store.
+//! The events of all sessions, read from the store.
 
 use api::{history::TimelineSession, routes::ListTimeline};
 use events::{Event, SessionId, Timestamp};
@@ -46,7 +46,7 @@ pub(crate) async fn list(call: Call<ListTimeline>) -> HandlerResult {
     call.app.redacted(&TimelineAnswer { as_of, events: &events, sessions, next_cursor })
 }
 
-/// An [`api::history::TimelinePage`] with its events as they were read.
+/// An [`api::history::TimelinePage`] that borrows the events it was read with.
 #[derive(Serialize)]
 struct TimelineAnswer<'a> {
     as_of: u64,

@@ -1,4 +1,4 @@
-//! Tokens, costs, quotas, and how well sessions went.
+//! Tokens, costs, quotas, and the quality of sessions.
 
 use api::{
     ErrorCode,
@@ -11,7 +11,7 @@ use usage::{OverviewRequest, QualityRequest, SessionPeriod, UsageRequest};
 
 use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::named, page};
 
-/// The sessions and the time that a query names.
+/// The sessions and the period that a query selects.
 async fn period(app: &App, query: PeriodQuery) -> Result<SessionPeriod, ApiError> {
     let PeriodQuery { since, until, session, agents, project } = query;
     Ok(SessionPeriod { since, until, session: named(app, session.as_deref()).await?, agents, project })
@@ -52,9 +52,9 @@ pub(crate) async fn quality(call: Call<QualityOfAll>) -> HandlerResult {
     call.app.redacted(&report)
 }
 
-/// The time that is looked at without `since`, ms.
+/// The default period without `since`, ms.
 const OVERVIEW_MS: i64 = 24 * 3_600 * 1_000;
-/// Longest time that is looked at, ms.
+/// Maximum period, ms.
 const LONGEST_OVERVIEW_MS: i64 = 90 * OVERVIEW_MS;
 
 /// `GET /api/v1/overview`

@@ -1,8 +1,8 @@
 //! Waits until a session reaches a state.
 //!
-//! Without a position the present state counts. With one, only what is behind it in the log does: a state that waits for
-//! a person's prompt counts once a turn began behind the position, so that the turn a prompt leads to is waited for,
-//! however soon it begins or ends.
+//! Without a position, the current state counts. With one, only the log after the position counts: a state in which the
+//! session waits for a prompt counts once a turn began after the position, so that a client can wait for the turn its
+//! prompt starts, however soon that turn begins or ends.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -40,8 +40,8 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
     }
 }
 
-/// Answers when the session is in, or passes through, one of the states; `None` after the deadline. It looks at least
-/// once, however soon that is.
+/// Answers when the session is in or passes through one of the states; `None` after the deadline. It checks at least
+/// once, however short the deadline is.
 async fn reached<O: Operation>(
     call: &Call<O>,
     id: SessionId,
@@ -63,14 +63,14 @@ async fn reached<O: Operation>(
         if let Some(json) = reached {
             return Ok(Some(answer::json(json.bytes())));
         }
-        // Frames one by one: a state that was left again at once still counts.
+        // Read frames one by one: a state that was left again immediately still counts.
         loop {
             match timeout_at(deadline, subscription.take(&mut frames)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) => break,
                 Err(_) => return Ok(None),
             }
-            // It goes on as the session it became, whose states are the ones that count.
+            // The session was merged into another one, whose states count.
             if let Some(target) = app.live_view.get(id).and_then(|entry| entry.merged_into) {
                 return Err(moved(call, target));
             }
@@ -89,10 +89,10 @@ async fn reached<O: Operation>(
     }
 }
 
-/// The events that tell of a turn or a state.
+/// The kinds of events about turns and states.
 const KINDS: [Kind; 4] = [Kind::UserPrompt, Kind::TurnStarted, Kind::TurnCompleted, Kind::StatusChanged];
 
-/// Whether a frame may be about what [`Behind`] looks for.
+/// Whether a frame may be relevant to [`Behind`].
 fn tells(kind: FrameKind) -> bool {
     match kind {
         FrameKind::Status(_) => true,
@@ -101,33 +101,34 @@ fn tells(kind: FrameKind) -> bool {
     }
 }
 
-/// What the log says of a session behind a position.
+/// The log of a session after a position.
 struct Behind {
     position: u64,
-    /// The sequence up to which the session was read.
+    /// The sequence up to which the session's log was read.
     read: Option<u64>,
     turn: TurnSeen,
 }
 
-/// What was seen of a turn.
+/// The observed progress of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TurnSeen {
     None,
-    /// It was opened. The state may still be that from before: a screen shows the prompt until the agent redraws it.
+    /// The turn began. The state may still be the previous one, because the screen shows the prompt until the agent
+    /// redraws it.
     Begun,
-    /// The agent was seen at work.
+    /// The agent was seen working.
     Working,
     Over,
 }
 
 impl TurnSeen {
-    /// Whether a state counts that is entered now.
+    /// Whether entering a state now counts.
     fn counts(self, to: State, reason: Option<Reason>) -> bool {
         match (to, self) {
             (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => true,
             (State::Waiting | State::Idle, Self::Working | Self::Over) => true,
             (State::Waiting | State::Idle, Self::None) => false,
-            // A question, an error: nothing that was so before the turn.
+            // Only reasons that cannot date from before the turn, such as a question or an error.
             (State::Waiting | State::Idle, Self::Begun) => !matches!(
                 reason,
                 None | Some(Reason::TurnComplete | Reason::NewSession | Reason::Background | Reason::NoEvidence)
@@ -141,7 +142,7 @@ impl Behind {
         Self { position, read: None, turn: TurnSeen::None }
     }
 
-    /// Reads on; the session when it reached one of the states.
+    /// Reads further events; returns the session if it reached one of the states.
     async fn look<O: Operation>(
         &mut self,
         call: &Call<O>,
@@ -168,14 +169,14 @@ impl Behind {
                 return json_of(&session).map(Some);
             }
             if is_all {
-                // A turn that is over before anything was seen of it leaves the state as it was.
+                // If a turn was over before any change was seen, the state did not change.
                 let over = self.turn == TurnSeen::Over && until.contains(&session.status.state);
                 return over.then(|| json_of(&session)).transpose();
             }
         }
     }
 
-    /// Takes in events; the state and reason when one of the states was reached.
+    /// Folds events; returns the state and reason if one of the states was reached.
     fn fold(&mut self, events: &[Event], until: &[State]) -> Option<(State, Option<Reason>)> {
         self.read = events.last().map(|last| last.sequence).or(self.read).or(Some(0));
         for event in events.iter().filter(|event| event.position > self.position && event.agent_id.is_none()) {

@@ -63,7 +63,7 @@ async fn the_answer_is_there_when_the_status_is_stable() {
     let mut server = TestServer::with(Health::default(), |config| config.control = control);
     let row = server.log.session(&session(1, State::Running));
     server.log.append(row, &[prompt(1, 1, 1), goes_on(2, 2)]);
-    // A hook has told that the turn is over; its answer is on its way.
+    // A hook has reported the end of the turn; the answer is not stored yet.
     server.live_view.put(complete(1));
     for path in ["status", "messages"] {
         let path = format!("{BASE}/{path}");
@@ -80,7 +80,7 @@ async fn the_answer_is_there_when_the_status_is_stable() {
     let contents: Vec<&str> = messages.as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap()).collect();
     assert_eq!(contents, ["text 1", "text 2", "text 3"], "each part of a message is one");
     assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
-    // The next turn was begun and ended before its prompt is stored; compacting has no answer.
+    // The next turn began and ended before its prompt is stored; compaction has no answer.
     let begins =
         |reason| StatusChanged { from: Some(State::Waiting), reason: Some(reason), ..changes_to(State::Running) };
     server.log.append(row, &[event(1, 4, 4, begins(Reason::Compacting))]);
@@ -103,7 +103,7 @@ async fn an_answer_that_never_comes_is_not_waited_for_longer_than_a_moment() {
     server.log.append(row, &[prompt(1, 1, 1)]);
     server.live_view.put(complete(1));
     assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
-    // One that was interrupted has no answer.
+    // An interrupted turn has no answer.
     server.live_view.put(entry(1, State::Waiting));
     let began = tokio::time::Instant::now();
     assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
@@ -126,7 +126,7 @@ async fn a_message_is_typed_while_the_agent_waits() {
         let serve = async {
             let Some(Command::Input { target, input, reply }) = inbox.recv().await else { panic!() };
             if submit {
-                // It has begun and ended before it is known that the text was typed.
+                // The turn began and ended before the typing is confirmed.
                 announce(&server.live_view, Some(1), entry(1, State::Running));
                 announce(&server.live_view, Some(2), entry(1, State::Waiting));
             }
@@ -190,7 +190,7 @@ async fn events_begin_with_what_there_is() {
     publish(&live.live_view, &answer(2, 2));
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), &told.data["message"]), ("message_update", &"text 2".into()));
-    // To wait for permission after waiting for a prompt is the same here.
+    // In agentapi, waiting for permission and waiting for a prompt are the same state.
     announce(&live.live_view, Some(2), entry(1, State::Waiting));
     announce(&live.live_view, Some(2), entry(1, State::WaitingApproval));
     announce(&live.live_view, Some(2), entry(1, State::Running));

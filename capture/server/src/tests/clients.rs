@@ -1,4 +1,4 @@
-//! What each client may hold. Another user is whoever comes from an address of 127.0.1.0/24.
+//! The connection limits of each client. Addresses in 127.0.1.0/24 stand for other users.
 
 use std::{net::Ipv4Addr, os::unix::fs::PermissionsExt};
 
@@ -7,7 +7,7 @@ use tokio::net::{TcpSocket, UnixStream};
 use super::*;
 use crate::{ClientLimits, TcpUser};
 
-/// Says that 127.0.1.N is user N, that the user of 127.0.2.1 is unknown, and that all others are us.
+/// Maps 127.0.1.N to user N, 127.0.2.1 to an unknown user, and all other addresses to us.
 fn users() -> TcpUser {
     Arc::new(|from, _| match from.ip() {
         std::net::IpAddr::V4(ip) if ip.octets()[2] == 1 => Some(100_000 + u32::from(ip.octets()[3])),
@@ -34,14 +34,14 @@ async fn connect(live: &Live, from: Ipv4Addr) -> TcpStream {
 const MALLORY: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 const NOBODY: Ipv4Addr = Ipv4Addr::new(127, 0, 2, 1);
 
-/// Sends a request over a connection and gives the answer; empty when the server just closed it.
+/// Sends a request over a connection and returns the response; empty if the server closed the connection.
 async fn ask(live: &Live, stream: &mut TcpStream, path: &str) -> String {
     let head = format!("{}\r\n", live.head(&format!("GET {path}")));
     let _ = stream.write_all(head.as_bytes()).await;
     rest(stream).await
 }
 
-/// Asks until there is an answer: what was closed is given back a little later.
+/// Retries until there is a response: a closed connection's slot is freed a little later.
 async fn answered(live: &Live, from: Ipv4Addr) {
     loop {
         let mut stream = connect(live, from).await;
@@ -56,7 +56,7 @@ async fn answered(live: &Live, from: Ipv4Addr) {
 async fn another_user_has_few_connections() {
     let limits = ClientLimits::default();
     let live = live(limits).await;
-    // Half a head each: without a token, and never done.
+    // Half a head on each connection, without a token, and never completed.
     let mut held = Vec::new();
     for _ in 0..limits.another {
         let mut stream = connect(&live, MALLORY).await;
@@ -82,7 +82,7 @@ async fn all_others_together_leave_room_for_us() {
     let mut held = Vec::new();
     for from in [MALLORY, MALLORY, NOBODY] {
         let mut stream = connect(&live, from).await;
-        // An answer to a first request: the connection is counted by then.
+        // After the response to a first request, the connection is counted.
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
         stream.read_u8().await.unwrap();
         held.push(stream);
@@ -100,7 +100,7 @@ async fn a_flood_of_half_open_connections_does_not_reach_us() {
         let from = if n % 2 == 0 { MALLORY } else { NOBODY };
         flood.push(connect(&live, from).await);
     }
-    // Ours comes last, so all of theirs were looked at by then.
+    // Ours comes last, so all of theirs were handled by then.
     assert!(live.get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(live.get("/api/v1/sessions").await.starts_with("HTTP/1.1 200"));
     let open = flood.into_iter().filter(|stream| {

@@ -1,4 +1,4 @@
-//! A program around the server that tests answer for: each request becomes a command in a channel.
+//! A daemon simulated by tests: each request becomes a command in a channel.
 
 use api::{
     approvals::ApprovalView,
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 
-/// What the server asked for.
+/// A request of the server.
 #[derive(Debug)]
 pub(super) enum Command {
     SetCapture { session: SessionId, enabled: bool, reply: oneshot::Sender<Result<(), Refusal>> },
@@ -30,17 +30,17 @@ pub(super) enum Command {
     Telemetry { message: Telemetry, reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>> },
 }
 
-/// Turns requests into commands; what no test asks for is refused.
+/// Turns requests into commands; requests that no test uses are refused.
 struct Commands(mpsc::Sender<Command>);
 
-/// A control whose commands the test takes from the channel.
+/// A control whose commands the test receives from the channel.
 pub(super) fn commands(most: usize) -> (Arc<dyn Control>, mpsc::Receiver<Command>) {
     let (sender, inbox) = mpsc::channel(most);
     (Arc::new(Commands(sender)), inbox)
 }
 
 impl Commands {
-    /// Sends a command; without room for it, or without an answer, it is refused.
+    /// Sends a command; refuses it if the channel is full or there is no answer.
     fn send<T: Send + 'static, E: Send + 'static>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Command,

@@ -1,11 +1,11 @@
-//! The names and words older clients know.
+//! The names and words of older clients.
 
 use events::{ApprovalResolved, AssistantMessage};
 use futures_util::{SinkExt, StreamExt};
 
 use super::{sockets::websocket, *};
 
-/// What `EventSource` sends.
+/// The header that `EventSource` sends.
 const EVENTS: &str = "Accept: text/event-stream\r\n";
 
 #[tokio::test]

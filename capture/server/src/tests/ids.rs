@@ -1,4 +1,4 @@
-//! What names a session, a finding, a queued prompt.
+//! The names of sessions, findings and queued prompts.
 
 use events::{Finding, FindingKind, FindingState, Severity};
 
@@ -14,7 +14,7 @@ async fn named(server: &TestServer, name: &str) -> (u16, String) {
 #[tokio::test]
 async fn any_id_a_session_ever_had_names_it() {
     let server = TestServer::new();
-    // The ids of the first two end alike; the agents' ids begin alike.
+    // The ids of the first two have the same end; the agents' ids have the same beginning.
     let (a, b, c) = (0x1234_5678, 0x2345_5678, 7);
     for n in [a, b, c] {
         server.live_view.put(entry(n, State::Running));
@@ -42,7 +42,7 @@ async fn what_was_merged_is_one_with_what_it_became() {
     assert_eq!(answer.error(), (308, "merged".into()));
     let now = id(0xAAAA_0001);
     assert_eq!(answer.head.headers[header::LOCATION], format!("/api/v1/sessions/{now}/events?after=2"));
-    // Both have this beginning, and both are the same session.
+    // Both ids have this beginning, and both are the same session.
     let both = server.get(&format!("/api/v1/sessions/{}", &now.to_string()[..10])).await;
     assert_eq!(both.json()["id"], now.to_string());
 }

@@ -1,4 +1,4 @@
-//! Limits on what one client can take: just under passes, just over fails.
+//! Limits on one client: just below passes, just above fails.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The Model Context Protocol over HTTP: what reaches whoever answers it, and who may change something.
+//! The Model Context Protocol over HTTP: what the answering side receives, and who may change something.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,8 @@ use http_body_util::BodyExt as _;
 use super::*;
 use crate::McpAnswer;
 
-/// A server whose answer says whether the caller may change something, and which headers came; and the bodies that came.
+/// A server whose answer reports whether the caller may change something and which headers it received; and the
+/// received bodies.
 fn server() -> (TestServer, Arc<Mutex<Vec<Bytes>>>) {
     let bodies: Arc<Mutex<Vec<Bytes>>> = Arc::default();
     let came = Arc::clone(&bodies);

@@ -1,4 +1,4 @@
-//! Sessions and their history, as the contract has them.
+//! Reading sessions and their history, as the contract specifies.
 
 use events::{AssistantMessage, UsageReported};
 use live_view::Refusal;
@@ -281,7 +281,7 @@ async fn what_a_session_did() {
             if n.is_multiple_of(2) { (ToolKind::Edit, "a.rs".into()) } else { (ToolKind::Execute, format!("run {n}")) };
         event(1, n, n, ToolCall { call_id: n.to_string(), tool, title: Some(title), ..ToolCall::default() })
     };
-    // More than are read at a time.
+    // More than one page.
     let events: Vec<_> = (1..=2_300).map(call).chain([event(1, 2_301, 2_301, AssistantMessage::default())]).collect();
     server.log.append(row, &events);
     let work = server.get("/api/v1/sessions/agent-1/work").await.json();
@@ -298,7 +298,7 @@ async fn sub_agents_are_folded_into_the_conversation() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
-    // One that a result names, one that nobody names, and one that is another session's.
+    // One is named by a result, one is not named, and one belongs to another session.
     for (n, parent, started) in [(10, 1, 2), (20, 1, 4), (30, 9, 4)] {
         let (parent_session_id, started_at) = (Some(id(parent)), at(started));
         let child = Session { parent_session_id, started_at, ..session(n, State::Idle) };
@@ -395,7 +395,7 @@ async fn the_status_at_a_past_time() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
-    // Seen a millisecond after they happened; the second was read later, by its own time.
+    // Each was observed a millisecond after it happened; the second was read later, with its original time.
     let long_ago = Event { history: true, ..event(1, 2, 500, AssistantMessage::default()) };
     server.log.append(row, &[prompt(1, 1, 1000), long_ago, prompt(1, 3, 300_000)]);
     let get = |query: String| {

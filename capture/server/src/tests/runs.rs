@@ -1,4 +1,4 @@
-//! Runs: what is asked of capture, and what is refused before.
+//! Runs: the requests forwarded to the daemon, and those the server refuses.
 
 use api::{
     runs::{Input, InputSent},

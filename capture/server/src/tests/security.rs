@@ -1,4 +1,4 @@
-//! Every row of the table of routes, every way to come in wrongly.
+//! Tests every route of the table with every kind of invalid access.
 
 use http::HeaderValue;
 
@@ -12,7 +12,7 @@ fn path(route: &Route) -> String {
     route.path.replace("{id}", &id(1).to_string()).replace("{hash}", "00")
 }
 
-/// A request of this route that is right in all but what the test changes.
+/// A request for this route that is valid except for what the test changes.
 fn of(route: &Route) -> Request<Full<Bytes>> {
     let builder = request(route.method.clone(), &path(route));
     if route.method == Method::GET {
@@ -34,7 +34,7 @@ async fn refused(server: &TestServer, request: Request<Full<Bytes>>, expected: (
     clean(&answer);
 }
 
-/// What holds for every answer.
+/// Checks the properties of every response.
 fn clean(answer: &Answered) {
     let headers = &answer.head.headers;
     assert!(!headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
@@ -56,7 +56,7 @@ async fn every_route_with_data_needs_a_token() {
                 assert_eq!(answer.body, "ok\n");
                 clean(&answer);
             }
-            // The page, which holds no data, and the way in, which needs a code.
+            // The page contains no data, and pairing needs a code.
             (Scope::Open, "/") => assert_eq!(server.send(request).await.status, 200),
             (Scope::Open, "/api/v1/answers") => refused(&server, request, (400, "bad_body")).await,
             (Scope::Open, "/api/v1/pair") => refused(&server, request, (403, "foreign_origin")).await,
@@ -90,7 +90,7 @@ async fn every_route_refuses_tokens_of_other_scopes() {
                     let answer = server.send(request).await;
                     clean(&answer);
                     if route.path == "/api/v1/deliveries/{id}/answer" {
-                        // Whatever its token, a hook comes over the Unix socket.
+                        // Whatever its token, a hook must use the Unix socket.
                         assert_eq!(answer.error(), (403, "unix_only".into()), "{scope}");
                     } else {
                         assert!(![401, 403].contains(&answer.status.as_u16()), "{} {scope}", route.path);
@@ -221,7 +221,7 @@ async fn bodies_are_nothing_a_page_can_send() {
     for route in ROUTES {
         let (code, foreign) = match route.body {
             RequestBody::None => {
-                // A page never sends DELETE to another origin without asking first, and no answer to that allows it.
+                // A page cannot send DELETE to another origin without a preflight request, and no response allows that.
                 let is_safe = [Method::GET, Method::DELETE].contains(&route.method);
                 assert!(is_safe, "{}: what changes something needs a body", route.path);
                 continue;

@@ -1,4 +1,4 @@
-//! Browsers: how they are paired, what their cookies open, and what other pages cannot make them do.
+//! Browsers: how they are paired, what their cookies allow, and what other pages cannot make them do.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,7 +17,7 @@ use crate::TcpRefusal;
 
 const ORIGIN: &str = "http://127.0.0.1:7777";
 
-/// A server with paired devices, and a clock that stands still.
+/// A server with paired devices and a fixed clock.
 struct World {
     server: TestServer,
     now: Arc<AtomicI64>,
@@ -98,7 +98,7 @@ fn set(request: &mut Request<Full<Bytes>>, name: &'static str, value: &str) {
     request.headers_mut().insert(name, HeaderValue::from_str(value).unwrap());
 }
 
-/// A request of a route by a device, from our own page.
+/// A request for a route by a device, from our own page.
 fn by(route: &Route, cookie: &str) -> Request<Full<Bytes>> {
     let path = route.path.replace("{id}", &id(1).to_string()).replace("{hash}", "00");
     let body = if route.method == Method::GET { "" } else { "{}" };
@@ -129,7 +129,7 @@ async fn every_route_has_the_same_scope_for_devices_as_for_tokens() {
         (&controller, &[Scope::Read, Scope::Control]),
         (&raised, &[Scope::Read, Scope::Control, Scope::Admin]),
     ] {
-        // Signing out is for the last.
+        // Signing out comes last.
         let routes = ROUTES.iter().filter(|route| route.scope != Scope::Open && route.path != "/api/v1/sign-out");
         for route in routes {
             let what = format!("{} {} {scopes:?}", route.method, route.path);
@@ -178,7 +178,7 @@ async fn another_sites_page_changes_nothing_with_a_devices_cookie() {
     let world = World::new();
     let cookie = world.raised().await;
     for route in ROUTES.iter().filter(|route| route.method != Method::GET) {
-        // The pages of other ports of this machine are of the same site: the browser sends them the cookie.
+        // Pages on other ports of this machine belong to the same site, so the browser sends them the cookie.
         for (name, value) in [
             ("origin", None),
             ("x-capture", None),
@@ -190,7 +190,7 @@ async fn another_sites_page_changes_nothing_with_a_devices_cookie() {
             ("sec-fetch-site", Some("cross-site")),
             ("sec-fetch-site", Some("none")),
         ] {
-            // A button's token is all that its request has, and no cookie counts there.
+            // The request of a button contains only the button's token; cookies do not count there.
             if route.scope == Scope::Open && route.path != "/api/v1/pair" {
                 continue;
             }
@@ -380,7 +380,7 @@ async fn who_cannot_be_seen_acts_only_through_a_tunnel_that_was_paired_for() {
         (Client::Own, &plain, true),
         (Client::Own, &tunnel, false),
         (Client::Unnamed, &plain, true),
-        // The process of a proxy, which another user runs.
+        // The process of a proxy that another user runs.
         (Client::User(1), &plain, false),
     ] {
         let answer = of(client).send(by(route, cookie)).await;

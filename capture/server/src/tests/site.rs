@@ -1,4 +1,4 @@
-//! What is about the server itself.
+//! The server's own routes.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -183,7 +183,7 @@ async fn a_slow_client_is_closed_and_told_where_to_resume() {
     assert_eq!(frame(&mut other).await["type"], "snapshot");
     publish(&live.live_view, &prompt(1, 1, 1));
     assert_eq!(frame(&mut slow).await["position"], 1);
-    // All at once, more than the queue holds: no task of the server runs in between.
+    // All at once, more than the queue's capacity; no server task runs in between.
     for n in 2..100 {
         publish(&live.live_view, &prompt(1, n, n));
     }
@@ -218,7 +218,7 @@ async fn a_client_that_gives_no_sign_of_life_is_gone() {
     let live = Live::with(|config| config.limits.keepalive = Duration::from_millis(5)).await;
     let socket = websocket(&live, "").await;
     let mut stream = socket.into_inner();
-    // Nobody answers the pings from here on: the server hangs up.
+    // From here on the pings are not answered, so the server hangs up.
     let end = rest(&mut stream).await;
     assert!(end.matches("\u{fffd}\0").count() >= 3, "it asked first: {end:?}");
 }
@@ -250,7 +250,7 @@ async fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
     for socket in [&mut compressed, &mut socket] {
         socket.next().await.unwrap().unwrap();
     }
-    // More than the buffers of both ends hold.
+    // More than the buffers of both ends can hold.
     let text = "x".repeat(64 << 10);
     for n in 1..200 {
         let mut long = prompt(1, n, n);
@@ -262,7 +262,7 @@ async fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
     live.serving.stopped().await;
 }
 
-/// What a stream of lines sent, unpacked, up to a line with this text.
+/// The decompressed lines of a stream, up to a line with this text.
 struct Lines {
     socket: WebSocketStream<TcpStream>,
     packed: Vec<u8>,
@@ -316,7 +316,7 @@ async fn permission_requests_come_before_what_else_is_ready() {
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut lines = Lines::new(&live, "&batch_ms=1").await;
     lines.next().await;
-    // No task of the server runs in between.
+    // No server task runs in between.
     publish(&live.live_view, &prompt(1, 1, 1));
     announce(&live.live_view, Some(2), entry(1, State::Waiting));
     let request = Json::from_text(r#"{"id":"a"}"#.into());
@@ -337,7 +337,7 @@ async fn a_client_changes_whose_events_it_gets() {
     let row = live.log.session(&session(2, State::Running));
     let mut socket = websocket(&live, "?events=none").await;
     assert_eq!(frame(&mut socket).await["type"], "snapshot");
-    // Not sent, and asked for afterwards from the position before it.
+    // Not sent, but requested afterwards from the position before it.
     live.log.append(row, &[prompt(2, 1, 1)]);
     publish(&live.live_view, &prompt(2, 1, 1));
     let more = format!(r#"{{"events":["{}"],"after":0,"epoch":"epoch-1","batch_ms":1}}"#, id(2));
@@ -447,7 +447,7 @@ async fn a_peer_may_be_kept_from_control() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
     let why = "not allowed from this process, since processes started by an agent may not do this: its environment has CLAUDECODE";
     assert!(answer.contains(why), "{answer}");
-    // Reading is open to every process of our user, if a token it sends is one of ours.
+    // Every process of our user may read, unless it sends a token that is not ours.
     let read = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n");
     for (more, status) in [
         (String::new(), "200"),

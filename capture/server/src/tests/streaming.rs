@@ -1,4 +1,4 @@
-//! Server-sent events: snapshot, frames, resuming. Row W2: no gap and no double, whatever happens.
+//! Server-sent events: snapshot, frames, resuming. Row W2: no gaps and no duplicates in any case.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ fn open(n: u128, id: &str, json: Option<&serde_json::Value>) -> OpenItem {
     OpenItem { session: super::id(n), id: id.into(), json: json.map(|json| Json::of(json).unwrap()) }
 }
 
-/// A commit with history voids what was published before: the snapshot that follows tells of what is open.
+/// A commit with history voids what was published before, and the following snapshot contains what is open.
 #[tokio::test]
 async fn a_snapshot_holds_pending_approvals_and_open_findings() {
     let live = Live::new().await;
@@ -109,7 +109,7 @@ async fn how_all_stand_and_the_events_of_some() {
     }
 }
 
-/// The log is read for the sessions that a resumed stream missed, too.
+/// The log is also read for the sessions that a resumed stream missed.
 #[tokio::test]
 async fn a_resumed_stream_has_the_events_of_some() {
     let mut live = Live::new().await;
@@ -127,7 +127,7 @@ async fn a_resumed_stream_has_the_events_of_some() {
     assert_eq!(stood, ["status", "status"], "both had events");
 }
 
-/// A client without events would otherwise keep a request that was answered while it was away.
+/// Otherwise a client without events would keep showing a request that was answered while it was disconnected.
 #[tokio::test]
 async fn a_resumed_stream_without_events_tells_what_was_closed() {
     let mut live = Live::new().await;
@@ -172,7 +172,7 @@ async fn frames_in_batches() {
         told.push(format!("{} {}", next.event, next.data["status"]["state"].as_str().unwrap_or_default()));
     }
     assert_eq!(told, ["event ", "event ", "event ", "status waiting", "status running"], "the last of each session");
-    // Nothing else follows of them, nor what was told before.
+    // No other frame follows for them, and nothing that was sent before.
     announce(&live.live_view, Some(4), entry(1, State::Waiting));
     publish(&live.live_view, &prompt(2, 4, 4));
     assert_eq!(stream.next().await.id, Some(4));
@@ -225,7 +225,7 @@ async fn resuming() {
     }
     let mut stream = live.events("/api/v1/stream?after=100&epoch=epoch-1", "").await;
     publish(&live.live_view, &prompt(1, 102, 102));
-    // 101 was never written to this test's log; what matters is that the feed goes on behind it.
+    // 101 was never written to this test's log; the test checks that the feed continues after it.
     assert_eq!(stream.next().await.id, Some(102));
 }
 
@@ -244,8 +244,8 @@ async fn a_slow_reader_gets_a_snapshot() {
     assert_eq!(stream.next().await.id, Some(51));
 }
 
-/// Clients come, leave and come back with what they last saw, while a writer commits and
-/// publishes. Each keeps a ledger: positions must follow each other; a snapshot starts a new one.
+/// Clients connect, disconnect and resume from the last position they received, while a writer commits and publishes.
+/// Each client keeps a ledger: positions must be consecutive, and a snapshot starts a new ledger.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_gap_and_no_double() {
     const LAST: u64 = 3000;
@@ -257,7 +257,7 @@ async fn no_gap_and_no_double() {
     let address = live.lock().await.serving.address();
     let row = live.lock().await.log.session(&session(1, State::Running));
 
-    // How far each client is: the writer keeps close enough for them to be there while it writes.
+    // The progress of each client. The writer waits for them, so that they are connected while it writes.
     let ledgers: [Arc<AtomicU64>; 3] = Default::default();
 
     let writing = {

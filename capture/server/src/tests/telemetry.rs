@@ -1,4 +1,4 @@
-//! OTLP/HTTP as exporters speak it: packed, in chunks, too large, while nobody has time.
+//! OTLP/HTTP as exporters use it: compressed, chunked, too large, and while the server is busy.
 
 use std::io::Write;
 
@@ -37,7 +37,7 @@ fn server(adjust: impl FnOnce(&mut Limits)) -> (TestServer, mpsc::Receiver<Comma
     (server, inbox)
 }
 
-/// Sends a request and answers what capture is given.
+/// Sends a request, and answers the message the daemon receives.
 async fn told(
     request: Request<Full<Bytes>>,
     answer: Result<Vec<u8>, TelemetryRefusal>,
@@ -84,7 +84,7 @@ async fn a_message_is_handed_on_and_answered_in_its_encoding() {
 async fn a_packed_message_is_inflated() {
     let (_, message) = told(packed(gzip(b"a message")), Ok(Vec::new())).await;
     assert_eq!(message.unwrap().body, b"a message");
-    // Two streams one after another are one body.
+    // Two consecutive streams form one body.
     let (_, message) = told(packed([gzip(b"one "), gzip(b"two")].concat()), Ok(Vec::new())).await;
     assert_eq!(message.unwrap().body, b"one two");
     let mut identity = logs("plain");
@@ -147,7 +147,7 @@ async fn up_to_20_mib_inflated() {
     assert!(inbox.try_recv().is_err());
 }
 
-/// The most memory this process ever held, bytes.
+/// The peak memory of this process, bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -220,7 +220,7 @@ async fn too_much_to_do() {
         assert_eq!(answer.error(), (status, code.to_owned()));
         assert_eq!(answer.head.headers[header::RETRY_AFTER], "2");
     }
-    // The channel to capture holds four, and capture answers none of them in time.
+    // The channel to the daemon has room for four, and the daemon answers none of them in time.
     let (server, inbox) = server(|limits| limits.telemetry_at_once = 6);
     let answers = futures_util::future::join_all((0..5).map(|_| server.send(logs("{}")))).await;
     for answer in answers {

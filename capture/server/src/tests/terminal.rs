@@ -1,4 +1,4 @@
-//! Views of a run's terminal: what they are sent, and what they may do.
+//! Views of a run's terminal: the messages they receive, and what they may do.
 
 use api::runs::{GridUpdate, InputSent, Run, Scrollback, Size};
 use events::RunId;
@@ -67,13 +67,13 @@ impl View {
     }
 }
 
-/// A server with a host that shows nothing and does what it is told, and tells what that was.
+/// A server with a host that shows nothing, carries out every request, and reports it.
 async fn obedient() -> (Live, mpsc::UnboundedReceiver<String>) {
     let (control, mut inbox) = commands(16);
     let live = Live::with(|config| config.control = control).await;
     let (tell, told) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        // Requests that are not answered wait until the host goes away.
+        // Unanswered requests wait until the host disconnects.
         let mut waiting = Vec::new();
         while let Some(command) = inbox.recv().await {
             match command {
@@ -117,7 +117,7 @@ async fn a_view_gets_the_screen_and_then_what_changes() {
         assert_eq!(message["lines"]["0"], json!([[line, 2, "#010203", 1]]));
         assert_eq!((&message["cols"], &message["cursor"]["col"]), (&80.into(), &3.into()));
     }
-    // Nothing new is nothing sent; an end is told.
+    // Without changes nothing is sent; the end is reported.
     let Some(Command::Grid { reply, .. }) = inbox.recv().await else { panic!() };
     reply.send(Ok(update(9, "third"))).unwrap();
     let Some(Command::Grid { reply, .. }) = inbox.recv().await else { panic!() };

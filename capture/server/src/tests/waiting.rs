@@ -5,7 +5,7 @@ use live_view::Interest;
 
 use super::*;
 
-/// Waits until somebody waits.
+/// Waits until a client waits.
 async fn watched(live_view: &LiveView) {
     while !live_view.watched() {
         tokio::task::yield_now().await;
@@ -94,7 +94,7 @@ fn change(sequence: u64, position: u64, to: State) -> Event {
     changed(1, sequence, position, State::Waiting, to)
 }
 
-/// A server whose session waits, with this much behind position 1; and the answer to a wait for what is behind it.
+/// Sends a wait to a server whose session is waiting and has these events after position 1; returns the response.
 async fn waited(behind: &[Event], until: &str) -> Answered {
     let mut server = TestServer::new();
     let row = server.log.session(&session(1, State::Waiting));
@@ -109,7 +109,7 @@ async fn waited(behind: &[Event], until: &str) -> Answered {
 #[tokio::test(start_paused = true)]
 async fn a_state_from_before_the_position_does_not_count() {
     assert_eq!(waited(&[], "waiting").await.error(), (408, "timeout".into()));
-    // It stands differently, and no turn began.
+    // The state changed, but no turn began.
     assert_eq!(waited(&[change(2, 2, State::Waiting)], "waiting").await.error(), (408, "timeout".into()));
     assert_eq!(waited(&[change(2, 2, State::Idle)], "waiting,idle").await.error(), (408, "timeout".into()));
 }
@@ -119,7 +119,7 @@ async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
     let turn = [change(2, 2, State::Running), change(3, 3, State::Waiting)];
     assert_eq!(waited(&turn, "waiting").await.json()["status"]["state"], "waiting");
     assert_eq!(waited(&turn[..1], "waiting").await.error(), (408, "timeout".into()), "it has only begun");
-    // A prompt and its end, between which the state was never seen to change.
+    // A prompt and its end, without an observed state change in between.
     let whole = [
         prompt(1, 2, 2),
         event(1, 3, 3, Payload::TurnStarted(TurnStarted { trigger: TurnTrigger::Prompt, number: 1 })),
@@ -132,10 +132,10 @@ async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
     ];
     assert_eq!(waited(&whole, "waiting").await.json()["status"]["state"], "waiting");
     assert_eq!(waited(&whole[..2], "waiting").await.error(), (408, "timeout".into()), "it is not over");
-    // The screen still shows the prompt from before.
+    // The screen still shows the previous prompt.
     let early = [whole[0].clone(), whole[1].clone(), change(4, 4, State::Waiting)];
     assert_eq!(waited(&early, "waiting").await.error(), (408, "timeout".into()), "it has not begun to work");
-    // The end of a turn from before.
+    // The end of an earlier turn.
     assert_eq!(waited(&whole[2..], "waiting").await.error(), (408, "timeout".into()));
 }
 

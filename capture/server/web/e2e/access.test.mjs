@@ -1,4 +1,4 @@
-// Every view, for everybody: axe finds nothing, nothing overflows a small screen, every view has its heading.
+// Accessibility of every view: axe finds nothing, nothing overflows a small screen, every view has its heading.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -114,7 +114,7 @@ for (const width of [320, 390, 768, 1280, 3840]) {
       await settled(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
-      // These fill the window, and scroll inside.
+      // These views fill the window and scroll inside it.
       if (width > 1000 && (name === "session" || name === "terminal")) {
         assert.equal(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight), 0, `${name} is longer than the window`);
       }
@@ -124,7 +124,7 @@ for (const width of [320, 390, 768, 1280, 3840]) {
   });
 }
 
-/** What is pressed in less than 44 pixels of height or width, by trying where a press would go. */
+/** Targets smaller than 44 pixels in height or width, measured by where a press would land. */
 function small() {
   const hit = (target, x, y) => {
     const found = document.elementFromPoint(x, y);
@@ -141,7 +141,7 @@ function small() {
     )
       continue;
     element.scrollIntoView({ block: "center", inline: "center" });
-    // A press on its label is one on the field.
+    // Pressing a field's label presses the field.
     const target = element.closest("label") ?? element;
     const { left, top, width, height } = target.getBoundingClientRect();
     const [x, y] = [left + width / 2, top + height / 2];
@@ -152,7 +152,7 @@ function small() {
     };
     const tall = reach(0, -1) + 1 + reach(0, 1);
     const wide = reach(-1, 0) + 1 + reach(1, 0);
-    // What lies between two pixels is rounded.
+    // Positions between two pixels are rounded.
     if (tall < 43 || wide < 43)
       found.push(
         `${element.localName}.${element.className} ${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}: ${Math.round(width)} × ${Math.round(height)}`,

@@ -1,5 +1,5 @@
-// Real agents decided about in the page: our own and, where it is installed, Claude Code, each with a scripted model.
-// Nothing else is played: what they did afterwards, and what their model was told, is what counts.
+// Decides requests of real agents in the page: our own and, if installed, Claude Code, each with a scripted model. Only
+// the model is simulated: the tests check what the agents did afterwards and what their model received.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -40,7 +40,7 @@ after(() => scripted?.close());
 const allow = (card) => card.locator("button.allow");
 const deny = (card) => card.getByRole("button", { name: /^(Deny|Decline)/ });
 
-/** A directory to work in. */
+/** A working directory. */
 function project(name) {
   const directory = join(world.home, name);
   mkdirSync(directory);
@@ -48,7 +48,7 @@ function project(name) {
   return { directory, made: (file) => existsSync(join(directory, file)), notes: () => readFileSync(join(directory, "notes.txt"), "utf8") };
 }
 
-/** The card of the request of a directory for which an agent waits, with this text in it. */
+/** The card of the request that contains this text and for which an agent waits in a directory. */
 async function asked(directory, text) {
   const approval = await eventually(`permission is asked for ${text}`, async () => {
     const { approvals } = await world.api("/api/v1/approvals?state=pending");
@@ -134,7 +134,7 @@ test("a session that takes commands is told what to do in its page, and shows no
   await page.goto(`${world.url}/s/${session_id}`);
   const first = await asked(directory, "touch one");
   const conversation = page.getByRole("region", { name: "Conversation" });
-  // The call that waits says so, and its request stands in the card alone.
+  // The waiting call is marked, and its request is shown only in the card.
   await conversation.locator(".tool-line", { hasText: "touch one" }).getByText("waits for your decision").waitFor();
   assert.equal(await conversation.getByText(/^Permission request: pending/).count(), 0);
   assert.equal(await page.getByRole("link", { name: "Terminal" }).count(), 0);
@@ -153,7 +153,7 @@ test("a session that takes commands is told what to do in its page, and shows no
   await conversation.getByText(/^Permission request: allowed/).waitFor();
   await page.getByRole("button", { name: "Interrupt" }).click();
   await second.waitFor({ state: "detached" });
-  // The turn is over: what is written now is a prompt.
+  // The turn is over, so text written now is a prompt.
   await page.getByLabel("Prompt", { exact: true }).fill("And now?");
   await page.getByLabel("Prompt", { exact: true }).press("Control+Enter");
   await conversation.locator("em", { hasText: "done" }).waitFor();
@@ -169,7 +169,7 @@ test("a session that takes commands is told what to do in its page, and shows no
   await page.getByLabel("Prompt", { exact: true }).waitFor({ state: "detached" });
 });
 
-/** Claude Code: the program that a variable names, or one of the PATH. */
+/** The Claude Code program, from an environment variable or the PATH. */
 const claude = [process.env.CAPTURE_LIVE_CLAUDE ?? "", ...(process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, "claude"))].find(
   (file) => file !== "" && existsSync(file),
 );
@@ -181,7 +181,7 @@ test("Claude Code is answered through its hooks", {
   const { page } = visitor;
   const KEY = "sk-dummy";
   mkdirSync(join(world.home, ".claude"), { recursive: true });
-  // It starts without a question.
+  // Starts it without its initial questions.
   const known = {
     hasCompletedOnboarding: true,
     lastOnboardingVersion: "2.1.328",

@@ -1,4 +1,4 @@
-// Deciding: what the agent is told is what was pressed, once, by the one who pressed first.
+// Deciding: the agent receives the decision that was pressed first, once.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -74,11 +74,11 @@ test("a command whose end may be out of sight has to be held", async () => {
   const asked = [
     ["Bash", { command: `cargo test\n${"\n".repeat(60)}touch end` }],
     ["Bash", { command: `echo ${"x".repeat(600)}; touch end` }],
-    // What the agent says pushes the command away from the button.
+    // The agent's description pushes the command away from the button.
     ["Bash", { command: "touch end", description: "As you asked. ".repeat(700) }],
-    // Few lines and characters, and more rows than a phone shows.
+    // Few lines and characters, but more rows than a phone shows.
     ["Bash", { command: `cargo test\n${"echo one two three four five six\n".repeat(10)}touch end` }, narrow],
-    // Columns beside the box.
+    // Columns that extend beyond the box.
     ["ExitPlanMode", { plan: `1. read\n\n| ${"a long head of a column ".repeat(9)} | do |\n|---|---|\n| x | touch end |` }, narrow],
     ["Write", { file_path: "a.mjs", content: `${`// ${"long words ".repeat(9)}\n`.repeat(17)}import('./end.mjs')` }, narrow],
   ];
@@ -130,7 +130,7 @@ test("a denial carries its reason", async () => {
 test("a press in the first moment decides nothing", async () => {
   const told = agent.ask("Bash", { command: "touch early" });
   const approval = await agent.pending();
-  // Pressed by the page itself, in the same task in which the buttons appear.
+  // The page itself presses the button, in the task in which it appears.
   await visitor.page.evaluate((id) => {
     const press = () =>
       document.querySelectorAll(`[data-approval="${id}"] button.allow, [data-approval="${id}"] .decide-deny button`).forEach((button) => button.click());
@@ -193,7 +193,7 @@ test("a decided card keeps what was decided", async () => {
   assert.equal((await card.locator("pre.exact").innerText()).trim(), "touch kept");
 });
 
-/** Whether the focus is on a card, or on what a card decides with. */
+/** Whether the focus is on a card or on a card's decision buttons. */
 const focused = (page) =>
   page.evaluate(() => ({
     card: document.activeElement.dataset.approval ?? null,
@@ -217,7 +217,7 @@ test("keys select requests one after another, and decide them", async () => {
   ]) {
     await page.reload();
     await ready(allow(cardOf(page, { id: risky })));
-    // Others may wait before them.
+    // Other requests may come before it.
     const before = (await page.locator("[data-approval]:not(.card-done)").evaluateAll((cards) => cards.map((card) => card.dataset.approval))).indexOf(id);
     for (let step = 0; step <= before; step += 1) await page.keyboard.press(next);
     assert.deepEqual([(await focused(page)).card, (await focused(page)).ring], [id, "solid"], next);
@@ -226,7 +226,7 @@ test("keys select requests one after another, and decide them", async () => {
     await page.keyboard.press(back);
     assert.equal((await focused(page)).card, id, back);
   }
-  // Few steps lead from a selected request to its buttons.
+  // Only a few steps lead from a selected request to its buttons.
   const steps = [];
   while (!/^Allow once/.test(steps.at(-1) ?? "") && steps.length < 12) {
     await page.keyboard.press("Tab");
@@ -240,7 +240,7 @@ test("keys select requests one after another, and decide them", async () => {
   await page.keyboard.press("a");
   assert.deepEqual(decision(await first), { behavior: "allow" });
   await selected.getByText(/^Allowed/).waitFor();
-  // What is decided is passed by.
+  // Decided requests are skipped.
   await page.keyboard.press("j");
   assert.equal((await focused(page)).card, risky);
   const card = cardOf(page, { id: risky });
@@ -257,7 +257,7 @@ test("keys select requests one after another, and decide them", async () => {
 
 const holding = (card) => card.locator("button.holding");
 
-/** Waits for longer than a decision is held, and makes sure that none was taken. */
+/** Waits for longer than a decision must be held, and checks that none was made. */
 async function stays(page, id, why) {
   const from = await page.evaluate(() => performance.now());
   assert.equal(await holding(cardOf(page, { id })).count(), 0, why);
@@ -444,7 +444,7 @@ test("shortcuts of a single letter can be switched off, in this browser", async 
   for (const key of ["a", "d", "r"]) await page.keyboard.press(key);
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
   assert.equal(await card.locator("[aria-keyshortcuts]").count(), 0);
-  // Arrows and Ctrl-K are not letters.
+  // Arrow keys and Ctrl-K are not letters.
   await page.locator("h1").focus();
   await page.keyboard.press("ArrowUp");
   assert.equal((await focused(page)).card, approval.id);
@@ -536,7 +536,7 @@ test("a rule needs a code from the terminal, and is the one that was shown", asy
   await allow(card).click();
   assert.deepEqual(decision(await told), { behavior: "allow" });
   await card.getByText(/^Allowed/).waitFor();
-  // The agent is told before the rule is saved, and the stream says so before the request is answered.
+  // The agent gets the decision before the rule is saved, and the stream reports it before the request is answered.
   const file = join(world.root, "config/capture/policy.toml");
   await eventually(
     "the rule is saved",
@@ -595,7 +595,7 @@ test("a request that was answered elsewhere says so, and nothing is sent twice",
   const [first, second] = [cardOf(visitor.page, approval), cardOf(other, approval)];
   await ready(allow(first));
   await ready(deny(second));
-  // The second tab hears nothing of the decision before it sends its own.
+  // The second tab does not learn of the decision before it sends its own.
   await other.route("**/api/v1/stream*", (route) => route.abort());
   await other.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
   await allow(first).click();
@@ -746,9 +746,9 @@ test("a wide window lists beside the queue what waits, and leads to it", async (
   await eventually("the card is shown and has the focus", () =>
     last.evaluate((card) => document.activeElement === card && card.getBoundingClientRect().top >= 0 && card.getBoundingClientRect().top < innerHeight),
   );
-  // What comes into view is read, and may grow.
+  // A request that comes into view is loaded and may grow.
   for (const other of others) await ready(allow(cardOf(page, other)));
-  // A dialog opens where the page is scrolled to.
+  // A dialog must open at the current scroll position.
   const before = await page.evaluate(() => scrollY);
   assert.ok(before > 0);
   await page.keyboard.press("?");

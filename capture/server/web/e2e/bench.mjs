@@ -1,6 +1,6 @@
-// Measures the page: time from a frame to the picture, and from a line that an agent writes; the first picture with 2,000
-// sessions; tasks while scrolling a conversation of 100,000 events; what an open page costs the server; and, where it is
-// named, the memory of a tab over an hour. Prints each figure beside its limit.
+// Measures the page: time from a frame, and from a line an agent writes, to the picture; the first picture with 2,000
+// sessions; long tasks while scrolling a conversation of 100,000 events; the server's cost of an open page; and, if
+// requested, the memory of a tab over an hour. Prints each figure next to its limit.
 //
 //   CAPTURE_BINARY=… node e2e/bench.mjs [frames] [first] [scroll] [memory[=MINUTES]]
 
@@ -17,13 +17,13 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
 const round = (value) => Math.round(value * 10) / 10;
 
-/** Processor time of a process so far, seconds. */
+/** CPU time of a process so far, seconds. */
 function processor(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** A row of the report; `held` is `null` where there is no limit. */
+/** A row of the report; `held` is `null` if there is no limit. */
 function row(what, value, must = "–", held = null) {
   console.log(`| ${what} | ${value} | ${must}${held === null ? "" : held ? ": met" : ": **missed**"} | ${round(loadavg()[0])} |`);
 }
@@ -51,14 +51,14 @@ try {
   await world.close();
 }
 
-/** Writes a line of a transcript; the number makes its id. */
+/** Writes a line of a transcript; its id is derived from the number. */
 function line(agent, number, message) {
   const uuid = `${String(10_000_000 + number).slice(-8)}${agent.session.slice(8)}`;
   const base = { sessionId: agent.session, cwd: agent.cwd, version: "2.1.328", isSidechain: false, timestamp: new Date().toISOString(), uuid };
   appendFileSync(agent.transcript, `${JSON.stringify({ ...base, type: message.role, message })}\n`);
 }
 
-/** The agent says something: a text, or a call of a tool. */
+/** The agent writes a text or a tool call. */
 function answers(agent, number, content, stop_reason) {
   line(agent, number, {
     id: `m${number}`,
@@ -71,14 +71,14 @@ function answers(agent, number, content, stop_reason) {
   });
 }
 
-/** The agent runs a command, or, without one, its command ended. */
+/** The agent starts a command, or, without one, its command ends. */
 function works(agent, number, command) {
   if (command === null) return line(agent, number, { role: "user", content: [{ type: "tool_result", tool_use_id: agent.call, content: "ok" }] });
   agent.call = `toolu_${agent.session.slice(-12)}${number}`;
   answers(agent, number, { type: "tool_use", id: agent.call, name: "Bash", input: { command } }, "tool_use");
 }
 
-/** Begins 50 sessions of which each writes two lines a second. Gives them and what stops them. */
+/** Starts 50 sessions, each of which writes two lines per second. Returns them and a function that stops them. */
 async function busySessions(first = 1) {
   const agents = Array.from({ length: 50 }, (_, number) => world.agent("claude", id(number + first), `busy-${number}`));
   await inParallel(agents.length, 4, async (number) => {
@@ -95,7 +95,7 @@ async function busySessions(first = 1) {
   return { agents, stop: () => clearInterval(timer) };
 }
 
-/** 50 sessions that work: from the arrival of a frame to the picture, and what the page costs. */
+/** 50 working sessions: the time from the arrival of a frame to the picture, and the cost of the page. */
 async function frames() {
   const { agents, stop } = await busySessions();
   const rest = async (seconds) => {
@@ -141,7 +141,7 @@ async function frames() {
   await visitor.close();
 }
 
-/** How long answers that one of 50 busy agents writes take to the picture of its conversation, ms, sorted. */
+/** The time from an answer of one of 50 busy agents to the picture of its conversation, ms, sorted. */
 async function appended(page, agent) {
   const { id: session } = await agent.known();
   await page.goto(`${world.url}/s/${session}`);
@@ -167,7 +167,7 @@ async function appended(page, agent) {
   return times.sort((left, right) => left - right);
 }
 
-/** The memory of a tab that shows 50 busy sessions, and that is changed to another view once in 20 seconds. */
+/** The memory of a tab that shows 50 busy sessions and switches views every 20 seconds. */
 async function memory(minutes) {
   const { stop } = await busySessions(101);
   const visitor = await Visitor.paired(browser, world);
@@ -202,7 +202,7 @@ function tab() {
         const of = (name) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) / 1024;
         return { rss: of("Rss"), pss: of("Pss"), own: of("Private_Clean") + of("Private_Dirty") };
       } catch {
-        // It has ended meanwhile.
+        // The process has exited.
         return null;
       }
     });
@@ -235,7 +235,7 @@ async function scroll() {
   });
   const pane = page.locator(".conversation");
   await pane.hover();
-  // As a hand does: steady, then flung, then dragged by the bar.
+  // Scroll like a user: steadily, then with a fling, then by dragging the bar.
   for (let step = 0; step < 150; step += 1) {
     await page.mouse.wheel(0, -400);
     await sleep(16);

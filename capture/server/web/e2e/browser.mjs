@@ -1,18 +1,18 @@
-// A browser for the tests. Every page is watched: an error, a report of the content security policy or a request to
-// anything but the server fails the test that made it.
+// A browser for the tests. Every page is monitored: an error, a report of the content security policy, or a request to
+// anything but the server fails the test that caused it.
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
-/** A folder with another bundle than the program's: the page is tried without compiling the program. */
+/** A folder with a bundle to use instead of the program's, to test the page without compiling the program. */
 const BUNDLE = process.env.CAPTURE_WEB_DIST;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 /** Starts the browser. */
 export const launch = () => chromium.launch({ executablePath: EXECUTABLE, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
-/** A browser profile of its own: a device. */
+/** A separate browser profile, which acts as a device. */
 export class Visitor {
   constructor(world, context, errors) {
     this.world = world;
@@ -20,7 +20,7 @@ export class Visitor {
     this.errors = errors;
   }
 
-  /** A profile that is not paired yet. */
+  /** A profile that is not paired. */
   static async make(browser, world, { phone = false, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...(phone ? PHONE : {}), ...options });
     const visitor = new Visitor(world, context, []);
@@ -46,7 +46,7 @@ export class Visitor {
     page.on("pageerror", (error) => this.errors.push(`error: ${error.stack ?? error}`));
     page.on("console", (message) => {
       const text = message.text();
-      // What the browser itself says of refused or broken connections is what some tests are about.
+      // Some tests break connections on purpose, so the browser's own messages about that are ignored.
       if (message.type() === "error" && !/Failed to load resource|net::ERR|WebSocket connection/.test(text)) this.errors.push(`console: ${text}`);
     });
     page.on("request", (request) => {
@@ -71,7 +71,7 @@ export class Visitor {
     return page;
   }
 
-  /** Ends it; fails when anything was wrong that no test expects. */
+  /** Closes it; fails on any error that no test expected. */
   async close() {
     for (const page of this.context.pages()) {
       const reports = await page.evaluate(() => globalThis.reports ?? []).catch(() => []);
@@ -85,10 +85,10 @@ export class Visitor {
 /** The card of a permission request. */
 export const cardOf = (page, approval) => page.locator(`[data-approval="${approval.id}"]`);
 
-/** Waits until a button of a card decides: for a moment after it appears, none does. */
+/** Waits until a button of a card is active; it is inactive for a moment after it appears. */
 export async function ready(button) {
   const decides = button.and(button.page().locator("[aria-disabled=false]"));
-  // A request is read once it is in view, and those above it may push it out again when they are read.
+  // A request is loaded once it is in view, and requests above it may push it out again when they load.
   for (let tries = 0; tries < 30; tries += 1) {
     await button.evaluate((element) => element.scrollIntoView({ block: "center" }));
     if (

@@ -1,4 +1,4 @@
-// Breaks: nothing old is shown as current, and everything comes back by itself.
+// Lost connections: the page never shows old data as current, and recovers without help.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -111,7 +111,7 @@ test("where no WebSocket gets through, events of a request do", async () => {
   const visitor = await Visitor.paired(browser, world);
   const page = await visitor.context.newPage();
   await page.routeWebSocket(/\/api\/v1\/ws/, (socket) => socket.close());
-  // The browser's own answer for a connection that is cut: it never opened.
+  // Simulates the browser's behaviour for a connection that is cut before it opens.
   await page.addInitScript(() => {
     const Real = globalThis.WebSocket;
     globalThis.WebSocket = class extends Real {

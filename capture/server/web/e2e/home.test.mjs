@@ -42,7 +42,7 @@ test("sessions that need a person come first, in the server's order", async () =
   await eventually("the order is that of the server", async () => (await idsOf(page)).slice(0, wanted.length).join() === wanted.join());
   await page.getByRole("heading", { name: /Needs you/ }).waitFor();
   await page.getByRole("heading", { name: /Working/ }).waitFor();
-  // A shape and a word say the state, not its colour alone.
+  // A shape and a word show the state, not only its colour.
   const first = rows(page).first();
   assert.match(await first.innerText(), /Needs approval/);
   assert.equal(await first.locator("svg.sign").count(), 1);
@@ -267,7 +267,7 @@ test("what has ended and what is archived is found among all sessions", async ()
   await visitor.close();
 });
 
-/** Sessions that an earlier test snoozed are folded away. */
+/** Opens the group of sessions that an earlier test snoozed. */
 const snoozed = async (page) =>
   Number(
     (

@@ -1,4 +1,4 @@
-// Texts of agents that want to be more than text: nothing runs, nothing is fetched, everything is seen as what it is.
+// Hostile texts of agents: nothing is executed, nothing is fetched, and every character is visible.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const texts = (port) => [
   "\u202egnirts neddih\u202c \u200bzero\u200b \u{e0041}\u{e0042} \x1b[31mred\x1b[0m \x1b]8;;http://evil.test\x07link\x1b]8;;\x07 \x1b[2J\x07",
 ];
 
-/** Fails when a text became more than text in a page, or hides something. */
+/** Fails if a text was interpreted as more than text in a page, or hides something. */
 async function harmless(page) {
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
   assert.equal(await page.locator("img, iframe, script:not([src='/assets/app.js'], [src^='/assets/app.js?v=']), object, embed").count(), 0);
@@ -110,7 +110,7 @@ test("hostile titles, prompts, answers, commands, outputs and file names are tex
 test("hostile terminals, decisions, prompts, findings and devices are text", async () => {
   const all = texts(canary.address().port);
   const HIDE = "\u202egnp\u202c\u200b";
-  // A terminal has its program's bytes: its title, its rows, and what stands under the cursor.
+  // A terminal receives its program's bytes in its title, its rows, and under the cursor.
   const script = join(world.home, "hostile.sh");
   writeFileSync(
     script,
@@ -127,7 +127,7 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   await screen.getByText("\\u{202c}").first().waitFor();
   await page.locator(".terminal-head").getByText("<img src=x onerror=").waitFor();
   await harmless(page);
-  // Its recording, of which a moment after the end is its last.
+  // Its recording; a time after the end shows the last screen.
   for (const query of ["", "?t=0", "?t=3600"]) {
     await page.goto(`${world.url}/recordings/${run.id}${query}`);
     await page.getByRole("slider", { name: "Time of the recording" }).waitFor();
@@ -135,14 +135,14 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
     await harmless(page);
   }
 
-  // The queue of prompts of its session, notes, and the title of the session that another one goes on with.
+  // The session's prompt queue, its notes, and the title of the session that another one continues.
   for (const text of all) await world.api(`/api/v1/sessions/${run.session_id}/notes`, { text: text.slice(0, 1_000) });
   await world.api(`/api/v1/sessions/${run.session_id}/prompts`, { text: `${all[1]} ${HIDE}` }).catch((error) => assert.match(error.message, /40[09]/));
   await page.goto(`${world.url}/s/${run.session_id}`);
   await page.locator(".side-body").getByText("<svg onload=").first().waitFor();
   await harmless(page);
 
-  // Findings and what was decided, with its reason.
+  // Findings and decisions, with their reasons.
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000406", `risky ${HIDE}<b>`);
   await agent.begin(`${HIDE}${all[0]}`);
   const told = agent.ask("Bash", { command: `rm -rf ./x${HIDE} ${all[1]}` }, "100");
@@ -153,7 +153,7 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   await page.goto(`${world.url}/s/${approval.session_id}`);
   await page.locator("[data-approval]").waitFor();
   await harmless(page);
-  // Beside the card of the request its finding is left out; a small screen shows it.
+  // Next to a request's card its finding is omitted; a small screen shows it.
   const size = page.viewportSize();
   await page.setViewportSize({ width: 390, height: 844 });
   await page.getByRole("tab", { name: "Details" }).click();
@@ -168,7 +168,7 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   await row.getByText("<iframe src=").waitFor();
   await harmless(page);
 
-  // A device that names itself, and what the page says when it is revoked.
+  // A device with a hostile name, and the page's message when it is revoked.
   const guest = await Visitor.make(browser, world);
   const pairing = await guest.open("/pair");
   await pairing.getByLabel("Code").fill(await world.code("read"));

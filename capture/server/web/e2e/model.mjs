@@ -1,14 +1,13 @@
-// A scripted model: answers Anthropic's Messages as a script says, so that real agents work with nothing else faked.
+// A scripted model: answers Anthropic's Messages API from a script, so that real agents run with nothing else
+// simulated.
 
 import { createServer } from "node:http";
 
-/** A call of a tool, as a step of a script. */
+/** A tool call, as a step of a script. */
 export const use = (name, input) => ({ type: "tool_use", name, input });
 
-/**
- * Serves a script: by a word of the prompt, what is said after it, one text or call a step. The last step of a
- * conversation is known from its length, so a request that is repeated gets the same answer.
- */
+/** Serves a script: maps a word of the prompt to the answers, one text or call per step. The step is determined by the
+ * length of the conversation, so a repeated request gets the same answer. */
 export async function model(scripts) {
   const heard = [];
   const server = createServer(async (request, answer) => {
@@ -52,7 +51,7 @@ export async function model(scripts) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    /** The results of calls that the model received in the conversation with this word, in order. */
+    /** The call results that the model received in the conversation with this word, in order. */
     results: (word) =>
       heard
         .filter((asked) => place(asked, word) !== -1)
@@ -63,7 +62,7 @@ export async function model(scripts) {
 }
 
 const texts = ({ content }) => (typeof content === "string" ? [content] : content.filter((block) => block.type === "text").map((block) => block.text));
-/** Where in a conversation the user says a word first. */
+/** The index of the first message in which the user says a word. */
 const place = ({ messages }, word) => messages.findIndex((message) => message.role === "user" && texts(message).some((text) => text.includes(word)));
 const results = ({ messages }) =>
   messages
@@ -71,7 +70,7 @@ const results = ({ messages }) =>
     .map(({ content }) => (typeof content === "string" ? content : texts({ content }).join("\n")));
 
 function next(scripts, asked) {
-  // What an agent asks beside the conversation, as for a title, has none of its tools.
+  // Requests outside the conversation, for example for a title, have none of the agent's tools.
   if (!(asked.tools ?? []).some(({ name }) => /^bash$/i.test(name))) return '{"title":"Scripted"}';
   const [word, steps] = Object.entries(scripts).find(([word]) => place(asked, word) !== -1) ?? ["", ["No script has this."]];
   const said = asked.messages.slice(place(asked, word)).filter(({ role }) => role === "assistant").length;

@@ -1,4 +1,4 @@
-// Notices of the browser: the worker is the page's own, and a server that offers none is no error.
+// Browser notifications: the service worker is the page's own, and a server without notifications causes no error.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -17,7 +17,7 @@ test("turning notices on registers the page's own worker, under its policy", asy
   await visitor.context.route("**/api/v1/push", (route) => route.fulfill({ json: { public_key } }));
   const page = await visitor.open("/devices");
   await page.getByRole("button", { name: "Turn on" }).click();
-  // This browser has no service that carries pushes: it is the worker that is looked at.
+  // This browser has no push service, so the test checks only the worker.
   const script = await eventually("the worker runs", () =>
     page.evaluate(() => navigator.serviceWorker.getRegistration("/").then((found) => found?.active?.scriptURL)),
   );

@@ -1,4 +1,4 @@
-// Messages over ntfy with buttons: a press decides the one request it was made for, once, and nothing else.
+// ntfy messages with buttons: pressing a button decides only the request it was made for, once.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -9,7 +9,7 @@ import { eventually } from "./world.mjs";
 
 let ntfy;
 const published = [];
-/** A port that nobody uses. */
+/** A free port. */
 async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -84,7 +84,7 @@ test("a request is published with a link and two buttons, and without a token of
   await visitor.page.goto(message.click);
   const card = cardOf(visitor.page, approval);
   await eventually("the card has the focus", () => card.evaluate((element) => document.activeElement === element));
-  // The page shows what the button decided.
+  // The page shows the button's decision.
   assert.equal((await press(button(message, "Allow once"))).status, 200);
   assert.deepEqual(decision(await answered), { behavior: "allow" });
   await card.getByText(/^Allowed by a person/).waitFor();
@@ -103,7 +103,7 @@ test("a button decides once, and ends the other one", async () => {
   }
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "denied");
 
-  // The same request once more is another one.
+  // The same request, sent again, is a new request.
   const second = agent.ask("Bash", { command: "touch first" });
   const again = await agent.pending();
   assert.notEqual(again.id, approval.id);
@@ -140,7 +140,7 @@ test("a button is refused when what it would allow has changed", async () => {
   const refused = await press(button(message, "Allow once"));
   assert.equal(refused.status, 409);
   assert.notEqual((await world.api(`/api/v1/approvals/${approval.id}`)).state, "allowed");
-  // Neither button is good for the request as it is now; a person looks at it.
+  // Neither button is valid for the changed request; the user must look at it.
   assert.equal((await press(button(message, "Deny"))).status, 410);
   const { revision } = await world.api(`/api/v1/approvals/${approval.id}`);
   await world.api(`/api/v1/approvals/${approval.id}/decision`, { decision: "deny", revision });
@@ -187,7 +187,7 @@ test("no token but those of buttons is good, and a question has none", async () 
     const refused = await press({ url, method: "POST", headers, body: JSON.stringify({ token }) });
     assert.ok(refused.status === 410 || refused.status === 400, `${token.slice(0, 4)}: ${refused.status}`);
   }
-  // A page elsewhere presses nothing either.
+  // A page of another origin cannot press a button either.
   const foreign = await press({ url, method: "POST", headers: { ...headers, Origin: "https://evil.test" }, body: '{"token":"x"}' });
   assert.equal(foreign.status, 403);
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");

@@ -1,4 +1,4 @@
-// The overview: pictures that can be read, and the figures behind each.
+// The overview: readable pictures, and the figures behind each.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ async function prepare() {
   await eventually("tokens are counted", async () => (await world.api("/api/v1/usage?by=agent")).total.calls > 0);
 }
 
-/** Texts of a picture that leave it, and pairs of them that overlap. */
+/** Texts that extend beyond a picture, and pairs of texts that overlap. */
 function faults(picture) {
   const around = picture.getBoundingClientRect();
   const boxes = [...picture.querySelectorAll("text")].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
@@ -69,7 +69,7 @@ test("every picture has a table of its figures", async () => {
   const page = await visitor.open("/overview?days=30");
   await page.getByRole("heading", { name: /per day by agent/ }).waitFor();
   const pictures = page.locator("figure:has(svg), .lanes:has(svg)");
-  // Each has its button once its figures are there; the lanes come from another request than the rest.
+  // Each picture has its button once its figures are loaded; the lanes come from a separate request.
   const tables = page.getByRole("button", { name: "Table", exact: true });
   await page.locator(".lanes:has(svg)").waitFor();
   const figures = await page.locator("figure, .lanes").count();

@@ -1,4 +1,4 @@
-// The way in: one-time codes, cookies, scopes, revoking.
+// Signing in: one-time codes, cookies, scopes, revoking.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("a script that gets into the page can make no trusted address of its own", 
       assert.equal(made, false, `${name} at ${path}`);
     }
   }
-  // The browser reports each attempt; nothing else went wrong.
+  // The browser reports each attempt; nothing else may fail.
   const attempts = visitor.errors.splice(0).filter((error) => !/^console: Creating a TrustedTypePolicy named/.test(error));
   assert.deepEqual(attempts, []);
   await visitor.context.close();

@@ -1,4 +1,4 @@
-// The recording of a terminal, played in the view of a terminal.
+// A terminal's recording, played in the terminal view.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -62,7 +62,7 @@ test("any moment of a recording is shown: by the slider, by keys, by a link", as
   await screen(page).getByText("second", { exact: true }).waitFor({ state: "detached" });
   await page.keyboard.press("End");
   await screen(page).getByText("third", { exact: true }).waitFor();
-  // The address keeps the moment.
+  // The address contains the time.
   await page.waitForURL(/[?]t=\d/);
   await page.reload();
   await screen(page).getByText("third", { exact: true }).waitFor();

@@ -161,7 +161,7 @@ test("long texts are shown whole when they come into view, and no Markdown is re
     return session.last_sequence > 4 ? session : undefined;
   });
   const { page } = visitor;
-  // Before the whole is there, the text with a hole is shown as it is.
+  // Until the whole text is loaded, the shortened text is shown as plain text.
   await page.route("**/api/v1/texts/*", (route) => route.abort());
   await page.goto(`${world.url}/s/${id}`);
   await conversation(page).getByText("A part is missing.").first().waitFor();
@@ -171,7 +171,7 @@ test("long texts are shown whole when they come into view, and no Markdown is re
   await conversation(page).getByText("After the code.").waitFor();
   assert.equal((await conversation(page).locator("pre").last().innerText()).match(/echo 1/g).length, 400, "a code fence is one block");
   await eventually("the list is whole", async () => {
-    // Where it is looked at.
+    // Only visible parts are loaded.
     await conversation(page).evaluate((element) => (element.scrollTop = 0));
     return (await conversation(page).locator("ol li").count()) === 300;
   });

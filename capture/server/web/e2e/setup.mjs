@@ -1,4 +1,4 @@
-// The browser and the machine of a test file: started before its first test, ended after its last one.
+// The browser and the machine of a test file, started before its first test and closed after its last one.
 
 import { after, before } from "node:test";
 import { launch, Visitor } from "./browser.mjs";
@@ -6,11 +6,11 @@ import { World } from "./world.mjs";
 
 export let browser;
 export let world;
-/** The paired profile that the tests of a file share, where it asked for one. */
+/** The paired profile shared by the tests of a file, if requested. */
 export let visitor;
 
-/** Called once by each file. `furnish` gets the machine before its server is started, and answers the options of that, if
- * any; `prepare` runs when it answers. */
+/** Called once by each file. `furnish` receives the machine before its server starts and returns options for the
+ * server, if any; `prepare` runs once the server answers. */
 export function setup({ furnish = async () => {}, prepare = async () => {}, shared = false } = {}) {
   before(async () => {
     browser = await launch();

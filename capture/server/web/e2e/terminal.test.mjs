@@ -1,4 +1,4 @@
-// The terminal of a run: read by everybody, typed into by those who may.
+// A run's terminal: all devices can view it, and devices with the right scope can type into it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ test("typed keys reach the program, and nothing is typed before Type is pressed"
   await page.getByRole("button", { name: "Type", exact: true }).waitFor();
   await page.keyboard.type("echo late\n");
   assert.doesNotMatch((await world.api(`/api/v1/runs/${id}/screen`)).lines.join("\n"), /late/);
-  // Looking changed nothing.
+  // Viewing changed nothing.
   assert.deepEqual((await world.api(`/api/v1/runs/${id}`)).size, [24, 80]);
   await visitor.close();
 });
@@ -52,7 +52,7 @@ test("a phone has a bar with the keys that its keyboard lacks", async () => {
   await page.keyboard.type("echo $((20+3))");
   await bar.getByRole("button", { name: "Enter", exact: true }).tap();
   await screen(page).getByText("23", { exact: true }).waitFor();
-  // Control and any letter: the next one alone.
+  // Control combined with a letter applies to the next letter only.
   await page.keyboard.type("sleep 2000");
   await bar.getByRole("button", { name: "Enter", exact: true }).tap();
   const control = bar.getByRole("button", { name: /^Ctrl, with/ });
@@ -88,7 +88,7 @@ test("colours are shown, and lines that scrolled off are kept by the host", asyn
   await screen(page).getByText("7", { exact: true }).waitFor();
   await world.api(`/api/v1/runs/${id}/input`, { text: "seq 200 240\n" });
   await screen(page).getByText("240", { exact: true }).waitFor();
-  // What scrolled off meanwhile is there too, once.
+  // Lines that scrolled off in the meantime appear exactly once.
   await eventually("no line is missing or doubled", async () => {
     const lines = (await screen(page).locator(".terminal-line").allInnerTexts()).map((line) => line.trim());
     const numbers = lines.filter((line) => /^\d+$/.test(line)).map(Number);
@@ -113,7 +113,7 @@ test("a view takes the size visibly, one at a time, and gives it back", async ()
   await page.getByRole("button", { name: "Take the size" }).waitFor();
   await second.getByRole("button", { name: "Take the size" }).click();
   await second.getByRole("button", { name: "Give the size back" }).waitFor();
-  // Whoever types goes on typing: the button does not keep the keys.
+  // Typing continues after the button is pressed: the button does not keep the focus.
   await second.getByRole("button", { name: "Give the size back" }).click();
   await second.getByRole("button", { name: "Type", exact: true }).click();
   for (const [name, then] of [
@@ -132,7 +132,7 @@ test("a view takes the size visibly, one at a time, and gives it back", async ()
   await other.close();
 });
 
-/** The least contrast between a character and what is behind it, and whose it is. */
+/** The lowest contrast between a character and its background, and the character. */
 const contrastOf = (page) =>
   page.evaluate(() => {
     const luminance = (colour) => {
@@ -159,7 +159,7 @@ const contrastOf = (page) =>
     return least;
   });
 
-/** Every colour of the palette and some of the others, as front and as back, dim and inverse. */
+/** Every colour of the palette and some others, as foreground and background, dim and inverse. */
 const COLOURS =
   "for m in '' '2;' '7;' '2;7;'; do for c in $(seq 0 7); do printf \"\\033[$m$((30+c))mab\\033[0m\\033[$m$((90+c))mcd\\033[0m\\033[$m$((40+c))mef\\033[0m\\033[$m$((100+c))mgh\\033[0m\\033[$m\\063\\070;5;$((16+c*30))mij\\033[0m\\033[${m}48;2;$((c*36));$((c*30));90mkl\\033[0m\"; done; echo; done";
 
@@ -177,7 +177,7 @@ test("every character of a terminal can be read, in the light theme and in the d
   }
 });
 
-/** Where the cursor is in the pane: in view, or how far from it, px. */
+/** The position of the cursor relative to the pane: in view, or its distance, px. */
 const cursorIn = (page) =>
   page.evaluate(() => {
     const pane = document.querySelector(".terminal-pane").getBoundingClientRect();
@@ -195,7 +195,7 @@ test("the cursor stays in view until somebody scrolls up, and there is a way bac
   await screen(page).getByText("300", { exact: true }).waitFor();
   await eventually("the cursor is in view", async () => (await cursorIn(page)) === "in view");
   await page.getByRole("button", { name: "Show earlier lines" }).click();
-  // The lines just before those that were seen, not the oldest.
+  // The lines just before the visible ones, not the oldest.
   await eventually("the lines before are in view", async () => {
     const seen = await page.evaluate(() => {
       const pane = document.querySelector(".terminal-pane").getBoundingClientRect();
@@ -311,7 +311,7 @@ test("a terminal whose connection leads nowhere is not shown as live", async () 
   await live.waitFor();
   await page.keyboard.type("echo $((60+6))\n");
   await screen(page).getByText("66", { exact: true }).waitFor();
-  // The page itself notices a network that is gone.
+  // The page itself detects that the network is gone.
   await visitor.context.setOffline(true);
   await away.waitFor();
   await visitor.context.setOffline(false);

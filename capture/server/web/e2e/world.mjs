@@ -1,5 +1,4 @@
-// A machine of its own for a test: a home, a server on a port of the system's choice, and agents that call their
-// hooks as real ones do.
+// A separate machine for a test: a home, a server on a free port, and agents that call their hooks like real ones.
 
 import { spawn, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +11,7 @@ const RECORDINGS = fileURLToPath(new URL("../../../../fixtures/recordings/", imp
 /** The program under test. */
 export const PROGRAM = process.env.CAPTURE_BINARY ?? "";
 
-/** Waits until a condition holds; polls, because it looks at another process. */
+/** Waits until a condition holds. It polls, because the condition depends on another process. */
 export async function eventually(what, condition, within = 20_000) {
   const end = Date.now() + within;
   for (;;) {
@@ -23,7 +22,7 @@ export async function eventually(what, condition, within = 20_000) {
   }
 }
 
-/** A machine; `close` ends all it started. */
+/** A machine; `close` stops everything it started. */
 export class World {
   constructor(root = mkdtempSync(join(tmpdir(), "cw-"))) {
     this.root = root;
@@ -65,14 +64,14 @@ export class World {
     return this.url;
   }
 
-  /** Ends the server at once, as a power cut would. */
+  /** Kills the server, as a power cut would. */
   async kill() {
     const ended = new Promise((resolve) => this.server.once("exit", resolve));
     this.server.kill("SIGKILL");
     await ended;
   }
 
-  /** Writes the configuration; called before the server is started. */
+  /** Writes the configuration; call it before the server starts. */
   configure(text) {
     const directory = join(this.root, "config/capture");
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -88,14 +87,14 @@ export class World {
     return child;
   }
 
-  /** Runs the program to its end; answers what it printed. */
+  /** Runs the program to completion; returns its output. */
   run(...args) {
     const { status, stdout, stderr } = spawnSync(PROGRAM, args, { env: this.environment, cwd: this.home, encoding: "utf8" });
     if (status !== 0) throw new Error(`${args.join(" ")}: ${status}\n${stdout}${stderr}`);
     return stdout;
   }
 
-  /** A request with the owner's token. */
+  /** Sends a request with the owner's token. */
   async api(path, body, method = body === undefined ? "GET" : "POST") {
     const response = await fetch(this.url + path, {
       method,
@@ -107,13 +106,14 @@ export class World {
     return text === "" ? null : JSON.parse(text);
   }
 
-  /** A code that pairs a browser, or raises a device. */
+  /** Creates a code that pairs a browser or elevates a device. */
   async code(scope, device_id) {
     const { code } = await this.api("/api/v1/pairing", device_id === undefined ? { scope } : { scope, device_id });
     return code;
   }
 
-  /** Plays a recorded session of a real agent: its files and its hooks, in order. Answers the agent's id of it. */
+  /** Replays a recorded session of a real agent: its files and its hooks, in order. Returns the agent's id of the
+   * session. */
   async play(recording) {
     const folder = join(RECORDINGS, recording);
     const { home, cwd, provider } = JSON.parse(readFileSync(join(folder, "recording.json"), "utf8"));
@@ -127,7 +127,7 @@ export class World {
       if (step.op === "append" || step.op === "write") {
         mkdirSync(dirname(file), { recursive: true });
         if (step.op === "append") appendFileSync(file, here(step.data));
-        // A registry names a process that is not there: the session would have ended.
+        // A registry entry names a process that does not exist, so the session would count as ended.
         else if (!/\/sessions\/\d+\.json$/.test(file)) writeFileSync(file, here(step.data));
       } else if (step.op === "hook") {
         const payload = JSON.parse(here(JSON.stringify(step.payload)));
@@ -138,20 +138,20 @@ export class World {
     return session;
   }
 
-  /** An agent of this machine. */
+  /** An agent on this machine. */
   agent(name, session, project = "project") {
     return new Agent(this, name, session, project);
   }
 
-  /** Ends everything, and removes the home. */
+  /** Stops everything and removes the home. */
   async close() {
-    // The hosts of runs outlive the server, and end with their programs.
+    // The hosts of runs outlive the server and exit with their programs.
     const { runs } = await this.api("/api/v1/runs").catch(() => ({ runs: [] }));
     for (const { pid } of runs.filter((run) => run.state === "running")) {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended meanwhile.
+        // The process has exited.
       }
     }
     if (this.server !== undefined && this.server.exitCode === null) spawnSync(PROGRAM, ["serve", "--stop"], { env: this.environment });
@@ -170,7 +170,7 @@ export class Agent {
     mkdirSync(this.cwd, { recursive: true });
   }
 
-  /** Calls a hook and waits for its end; answers what it says to the agent, or nothing. */
+  /** Calls a hook and waits for it to exit; returns its output to the agent, or nothing. */
   async hook(event, fields = {}, wait = "0") {
     const child = this.world.spawn(["hook", this.name, "--approver", wait]);
     let said = "";
@@ -188,12 +188,12 @@ export class Agent {
     await this.hook("UserPromptSubmit", { prompt });
   }
 
-  /** Asks for permission; the promise is what the agent is told. */
+  /** Asks for permission; the promise resolves to the agent's answer. */
   ask(tool, input, wait = "60") {
     return this.hook("PermissionRequest", { tool_name: tool, tool_input: input }, wait);
   }
 
-  /** Writes a transcript of Claude Code with these prompts, answers and commands, and a title from the first prompt. */
+  /** Writes a Claude Code transcript with these prompts, answers and commands, and a title from the first prompt. */
   transcribe(entries, more = {}) {
     const file = join(this.world.home, ".claude/projects", this.cwd.replaceAll(/[^A-Za-z0-9]/g, "-"), `${this.session}.jsonl`);
     mkdirSync(dirname(file), { recursive: true });
@@ -201,7 +201,7 @@ export class Agent {
     let parent = null;
     let at = Date.now() - entries.length * 1000;
     const lines = entries.map((entry, index) => {
-      // Lines with the same id are the same line, also in another file.
+      // Lines with the same id count as the same line, even in different files.
       const uuid = `${String(index).padStart(8, "0")}${this.session.slice(8)}`;
       const [type, content] = Object.entries(entry)[0];
       const base = {
@@ -248,7 +248,7 @@ export class Agent {
     appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   }
 
-  /** The session, once the server knows it. */
+  /** Waits until the server lists the session; returns it. */
   async known() {
     return eventually(`the server knows ${this.session}`, async () => {
       try {
@@ -259,7 +259,7 @@ export class Agent {
     });
   }
 
-  /** The pending request of this agent: the one for which a hook waits, or another. */
+  /** The pending request of this agent: by default, the one for which a hook waits. */
   async pending(is = (approval) => approval.answer === "hook") {
     const { id } = await this.known();
     return eventually("the request is there", async () => {
@@ -268,7 +268,7 @@ export class Agent {
     });
   }
 
-  /** Writes a file of the project. */
+  /** Writes a file in the project. */
   write(name, text) {
     writeFileSync(join(this.cwd, name), text);
   }

@@ -1,4 +1,4 @@
-// Prints the OpenAPI document of the program that CAPTURE_BINARY names, from a server of its own.
+// Prints the OpenAPI document of the program that CAPTURE_BINARY names, from a separate server.
 import { World } from "../e2e/world.mjs";
 
 const world = new World();

@@ -1,10 +1,10 @@
-// Writes src/api/generated.ts from the OpenAPI document of a running server, so that a changed route or field
-// is a type error here.
+// Writes src/api/generated.ts from the OpenAPI document of a running server, so that a changed route or field causes a
+// type error here.
 //
 //   node scripts/types.mjs FILE|-            the document as a file
-//   node scripts/types.mjs --check FILE|-    exits with 1 when generated.ts is not what would be written
+//   node scripts/types.mjs --check FILE|-    exits with 1 if generated.ts is out of date
 //
-// Its second line has a hash of the routes and schemas, so that a test without node sees when they were changed.
+// The second line of the output contains a hash of the routes and schemas, so that a test without node notices changes.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,7 +19,7 @@ if (source === undefined) {
 const document = JSON.parse(readFileSync(source === "-" ? 0 : source, "utf8"));
 const target = fileURLToPath(new URL("../src/api/generated.ts", import.meta.url));
 
-// The same in any program: an object is the list of its fields, by name.
+// Independent of the order of fields: an object becomes the list of its fields, sorted by name.
 const sorted = (value) => {
   if (Array.isArray(value)) return value.map(sorted);
   if (value === null || typeof value !== "object") return value;
@@ -111,7 +111,7 @@ function route(path, method, operation, shared) {
   ].join("\n");
 }
 
-// What the values of an enumeration mean, as a constant: `FindingKind` has `FINDING_KINDS`.
+// The meanings of an enumeration's values as a constant: `FINDING_KINDS` for `FindingKind`.
 function facts(title, values) {
   if (values === undefined) return "";
   const constant = `${title.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()}S`;

@@ -1,4 +1,4 @@
-// The frame of every page: navigation, state of the connection, keys, and the page itself.
+// The frame around every page: navigation, connection state, keys, and the page itself.
 
 import { computed, useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -59,7 +59,7 @@ export function App() {
   );
 }
 
-/** What a page is called in the list of tabs; the first one is the program itself. */
+/** The title of a page in the browser's tab; `null` for the first page, which uses the program's name. */
 function titled(page: Page): string | null {
   if (page.name !== "session") return PLACES.find(({ name }) => name === page.name && name !== "home")?.label ?? TITLES[page.name] ?? null;
   const session = row(page.id)?.session.value;
@@ -172,7 +172,7 @@ function ConnectionState() {
   );
 }
 
-/** Says that what is shown may be old: never while it is live, and not for a short break. */
+/** Warns that the displayed data may be old; not while the stream is live, and not for a short break. */
 function ConnectionBanner() {
   const age = useComputed(() => {
     const state = connection.value;

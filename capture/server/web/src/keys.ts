@@ -1,4 +1,4 @@
-// Keys that work on every page. Views add their own; a key never decides anything outside a focused card.
+// Keys that work on every page. Views add their own. A key decides something only inside a focused card.
 
 import { effect, signal } from "@preact/signals";
 import { NEEDS } from "./live/need";
@@ -6,7 +6,7 @@ import { needing, type Row } from "./live/store";
 import { open, opened } from "./parts/dialogs";
 import { address, go, route } from "./router";
 
-/** A key and what it does, for the list of keys. */
+/** A key and its effect, for the list of keys. */
 export const KEYS: [string[], string][] = [
   [["]", "["], "Next or previous session that needs you, or request in Approvals"],
   [["j", "k"], "Select the next or previous request or session"],
@@ -26,8 +26,8 @@ export const KEYS: [string[], string][] = [
 
 const STORED = "capture.keys";
 
-/** Whether a single letter or sign is a shortcut. Whoever dictates, or presses keys by accident, switches them off. Kept
- * in this browser alone. */
+/** Whether single letters and signs are shortcuts. Users who dictate, or press keys by accident, can turn them off.
+ * Stored only in this browser. */
 export const singleKeys = signal(stored());
 
 function stored(): boolean {
@@ -38,29 +38,29 @@ function stored(): boolean {
   }
 }
 
-/** Switches shortcuts of a single letter or sign on or off. */
+/** Turns shortcuts of a single letter or sign on or off. */
 export function setSingleKeys(on: boolean): void {
   singleKeys.value = on;
   try {
     if (on) localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, "off");
   } catch {
-    // A browser without storage forgets the choice.
+    // Without storage, the browser forgets the choice.
   }
 }
 
-/** Whether a press is a shortcut of a single letter or sign, and these are on. */
+/** Whether a key event is a single-key shortcut, and these are on. */
 export const isShortcut = (event: KeyboardEvent): boolean =>
   singleKeys.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing && !isTyping(event.target);
 
-/** Whether a key goes to a field, where it is text. */
+/** Whether a key event goes to a text field. */
 export function isTyping(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
   if (element === null || element.tagName === undefined) return false;
   return /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName) || element.isContentEditable || element.closest("[data-keys=own]") !== null;
 }
 
-/** The sessions that need a person, the most urgent first. */
+/** The sessions that need the user, most urgent first. */
 export function inOrder(rows: Row[]): Row[] {
   const key = (row: Row): [number, number, string] => {
     const need = row.need.peek();
@@ -72,14 +72,15 @@ export function inOrder(rows: Row[]): Row[] {
   });
 }
 
-/** The requests of the page that can be decided, in their order. */
+/** The page's requests that can be decided, in order. */
 const cards = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("main [data-approval]")];
 const isOpen = (card: HTMLElement): boolean => !card.classList.contains("card-done");
 
-/** The request that got the focus without a key or a press of the person, and when, ms: its decisions rest for a moment. */
+/** The request that received the focus without a key or press of the user, and when, ms. Its decisions are inactive
+ * for a moment. */
 export const handed = signal<{ id: string; at: number } | null>(null);
 
-/** Gives the focus to a request by itself; not while something is typed or a dialog is open. */
+/** Moves the focus to a request automatically, except while the user types or a dialog is open. */
 export function give(card: HTMLElement | null | undefined): void {
   if (card == null || isTyping(document.activeElement) || opened.peek() !== null) return;
   handed.value = { id: card.dataset["approval"] ?? "", at: performance.now() };
@@ -91,7 +92,7 @@ function select(card: HTMLElement): void {
   card.scrollIntoView({ block: card.offsetHeight > innerHeight * 0.7 ? "start" : "nearest" });
 }
 
-/** Gives the focus to the next request of the page that is open, or the one before. `false` where there is none. */
+/** Moves the focus to the next or previous open request of the page; `false` if there is none. */
 export function selectRequest(step: 1 | -1): boolean {
   const all = cards();
   const at = all.findIndex((card) => card.contains(document.activeElement));
@@ -102,26 +103,26 @@ export function selectRequest(step: 1 | -1): boolean {
   return true;
 }
 
-/** Whether an arrow key has nothing of its own to do where it was pressed: no field, no list, nothing that scrolls. */
+/** Whether an arrow key has no function of its own at its target: no field, no list, nothing scrollable. */
 function isFree(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
   return element === null || element === document.body || element.matches?.("h1, main, [data-approval]") === true;
 }
 
 let cameFrom: string | null = null;
-/** How long a jump waits for the request that it leads to, ms. */
+/** How long a jump waits for its request, ms. */
 const ARRIVES = 2_000;
-/** The session that a jump leads to, whose request is selected if it is there until then. */
+/** The session a jump leads to; its request is selected if it appears in time. */
 let wanted: { id: string; until: number } | null = null;
 
-/** Called by the page of a session once its requests are shown: after a jump to it, the first one is selected. */
+/** Called by a session's page once its requests are shown: after a jump to it, the first one is selected. */
 export function arrived(id: string): void {
   const isWanted = wanted !== null && wanted.id === id && performance.now() < wanted.until;
   wanted = null;
   if (isWanted) requestAnimationFrame(() => give(cards().find(isOpen)));
 }
 
-/** Goes to the next session that needs a person, or the one before. */
+/** Goes to the next or previous session that needs the user. */
 export function jump(step: 1 | -1): void {
   const order = inOrder(needing.value);
   if (order.length === 0) return;
@@ -189,7 +190,7 @@ export function listenToKeys(): () => void {
     event.preventDefault();
   };
   document.addEventListener("keydown", onKey);
-  // Who goes elsewhere does not come from the jump.
+  // Navigating elsewhere cancels the jump.
   const stop = effect(() => {
     address.value;
     wanted = null;

@@ -18,7 +18,7 @@ import { applyTheme } from "./theme";
 
 applyTheme();
 listen();
-// Before the first picture: what it shows is asked for while the browser draws the frame.
+// Before the first picture: request its data while the browser draws the frame.
 if (route.value.name !== "pair") void identify();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

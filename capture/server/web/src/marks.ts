@@ -1,4 +1,4 @@
-// Pin, snooze and archive: kept by the server, the same in every view.
+// Pin, snooze and archive: stored by the server, the same in every view.
 
 import { call } from "./api/client";
 import type { Marks, MarksRequest } from "./api/routes";
@@ -8,7 +8,7 @@ import type { Item } from "./parts/menu";
 
 const HOUR = 3_600_000;
 
-/** Changes marks of a session; shows them once the server has them, and offers to take them back. */
+/** Changes the marks of a session, shows them once the server has stored them, and offers to undo the change. */
 export async function setMarks(id: string, change: MarksRequest, done: string, undoable = true): Promise<void> {
   const before = row(id)?.session.peek().marks ?? null;
   await attempt(async () => {
@@ -18,7 +18,7 @@ export async function setMarks(id: string, change: MarksRequest, done: string, u
   });
 }
 
-/** The change that brings back the marks of before. */
+/** The change that restores the previous marks. */
 export function reversed(change: MarksRequest, before: Marks | null): MarksRequest {
   const back: MarksRequest = {};
   if (change.pinned !== undefined) back.pinned = before?.pinned === true;
@@ -38,13 +38,13 @@ export const togglePin = (row: Row): Promise<void> => {
   return setMarks(row.id, { pinned }, pinned ? "Pinned" : "Unpinned");
 };
 
-/** Archives, or brings back. */
+/** Archives a session, or brings it back. */
 export const toggleArchive = (row: Row): Promise<void> => {
   const archived = row.session.value.marks?.archived !== true;
   return setMarks(row.id, { archived }, archived ? "Archived" : "Brought back");
 };
 
-/** The commands for the marks of a session. */
+/** The menu items for the marks of a session. */
 export function markItems(id: string): Item[] {
   const known = row(id);
   if (known === undefined) return [];

@@ -1,4 +1,4 @@
-// Who this browser is to the server: its device, and what it may do.
+// The server's view of this browser: its device and scope.
 
 import { computed, signal } from "@preact/signals";
 import { ApiFailure, call, paired } from "./api/client";
@@ -7,17 +7,17 @@ import { follow, now, unfollow } from "./live/store";
 
 /** The device and its scope; `null` until known. */
 export const me = signal<Me | null>(null);
-/** Why the server did not say who this browser is. */
+/** Why the server did not identify this browser. */
 export const meFailed = signal<unknown>(null);
 
 /** Whether this browser may decide, type and change marks. */
 export const mayControl = computed(() => me.value !== null && me.value.device.scope !== "read");
-/** Whether the last step-up still holds. */
+/** Whether the last step-up is still valid. */
 export const elevated = computed(() => me.value?.elevated_until != null && Date.parse(me.value.elevated_until) > now.value);
 
-/** Asks the server who this browser is, and follows the stream when it is paired. */
+/** Asks the server to identify this browser, and starts the stream if it is paired. */
 export async function identify(): Promise<void> {
-  // At once: the list is there as soon as the answer of who this is.
+  // Start the stream now, so that the list is loaded as soon as this request is answered.
   follow();
   try {
     me.value = await call("GET /api/v1/me");
@@ -29,7 +29,7 @@ export async function identify(): Promise<void> {
   }
 }
 
-/** Forgets this browser, here and at the server. */
+/** Signs this browser out, here and at the server. */
 export async function signOut(): Promise<void> {
   await call("POST /api/v1/sign-out", { body: {} });
   unfollow();

@@ -1,9 +1,9 @@
-// Notices of the browser: asked for by a press, kept by the server as a subscription.
+// Browser notifications: enabled by a button, stored by the server as a subscription.
 
 import { ApiFailure, call } from "./api/client";
 import { workerUrl } from "./worker";
 
-/** Why notices are not possible here; `null` when they are. */
+/** Why notifications are impossible here; `null` if they are possible. */
 export function impossible(): string | null {
   if (!isSecureContext) return "Notices need HTTPS, or the address 127.0.0.1. See the documentation for how to reach the page over HTTPS.";
   if (!("serviceWorker" in navigator) || !("PushManager" in globalThis)) {
@@ -13,7 +13,7 @@ export function impossible(): string | null {
   return null;
 }
 
-/** Whether the server sends notices to browsers. */
+/** Whether the server sends notifications to browsers. */
 export async function offered(): Promise<boolean> {
   try {
     await call("GET /api/v1/push");
@@ -31,7 +31,7 @@ export async function subscription(): Promise<PushSubscription | null> {
   return (await registration?.pushManager.getSubscription()) ?? null;
 }
 
-/** Subscribes this browser; asks the person for permission. */
+/** Subscribes this browser after asking the user for permission. */
 export async function subscribe(): Promise<void> {
   const { public_key } = await call("GET /api/v1/push");
   if ((await Notification.requestPermission()) !== "granted") throw new Error("The browser did not permit notices.");
@@ -56,7 +56,7 @@ export async function unsubscribe(): Promise<void> {
   await made.unsubscribe();
 }
 
-/** A key in the alphabet of URLs, as bytes. */
+/** The bytes of a base64url key. */
 export function bytes(key: string): Uint8Array<ArrayBuffer> {
   const text = atob(key.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(text, (character) => character.charCodeAt(0));

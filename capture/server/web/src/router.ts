@@ -1,4 +1,4 @@
-// Which page is shown: the address, and links that change it without loading the page again.
+// The current page: its address, and links that change the address without reloading the page.
 
 import { signal } from "@preact/signals";
 
@@ -13,7 +13,7 @@ export type Page =
   | { name: "devices" }
   | { name: "missing" };
 
-/** Reads a path. */
+/** Parses a path. */
 export function page(path: string): Page {
   const [first = "", second = "", ...more] = path
     .split("/")
@@ -50,9 +50,9 @@ function decoded(part: string): string {
 
 /** Path and query of the address. */
 export const address = signal(typeof location === "undefined" ? "/" : location.pathname + location.search);
-/** What stands behind the `#` of the address. */
+/** The text after the `#` of the address. */
 export const fragment = signal(typeof location === "undefined" ? "" : location.hash.slice(1));
-/** The page that is shown. */
+/** The current page. */
 export const route = signal<Page>(page(address.value.split("?")[0] ?? "/"));
 
 /** Goes to a path of this page. */
@@ -62,7 +62,7 @@ export function go(path: string, replace = false): void {
   read();
   if (!replace) {
     scrollTo(0, 0);
-    // What a screen reader reads next is the new page, not the link that is gone.
+    // Screen readers continue with the new page, not with the removed link.
     requestAnimationFrame(() => document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true }));
   }
 }
@@ -73,7 +73,7 @@ function read(): void {
   route.value = page(location.pathname);
 }
 
-/** Follows the browser's own buttons. */
+/** Follows the browser's back and forward buttons. */
 export function listen(): void {
   addEventListener("popstate", read);
   addEventListener("hashchange", read);

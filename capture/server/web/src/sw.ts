@@ -1,4 +1,4 @@
-// Shows notices that were pushed, and opens what they are about. It keeps nothing and answers no request.
+// Shows push notifications, and opens their subject. It stores nothing and answers no request.
 
 type Data = { title?: string; body?: string; path?: string; tag?: string };
 type Push = Event & { data: { json(): unknown } | null; waitUntil(work: Promise<unknown>): void };
@@ -21,7 +21,7 @@ worker.addEventListener("push", (event: Push) => {
   try {
     data = (event.data?.json() ?? {}) as Data;
   } catch {
-    // A push that cannot be read still has to be shown: a browser withdraws a subscription whose pushes are not.
+    // Show even an unreadable push: browsers withdraw a subscription whose pushes are not shown.
   }
   const options = { body: data.body ?? "", tag: data.tag ?? "capture", icon: "/assets/icon-192.png", data: { path: pathOf(data.path) } };
   event.waitUntil(worker.registration.showNotification(data.title ?? "A session needs you", options));
@@ -40,7 +40,7 @@ worker.addEventListener("notificationclick", (event: Click) => {
   );
 });
 
-/** A path of this page; anything else is its beginning. */
+/** A path of this page; anything else becomes the start page. */
 function pathOf(path: string | undefined): string {
   return path !== undefined && /^\/(?:$|approvals(?:[/#]|$)|s\/)[\w/#-]*$/.test(path) ? path : "/";
 }

@@ -1,11 +1,11 @@
-// Light, dark, or as the system says. Kept in this browser alone.
+// Light, dark, or the system's setting. Stored only in this browser.
 
 import { signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "capture.theme";
 
-/** The theme that was chosen. */
+/** The selected theme. */
 export const theme = signal<Theme>(stored());
 
 function stored(): Theme {
@@ -17,20 +17,20 @@ function stored(): Theme {
   }
 }
 
-/** Shows the chosen theme. */
+/** Applies the selected theme. */
 export function applyTheme(): void {
   if (theme.value === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme.value;
 }
 
-/** Chooses a theme. */
+/** Selects a theme. */
 export function choose(chosen: Theme): void {
   theme.value = chosen;
   try {
     if (chosen === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, chosen);
   } catch {
-    // A browser without storage forgets the choice.
+    // Without storage, the browser forgets the choice.
   }
   applyTheme();
 }

@@ -1,5 +1,5 @@
-// The one script that may be loaded beside the page's own: its service worker. The page creates the policy for it as its
-// first act, since a browser creates only one policy of a name: nothing that reaches the page later can create it.
+// The only script that may be loaded besides the page's own: its service worker. The page creates the policy for it
+// first of all: a browser creates only one policy per name, so code that reaches the page later cannot create it.
 
 type Policy = { createScriptURL(url: string): string };
 type Factory = { createPolicy(name: string, rules: Policy): Policy };
@@ -13,7 +13,7 @@ const policy = (globalThis as { trustedTypes?: Factory }).trustedTypes?.createPo
   },
 });
 
-/** The address of the worker, in the type that the browser accepts. */
+/** The address of the worker, in the type that browsers require. */
 export function workerUrl(): string {
   return policy === undefined ? path : policy.createScriptURL(path);
 }

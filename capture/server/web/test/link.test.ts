@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 import { Link } from "../src/terminal/link";
 
-/** A WebSocket whose other end is the test. */
+/** A WebSocket whose other end is controlled by the test. */
 class Socket {
   static readonly OPEN = 1;
   static made: Socket[] = [];
@@ -20,7 +20,7 @@ class Socket {
     this.sent.push(text);
   }
 
-  // A connection that leads nowhere takes long to close.
+  // A dead connection takes long to close.
   close(): void {
     this.isClosed = true;
   }
@@ -69,7 +69,7 @@ test("a message without an answer ends a connection, says so, and another one is
   assert.ok(socket.isClosed);
   mock.timers.tick(300);
   assert.equal(Socket.made.length, 2);
-  // What the old one says late is of no use.
+  // Late messages of the old socket are ignored.
   socket.says(SCREEN);
   assert.equal(link.mode.value, "away");
   socket.breaks();

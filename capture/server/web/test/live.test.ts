@@ -8,7 +8,7 @@ import { put, row } from "../src/live/store";
 import { groups, matches } from "../src/views/groups";
 import { random } from "./random";
 
-/** Asserts that a reader finds the same in a text, whatever pieces of it come. */
+/** Asserts that a reader's results do not depend on how the text is split into pieces. */
 function readsAnyPieces<T>(begin: () => { read: (piece: string) => T[] }, text: string, whole: T[]): void {
   const next = random(4);
   for (let round = 0; round < 300; round += 1) {

@@ -138,7 +138,7 @@ test("nothing of an input is left out, whatever its shape", () => {
     for (const leaf of leaves(input)) for (const line of leaf.split("\n")) assert.ok(shown.includes(line), `${JSON.stringify(input)}: ${line}`);
   }
   assert.equal(readable(request(approval({ input: "not json" }))), "not json");
-  // A number that no page can hold, and one that is read as another.
+  // A number that cannot be represented in the page, and one that is parsed as another.
   for (const number of ["9007199254740993", "0.10000000000000000555", "1e400"]) {
     const input = `{"to_account":${number}}`;
     assert.ok(readable(request(approval({ kind: "mcp", input }))).includes(number), number);
@@ -255,7 +255,7 @@ test("a strip joins what is narrower than a pixel, and keeps what a person shoul
 
 test("scales are round", () => {
   assert.deepEqual([0, 1, 7, 11, 24, 99, 1234].map(roundUp), [1, 1, 10, 20, 25, 100, 2000]);
-  // So are their halves: counts have no parts, and times are those of a clock.
+  // Half values are round too: counts have no fractions, and times are clock times.
   assert.deepEqual(
     [0, 1, 2, 3, 7, 13, 101].map((value) => scale(value, "count")),
     [2, 2, 2, 4, 10, 20, 200],

@@ -1,4 +1,4 @@
-/** Numbers that are the same in every run: `next(n)` is below `n`. */
+/** A random number generator with the same sequence in every run: `next(n)` is below `n`. */
 export function random(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761;
   return (below) => {

@@ -14,7 +14,7 @@ const frame = (at_ms: number, lines: Record<string, string>): RecordingFrame => 
 });
 const recording = (duration_ms: number, ended = true): Recording => ({ started_at: "2026-11-23T10:00:00Z", duration_ms, ended, dropped_ms: 0 });
 
-/** A server with a screen that says its number at each of these times, in pages of so many frames. */
+/** A server with a screen that shows its number at each of these times, in pages of `size` frames. */
 function server(times: number[], size: number) {
   const asked: number[] = [];
   const read = (from: number): Promise<RecordingFrames> => {

@@ -1,5 +1,5 @@
-//! The commands of our own agent as they are typed: `capture agent run`, `rpc` and `cache`. What they do is
-//! `session_setup`'s. Reads the environment and the working directory of the process.
+//! The arguments of our own agent's commands: `capture agent run`, `rpc` and `cache`. `session_setup` implements the
+//! commands. This module reads the environment and the working directory of the process.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -16,16 +16,16 @@ use super::{
     run::{self, RunOptions},
 };
 
-/// What the program knows before it looks at the arguments of a command.
+/// The inputs of a command that do not come from its arguments.
 #[derive(Debug)]
 pub(in crate::commands) struct CommandPlace {
     /// The data directory.
     pub(super) data: PathBuf,
-    /// The settings.
+    /// The agent's settings.
     pub(super) settings: AgentSettings,
-    /// The user's policy.
+    /// The path of the user's policy.
     pub(super) policy_file: PathBuf,
-    /// Whether JSON is to be printed.
+    /// Whether to print JSON.
     pub(super) json: bool,
 }
 
@@ -58,26 +58,26 @@ pub(super) struct CacheArguments {
 }
 
 impl CacheArguments {
-    /// Of this session.
+    /// Arguments that select this session.
     pub(super) fn of(session: String) -> Self {
         Self { session: Some(session) }
     }
 
-    /// The session that was named.
+    /// The session named in the arguments, if any.
     pub(super) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 }
 
 impl RunArguments {
-    /// Replaces the id of a session as the lists show it by the agent's own id, which `own_id` finds.
+    /// Replaces the session id shown in lists by the agent's own id, which `own_id` looks up.
     pub(super) fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
         self.session.resolve(place, own_id);
     }
 }
 
 impl RpcArguments {
-    /// The same as [`RunArguments::resolve_session`].
+    /// Like [`RunArguments::resolve_session`].
     pub(super) fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
         self.session.resolve(place, own_id);
     }
@@ -128,7 +128,7 @@ fn usd(text: &str) -> Result<f64, String> {
     amount.ok_or_else(|| format!("expected US dollars, such as 0.50, got `{text}`"))
 }
 
-/// Runs `capture agent run`; quietly, only questions and trouble are printed beside the answer.
+/// Runs `capture agent run`. With `quiet`, only questions and problems are printed besides the answer.
 pub(super) fn run(place: CommandPlace, quiet: bool, arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let piped = piped_text().map_err(failed)?;
     let typed = arguments.prompt.join(" ");
@@ -148,7 +148,7 @@ pub(super) fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Resul
     Ok(ExitCode::from(rpc::rpc(options).map_err(failed)?))
 }
 
-/// Hosts a session of our own agent that the server started. `begun` is called with its run once it takes commands.
+/// Hosts a session of our own agent that the server started. `begun` is called with its run once it accepts commands.
 pub(in crate::commands) fn host(
     place: CommandPlace,
     spec: HostSpec,
@@ -170,14 +170,13 @@ pub(in crate::commands) fn host(
     Ok(ExitCode::from(hosted::host(options, begun).map_err(failed)?))
 }
 
-/// What `capture agent cache` shows.
+/// The table that `capture agent cache` prints.
 pub(super) fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
     let session = arguments.session.clone().map_or(SessionChoice::Last, SessionChoice::Named);
     session_setup::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
 }
 
-/// The model of the settings and where its key comes from, in words for a person, and whether nothing is known to be wrong
-/// with them.
+/// Describes the configured model and the source of its API key, and returns whether they have no known problem.
 pub(in crate::commands) fn model_in_words(settings: &AgentSettings) -> (bool, String) {
     let environment: Vec<_> = std::env::vars_os().collect();
     session_setup::model_in_words(settings, &environment)

@@ -1,5 +1,5 @@
-//! A session without a terminal of its own, in a process that the server started: it takes what the server tells it,
-//! and ends when it is told to, or by a signal.
+//! A session without its own terminal, in a process that the server started. It carries out the server's commands and
+//! ends on a command or a signal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,24 +15,24 @@ use tokio::{
 
 use super::{run::BY_TERMINATE, warn};
 
-/// Interval between looks at whether it is another day, which the model is told.
+/// Interval between checks for a new day, which is reported to the model.
 const DAYS_EVERY: Duration = Duration::from_secs(60);
 
-/// A session that is hosted.
+/// The options of a hosted session.
 pub(super) struct HostOptions {
     /// The session.
     pub(super) session: SessionOptions,
-    /// The name of its run.
+    /// The name of the session's run.
     pub(super) name: Option<String>,
     /// The first prompt.
     pub(super) prompt: Option<String>,
 }
 
-/// Hosts a session; gives the exit code. `begun` is called with its run once it takes commands.
+/// Hosts a session; returns the exit code. `begun` is called with its run once it accepts commands.
 ///
 /// # Errors
-/// It cannot begin: an agent started this process, the settings are not enough, the session cannot be opened, or there
-/// can be no connection to the server.
+/// If the session cannot begin: an agent started this process, the settings are incomplete, the session cannot be
+/// opened, or no connection to the server is possible.
 pub(super) fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunError> {
     let HostOptions { session, name, prompt } = options;
     let end = Arc::new(Notify::new());
@@ -60,17 +60,17 @@ pub(super) fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8
                 _ = days.tick() => session.refresh(&opener).await,
                 () = end.notified() => break 0,
                 _ = terminated.recv() => break BY_TERMINATE,
-                // It ends the turn, as at a terminal.
+                // An interrupt ends the turn, as at a terminal.
                 _ = interrupted.recv() => drop(session.handle.input(EngineInput::Abort).await),
             }
         };
-        // Whoever watches sees it in the session's next turn.
+        // Viewers see an error here in the session's next turn.
         let _ = session.end(code).await;
         Ok(code)
     })
 }
 
-/// The server started it.
+/// The place of a session that the server started.
 const fn place(name: Option<String>, end: Arc<Notify>) -> SessionPlace {
     const TAKES: &[&str] =
         &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];

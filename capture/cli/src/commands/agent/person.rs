@@ -1,9 +1,9 @@
-//! The person at the terminal this process runs in.
+//! The user at the terminal this process runs in.
 //!
-//! One question at a time stands there, whole. What was typed before it is thrown away, and a process in the background
-//! asks nothing: a shell would stop it. Ctrl-D answers nothing, and a process that was stopped and continued shows the
-//! question again. Nobody but a person can answer: who runs the agent from an agent was refused
-//! before, and what the agent runs has no terminal.
+//! The terminal shows one question at a time, in full. Input typed before the question is discarded. A process in the
+//! background asks nothing, because a shell would stop it. Ctrl-D answers nothing, and a process that was stopped and
+//! continued shows the question again. Only a person can answer: a process started by an agent was refused earlier, and
+//! the programs the agent runs have no terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -31,9 +31,9 @@ use tokio::{
 
 use crate::show::request::painted_block;
 
-/// Who decides, in the session's file.
+/// The name of the decider in the session's file.
 const BY: &str = "terminal";
-/// Longest answer, in bytes; a terminal gives no longer lines.
+/// Maximum length of an answer, bytes; terminals do not deliver longer lines.
 const ANSWER_BYTES: usize = 4096;
 
 /// Whether standard input and standard error are a terminal, with this process in its foreground.
@@ -45,20 +45,20 @@ fn is_in_foreground() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// The person, who is asked one question after the other.
+/// The user, who is asked one question after another.
 #[derive(Debug)]
 pub(super) struct Person {
     questions: Sender<PersonQuestion>,
     wake: Wake,
     standing: Arc<StandingQuestion>,
-    /// What is printed before a question.
+    /// Waits for output that must be printed before a question.
     printed: PrintPass,
 }
 
-/// What whoever asks and the thread that reads answers know of the question on the terminal.
+/// The state of the question on the terminal, shared by the asking task and the thread that reads answers.
 #[derive(Debug, Default)]
 struct StandingQuestion {
-    /// Whether it is printed and has no answer, so that the cursor is behind it.
+    /// Whether the question is printed and unanswered, so that the cursor is after it.
     is_open: Mutex<bool>,
     /// Whether the process was stopped and continued since it was printed.
     is_continued: AtomicBool,
@@ -69,7 +69,7 @@ impl StandingQuestion {
         self.is_open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints more of a question, unless it was withdrawn meanwhile; returns whether it was printed.
+    /// Prints more of a question unless it has been withdrawn; returns whether it was printed.
     fn print(&self, text: &str) -> bool {
         let is_open = self.is_open();
         *is_open && print(text)
@@ -82,7 +82,7 @@ struct PersonQuestion {
     answer: oneshot::Sender<AskerDecision>,
 }
 
-/// Withdraws a question when its answer is not needed any more: ends its line, before anything else is printed.
+/// Withdraws a question whose answer is no longer needed: ends its line before anything else is printed.
 struct Withdrawn(Wake, Arc<StandingQuestion>);
 
 impl Drop for Withdrawn {
@@ -95,10 +95,10 @@ impl Drop for Withdrawn {
 }
 
 impl Person {
-    /// The person at the terminal of this process. A question comes after what is `printed` before it.
+    /// The user at the terminal of this process. A question is shown after the output of `printed` that precedes it.
     ///
     /// # Errors
-    /// There can be no thread or no pipe for it.
+    /// If the thread or the pipe cannot be created.
     pub(super) fn at_terminal(printed: PrintPass) -> io::Result<Self> {
         let (wake, woken) = pair()?;
         let (questions, asked) = channel();
@@ -114,11 +114,11 @@ impl PermissionAsker for Person {
         let (questions, wake, printed) = (self.questions.clone(), self.wake.clone(), self.printed.clone());
         let standing = Arc::clone(&self.standing);
         Box::pin(async move {
-            // Until it is answered or withdrawn.
+            // Held until the question is answered or withdrawn.
             let _held = printed.wait().await;
             let (answer, decided) = oneshot::channel();
             questions.send(PersonQuestion { question, answer }).ok()?;
-            // Dropped after the receiver below, also when this future is.
+            // Dropped after the receiver below, even if this future is dropped.
             let _withdrawn = Withdrawn(wake.clone(), Arc::clone(&standing));
             let mut continued = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw())).ok();
             let decided = tokio::time::timeout(wait, decided);
@@ -136,7 +136,7 @@ impl PermissionAsker for Person {
     }
 }
 
-/// Waits for a signal; forever where it cannot be received.
+/// Waits for a signal; waits forever if the signal cannot be received.
 async fn received(signal: &mut Option<Signal>) {
     let is_received = match signal {
         Some(signal) => signal.recv().await.is_some(),
@@ -147,8 +147,8 @@ async fn received(signal: &mut Option<Signal>) {
     }
 }
 
-/// The question on a terminal of this size, in columns and rows. Where it `replaces` one that was withdrawn, what a person
-/// was about to type may be meant for the other.
+/// The question on a terminal of this size, in columns and rows. If it `replaces` a withdrawn question, the user may be
+/// about to type the answer to the earlier one.
 fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool, has_colours: bool) -> ShownQuestion {
     if question.is_question {
         let options: String =
@@ -175,11 +175,11 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool, ha
     ShownQuestion { text, in_full }
 }
 
-/// What `session` means for an edit, right above the answer.
+/// The meaning of `session` for an edit, directly above the answer.
 const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends, except of \
                              secrets and of files that decide what runs later\n";
 
-/// The words that answer a question, as it names them.
+/// The words that answer a question, as the question lists them.
 fn offered(question: &PermissionQuestion, in_full: bool) -> String {
     let words =
         [("[y]es", true), ("[s]ession", question.lasts.is_some()), ("[r]ule", question.rule.is_some()), ("[n]o", true)];
@@ -188,7 +188,7 @@ fn offered(question: &PermissionQuestion, in_full: bool) -> String {
     if in_full { words.replace(['[', ']'], "") } else { words }
 }
 
-/// What saving rules would add, and the question for it.
+/// The rules to be saved, and the question whether to save them.
 fn shown_rule(rule: &str) -> String {
     let (these, them) =
         if rule.matches("[[rule]]").count() > 1 { ("These rules", "them") } else { ("This rule", "it") };
@@ -198,15 +198,15 @@ fn shown_rule(rule: &str) -> String {
     )
 }
 
-/// A question as the terminal shows it.
+/// A question as shown on the terminal.
 struct ShownQuestion {
     text: String,
-    /// Whether it is longer than the screen, or replaces another, so that one key does not allow it and no text answers
-    /// it at once.
+    /// Whether the question is longer than the screen or replaces another one, so that a single key does not allow it
+    /// and free text does not answer it at once.
     in_full: bool,
 }
 
-/// What an answer decides; nothing when it has to be given again.
+/// The decision that an answer makes; `None` if the question must be repeated.
 fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<AskerDecision> {
     if question.is_question {
         let chosen = printing::asked::numbered(&question.options, line).and_then(|n| question.options.get(n));
@@ -219,7 +219,8 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
         "y" | "yes" => Some(once),
         "s" | "session" if question.lasts.is_some() => Some(AskerDecision { scope: DecisionScope::Session, ..once }),
         "r" | "rule" if question.rule.is_some() => Some(AskerDecision { rule: question.rule.clone(), ..once }),
-        // They are offered where they can be given, and must not become more or less than that.
+        // These words are valid only if the question offers them, and must not fall back to a wider or narrower
+        // decision.
         "s" | "session" | "r" | "rule" => None,
         "" | "n" | "no" => Some(AskerDecision::once(denied("", BY))),
         _ => Some(AskerDecision::once(denied(line, BY))),
@@ -232,7 +233,7 @@ fn ask_all(asked: &Receiver<PersonQuestion>, standing: &StandingQuestion, woken:
         if question.answer.is_closed() || !is_in_foreground() {
             continue;
         }
-        // What was typed before the question does not answer it.
+        // Input typed before the question does not answer it.
         if tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
             continue;
         }
@@ -241,13 +242,13 @@ fn ask_all(asked: &Receiver<PersonQuestion>, standing: &StandingQuestion, woken:
         standing.is_continued.store(false, Ordering::Relaxed);
         {
             let mut is_open = standing.is_open();
-            // Whoever withdraws it waits for this, and ends its line.
+            // The task that withdraws the question waits for this lock, and then ends the line.
             if question.answer.is_closed() || !print(&shown.text) {
                 continue;
             }
             *is_open = true;
         }
-        // Who asked may be gone.
+        // The asking task may be gone.
         let decided = answer(&TerminalQuestion { question: &question, shown: &shown, standing, woken });
         was_withdrawn = decided.is_none();
         let was_open = std::mem::take(&mut *standing.is_open());
@@ -259,7 +260,7 @@ fn ask_all(asked: &Receiver<PersonQuestion>, standing: &StandingQuestion, woken:
     }
 }
 
-/// A question on the terminal, and what ends the wait for its answer.
+/// A question on the terminal, and the handles that end the wait for its answer.
 struct TerminalQuestion<'a> {
     question: &'a PersonQuestion,
     shown: &'a ShownQuestion,
@@ -267,7 +268,7 @@ struct TerminalQuestion<'a> {
     woken: &'a WakeReceiver,
 }
 
-/// What is decided; nothing when the question is withdrawn, or the terminal is gone.
+/// Returns the decision; `None` if the question is withdrawn or the terminal is gone.
 fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
     let (asked, in_full) = (&here.question.question, here.shown.in_full);
     let mut is_confirmed = !(in_full && asked.is_question);
@@ -276,7 +277,7 @@ fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
         let is_end = line.is_none();
         if is_confirmed && let Some(decided) = line.and_then(|line| decided(asked, in_full, &line)) {
             let Some(rule) = &decided.rule else { return Some(decided) };
-            // What is allowed for good is shown before it is, and what was typed ahead does not allow it.
+            // Show a rule before saving it; input typed ahead does not confirm it.
             let shown = shown_rule(rule);
             let note = printing::asked::asks_for_word(&shown, printing::error_size(), false).unwrap_or_default();
             let shown = format!("{note}{shown}");
@@ -302,18 +303,18 @@ fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
     }
 }
 
-/// What came from the terminal.
+/// Input from the terminal.
 enum TerminalInput {
     Line(String),
-    /// Ctrl-D, which answers nothing: the terminal stays.
+    /// Ctrl-D, which answers nothing; the terminal stays open.
     End,
     /// The process was stopped and is in the foreground again.
     Continued,
 }
 
 impl TerminalQuestion<'_> {
-    /// The line that is typed, `Some(None)` for Ctrl-D; nothing when the question is withdrawn, or the terminal is gone.
-    /// What is `shown` is printed again after the process was stopped: the shell has printed below it.
+    /// The line that is typed, `Some(None)` for Ctrl-D, or `None` if the question is withdrawn or the terminal is gone.
+    /// If the process was stopped, `shown` is printed again, because the shell has printed below it.
     fn typed(&self, shown: &str) -> Option<Option<String>> {
         loop {
             match self.input()? {
@@ -325,7 +326,7 @@ impl TerminalQuestion<'_> {
         }
     }
 
-    /// Prints what is to be answered next; what was typed ahead does not answer it.
+    /// Discards typed-ahead input and prints the text to answer.
     fn flush_and_print(&self, text: &str) -> bool {
         tcflush(io::stdin(), QueueSelector::IFlush).is_ok() && self.standing.print(text)
     }
@@ -353,7 +354,7 @@ impl TerminalQuestion<'_> {
             let mut bytes = [0_u8; ANSWER_BYTES];
             return match rustix::io::read(&stdin, &mut bytes) {
                 Ok(read @ 1..) => Some(TerminalInput::Line(String::from_utf8_lossy(&bytes[..read]).trim().to_owned())),
-                // A terminal that was closed ends for good.
+                // A closed terminal does not come back.
                 Ok(0) if !happened.contains(PollFlags::HUP) && stdin.is_terminal() => Some(TerminalInput::End),
                 Err(Errno::INTR) => continue,
                 Ok(0) | Err(_) => None,
@@ -362,7 +363,7 @@ impl TerminalQuestion<'_> {
     }
 }
 
-/// Prints a text that stands until it is answered; gives whether it was printed.
+/// Prints a text that waits for an answer; returns whether it was printed.
 fn print(text: &str) -> bool {
     let mut err = printing::stderr();
     write!(err, "{text}").and_then(|()| err.flush()).is_ok()

@@ -1,4 +1,4 @@
-//! What is piped into the program.
+//! Text piped into the program.
 
 use std::{
     fs,
@@ -8,17 +8,17 @@ use std::{
 
 use session_setup::RunError;
 
-/// Most bytes of a prompt with what is piped in.
+/// Maximum size of a prompt including the piped text, bytes.
 const PROMPT_BYTES: u64 = 1 << 20;
 
-/// The text on standard input when it is a file, a pipe or a socket; `None` for a terminal or a device, and when there
-/// is only white space.
+/// The text on standard input if it is a file, a pipe or a socket; `None` for a terminal or a device, and if it is only
+/// white space.
 ///
 /// # Errors
-/// When it cannot be read, is longer than 1 MiB, or is not UTF-8.
+/// If the input cannot be read, is longer than 1 MiB, or is not UTF-8.
 pub(super) fn piped_text() -> Result<Option<String>, RunError> {
     let stdin = io::stdin();
-    // The process's own table of open files says what it is.
+    // The process's own file table reports the type.
     let kind = fs::metadata("/proc/self/fd/0").map(|found| found.file_type());
     if stdin.is_terminal() || !kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket()) {
         return Ok(None);

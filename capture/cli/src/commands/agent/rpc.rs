@@ -1,10 +1,10 @@
-//! RPC mode: a program drives a session by lines of JSON, commands on standard input, answers and events on standard
-//! output. The words are those of pi's RPC mode (`rpc`).
+//! RPC mode: a program drives a session with lines of JSON: commands on standard input, answers and events on standard
+//! output. The protocol is that of pi's RPC mode (`rpc`).
 //!
-//! One task does everything in its order: it reads a command, hands it to the session, and answers after the events that
-//! led to the answer. A client that does not read holds up only itself: if it is late by more than 4096 updates, it gets
-//! `events_lost` instead of them. Permission requests go to the client, whose answer counts as that of the person who
-//! started it. The session ends with standard input.
+//! One task does everything in order: it reads a command, passes it to the session, and answers after the events that
+//! led to the answer. A client that does not read delays only itself: once it is more than 4096 updates behind, it gets
+//! `events_lost` in their place. Permission requests go to the client, whose answer counts as that of the user who
+//! started it. The session ends when standard input ends.
 
 mod client;
 mod commands;
@@ -42,22 +42,22 @@ use super::{
     warn,
 };
 
-/// Exit code as a shell gives it when the terminal is closed.
+/// Exit code a shell reports when the terminal is closed.
 const BY_HANGUP: u8 = 129;
 
-/// What a program drives.
+/// The options of RPC mode.
 pub(super) struct RpcOptions {
     /// The first session.
     pub(super) session: SessionOptions,
-    /// Its name.
+    /// The session's name.
     pub(super) name: Option<String>,
 }
 
-/// Lets a program drive sessions until standard input ends; gives the exit code.
+/// Lets a program drive sessions until standard input ends; returns the exit code.
 ///
 /// # Errors
-/// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened; or
-/// standard output cannot be written to.
+/// If the session cannot begin (an agent started this process, the settings are incomplete, or the session cannot be
+/// opened), or if standard output cannot be written to.
 pub(super) fn rpc(options: RpcOptions) -> Result<u8, RunError> {
     let opener = SessionOpener::new(options.session, place(options.name.clone()))?;
     let file = opener.first_file()?;
@@ -72,14 +72,14 @@ pub(super) fn rpc(options: RpcOptions) -> Result<u8, RunError> {
         let ended = server.serve(questions).await;
         let stopped = server.session.end(*ended.as_ref().unwrap_or(&1)).await;
         if let (Ok(_), Some(line)) = (&ended, stopped_event(&stopped)) {
-            // The program may be gone.
+            // The program may have exited.
             let _ = write(&line);
         }
         ended
     })
 }
 
-/// A program drives the sessions.
+/// The place of a session that a program drives.
 const fn place(name: Option<String>) -> SessionPlace {
     const TAKES: &[&str] =
         &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit"];
@@ -95,7 +95,7 @@ const fn place(name: Option<String>) -> SessionPlace {
     }
 }
 
-/// The data of the answer to a command, or why the command is refused.
+/// The data of the answer to a command, or the reason the command is refused.
 type CommandAnswer = Result<Option<String>, String>;
 
 /// A session and the program that drives it.
@@ -108,20 +108,20 @@ struct RpcServer {
     model: ModelName,
     thinking: Option<ThinkingLevel>,
     turns: TurnSettings,
-    /// Messages that were sent and have neither landed nor been queued: the command of each, by the message's id.
+    /// Messages that were sent but neither added to the session nor queued: the command of each, by the message's id.
     sent: HashMap<String, SentMessage>,
-    /// Events that follow the answer to a prompt.
+    /// Events to write after the answer to a prompt.
     held: Vec<String>,
-    /// Messages that were taken back.
+    /// Messages that the client withdrew.
     withdrawn: HashSet<String>,
-    /// Why the last input was not done.
+    /// The reason the last input was refused.
     refused: Option<String>,
 }
 
 struct SentMessage {
     id: Option<Json>,
     command: String,
-    /// Whether it begins a turn, whose events follow the answer.
+    /// Whether the message begins a turn, whose events follow the answer.
     begins: bool,
     /// Whether that turn has begun.
     has_begun: bool,
@@ -155,13 +155,13 @@ impl RpcServer {
         })
     }
 
-    /// Takes another session in the place of this one, which is closed.
+    /// Closes the current session and switches to another one.
     async fn switch_to(&mut self, file: Session) -> Result<(), String> {
         self.close().await?;
         self.open_next(file).await
     }
 
-    /// Takes a session in the place of this one that is made from it. When that cannot be done, this one is opened again.
+    /// Switches to a session made from the current one. If that fails, the current one is opened again.
     async fn switch_from<T>(
         &mut self,
         choose: impl FnOnce(&Session) -> Result<(Session, T), SessionError>,
@@ -205,7 +205,7 @@ impl RpcServer {
         self.events = EventStream::new(answer_model(&session), self.turns.retries);
         self.session = session;
         self.withdrawn.clear();
-        // What was set for the session before holds on.
+        // Settings of the previous session stay in effect.
         self.input(EngineInput::SetTurns(self.turns)).await.map_err(|error| error.to_string())
     }
 
@@ -216,7 +216,7 @@ impl RpcServer {
         let mut hung_up = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {
-                // What happened is told before what is wanted next.
+                // Report past events before reading the next command.
                 biased;
                 _ = interrupted.recv() => return Ok(BY_INTERRUPT),
                 _ = terminated.recv() => return Ok(BY_TERMINATE),
@@ -251,7 +251,7 @@ impl RpcServer {
                 match self.command(&id, &name, command).await {
                     Some(Ok(data)) => write(&success(id.as_ref(), &name, data.as_deref())),
                     Some(Err(error)) => write(&failure(id.as_ref(), &name, &error)),
-                    // It is answered when the session has taken it in.
+                    // The answer is written when the session has accepted the command.
                     None => Ok(()),
                 }
             }
@@ -263,18 +263,18 @@ impl RpcServer {
         }
     }
 
-    /// Hands something to the session, and tells all that came of it at once.
+    /// Passes an input to the session and immediately reports all resulting events.
     async fn input(&mut self, input: EngineInput) -> Result<(), SessionClosed> {
         self.session.handle.input(input).await
     }
 
-    /// Tells all that the session has done by now.
+    /// Reports everything the session has done so far.
     async fn settle(&mut self) -> Result<(), String> {
         self.session.handle.read(|_| ()).await.map_err(|error| error.to_string())?;
         self.drain().map_err(|error| error.to_string())
     }
 
-    /// Hands something to the session and waits until it has taken it in.
+    /// Passes an input to the session and waits until the session has accepted it.
     async fn ask(&mut self, input: EngineInput) -> Result<(), String> {
         self.settle().await?;
         self.refused = None;
@@ -293,7 +293,7 @@ impl RpcServer {
         }
     }
 
-    /// Answers prompts whose turn is over and whose message is not in the file.
+    /// Answers prompts whose turn has ended without writing their message to the file.
     fn ended_unwritten(&mut self, error: Option<&str>) -> Result<(), RunError> {
         let over = self.sent.extract_if(|_, sent| sent.has_begun).map(|(_, sent)| sent);
         for sent in over.collect::<Vec<_>>() {
@@ -361,14 +361,15 @@ impl RpcServer {
     }
 }
 
-/// What pi's clients read in the answer to a message that was taken: a prompt that began a turn was `started`, everything else
-/// `queued`, also a steering message that began one, since pi's clients know no other word there.
+/// The word pi's clients expect in the answer to an accepted message: `started` for a prompt that began a turn,
+/// `queued` for everything else. A steering message that began a turn is also `queued`, because pi's clients accept no
+/// other word there.
 fn disposition(command: &str, is_queued: bool) -> String {
     let word = if command == "prompt" && !is_queued { "started" } else { "queued" };
     Object::new().with("disposition", word).to_text()
 }
 
-/// The event for background commands that ended with a session; nothing without one.
+/// The event for background commands that ended with a session; `None` if there were none.
 fn stopped_event(stopped: &[BackgroundState]) -> Option<String> {
     let one = |one: &BackgroundState| Object::new().with("id", one.id.as_str()).with("command", one.command.as_str());
     let all: Vec<Json> = stopped.iter().map(one).map(Json::from).collect();
@@ -376,7 +377,7 @@ fn stopped_event(stopped: &[BackgroundState]) -> Option<String> {
     (!stopped.is_empty()).then(|| event.to_text())
 }
 
-/// The id of a message of the user that has landed.
+/// The id of a user message that was added to the session.
 fn message_id(entry: &Entry) -> Option<&str> {
     let message = entry.message().filter(|message| message.text("role") == Some("user"))?;
     message.get(OWN_KEY)?.as_object()?.text("id")

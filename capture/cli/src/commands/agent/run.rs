@@ -1,4 +1,4 @@
-//! Print mode: one prompt in a session, and what comes of it on standard output.
+//! Print mode: runs one prompt in a session and prints the result to standard output.
 
 use std::{
     io::{IsTerminal, Write},
@@ -21,34 +21,35 @@ use super::{
     warn,
 };
 
-/// Exit codes as a shell gives them.
+/// Exit codes as a shell reports them.
 pub(super) const BY_INTERRUPT: u8 = 130;
 pub(super) const BY_TERMINATE: u8 = 143;
 
-/// How commands are kept from doing harm, in the first line.
+/// The sandbox of commands, for the first line.
 const SANDBOX_NOTE: &str = "no sandbox";
 
-/// What is run.
+/// The options of print mode.
 pub(super) struct RunOptions {
     /// The session.
     pub(super) session: SessionOptions,
-    /// Whether lines of JSON are printed instead of text.
+    /// Whether to print lines of JSON instead of text.
     pub(super) json: bool,
-    /// Whether neither the first line nor what the agent does is printed.
+    /// Whether to omit the first line and the agent's actions.
     pub(super) quiet: bool,
-    /// What was piped in.
+    /// The piped text.
     pub(super) context: Option<String>,
     /// The prompt.
     pub(super) prompt: String,
 }
 
-/// Runs one prompt and prints what comes of it; gives the exit code.
+/// Runs one prompt and prints the result; returns the exit code.
 ///
 /// # Errors
-/// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened.
+/// If the session cannot begin: an agent started this process, the settings are incomplete, or the session cannot be
+/// opened.
 pub(super) fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
-    // Somebody may watch who cannot be asked: standard input may be a file or another program.
+    // A user may be watching who cannot be asked: standard input may be a file or another program.
     let is_watched = std::io::stderr().is_terminal() && !options.json && !options.quiet;
     let opener = SessionOpener::new(options.session, place(at_terminal))?;
     let file = opener.first_file()?;
@@ -94,24 +95,25 @@ async fn header(opener: &SessionOpener, session: &OpenSession, turns: usize) -> 
     let limits = opener.limits_in_words().map(|limits| format!(" · {limits}")).unwrap_or_default();
     let (model, mode) = (&opener.model, opener.mode);
     let rules = session.rules_in_short(mode).await;
-    // The vendor's own address goes without saying.
+    // The vendor's own address is not shown.
     let elsewhere = opener.models.other_address_in_words(model)?;
     let address = elsewhere.map(|address| format!(" at {address}")).unwrap_or_default();
     Ok(format!("capture: {what} · {model}{address} · {mode} ({rules}) · {SANDBOX_NOTE}{limits}"))
 }
 
-/// The end of a session's id, by which `--session` finds it.
+/// The last letters of a session's id, which `--session` accepts.
 fn short_id(id: &str) -> &str {
     const LETTERS: usize = 8;
     id.char_indices().nth_back(LETTERS - 1).map_or(id, |(at, _)| &id[at..])
 }
 
-/// How many prompts the conversation has.
+/// The number of prompts in the conversation.
 fn turns_of(session: &Session) -> usize {
     session.tree().leaf_path().iter().filter(|entry| entry.role() == Some("user")).count()
 }
 
-/// One prompt on the command line: nobody could go on after a pause.
+/// The place of a session with one prompt from the command line. It cannot be paused, because there is no way to resume
+/// it.
 const fn place(at_terminal: bool) -> SessionPlace {
     const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
     SessionPlace {
@@ -126,7 +128,7 @@ const fn place(at_terminal: bool) -> SessionPlace {
     }
 }
 
-/// What ended the printing.
+/// Why printing ended.
 #[derive(Debug, Clone, Copy)]
 enum EndedBy {
     Turn(PrintExit),
@@ -143,7 +145,7 @@ impl EndedBy {
     }
 }
 
-/// Prints until the turn ends. The first signal aborts the turn, the second one does not wait for it.
+/// Prints until the turn ends. The first signal aborts the turn; the second one exits without waiting for it.
 async fn print_until_signal(
     session: &SessionHandle,
     message: UserMessage,
@@ -157,7 +159,7 @@ async fn print_until_signal(
     let mut out = output();
     let mut err = ErrorLines::default();
     let detail = if is_watched { PrintDetail::All } else { PrintDetail::Trouble };
-    // With --json everything is a line on standard output.
+    // With `--json`, all output is lines on standard output.
     let progress = (format == PrintFormat::Text).then_some((&mut err as &mut (dyn Write + Send), detail));
     let streams = PrintStreams { out: &mut *out, progress, clock: clock_time, now: now_ms, attempts, gate };
     let printing = print(session, message, format, streams);
@@ -168,25 +170,25 @@ async fn print_until_signal(
             ended = &mut printing => {
                 let (exit, message) = ended?;
                 let how = "interrupted; `capture agent run --continue` goes on with this session";
-                // What could not be written is said too.
+                // Also report output that could not be written.
                 let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
                 let how = format!("{how}{}", why.unwrap_or_default());
                 let message = if by_signal.is_some() { Some(how) } else { message };
                 return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
             }
             _ = interrupted.recv() => (BY_INTERRUPT, EngineInput::Abort),
-            // The system ends the process, for instance.
+            // Sent, for example, when the system shuts down.
             _ = terminated.recv() => (BY_TERMINATE, EngineInput::Stop),
         };
         if by_signal.replace(code).is_some() {
             return Ok((EndedBy::Signal(code), None));
         }
-        // When it is closed, it is not running.
+        // If the session is closed, it is not running.
         let _ = session.input(end).await;
     }
 }
 
-/// Standard error, line by line: escaped, and broken between words.
+/// Standard error, written line by line, escaped and wrapped between words.
 #[derive(Debug, Default)]
 struct ErrorLines(Vec<u8>);
 
@@ -212,14 +214,14 @@ fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// A moment in milliseconds since 1970 as clock time where the person is; with the date if it is on another day.
+/// A time in milliseconds since 1970 as local clock time, with the date if it is on another day.
 fn clock_time(at_ms: i64) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default().to_zoned(TimeZone::system());
     let is_today = at.date() == jiff::Zoned::now().date();
     at.strftime(if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }).to_string()
 }
 
-/// What is said of background commands that ended with this process; nothing without one.
+/// A sentence about background commands that ended with this process; `None` if there were none.
 fn stopped_in_words(stopped: &[BackgroundState]) -> Option<String> {
     const LETTERS: usize = 60;
     let one = |one: &BackgroundState| {
@@ -236,13 +238,13 @@ fn stopped_in_words(stopped: &[BackgroundState]) -> Option<String> {
     Some(format!("{} {were} stopped; background commands end with each `capture agent run`", all.join(", ")))
 }
 
-/// Standard output, escaped where it is a terminal.
+/// Standard output, escaped if it is a terminal.
 fn output() -> Box<dyn Write + Send> {
     let stdout = std::io::stdout();
     if stdout.is_terminal() { Box::new(printing::Screen::escaping(stdout)) } else { Box::new(stdout) }
 }
 
-/// The message: what was piped in is a block of its own before the prompt.
+/// The message. Piped text becomes a separate block before the prompt.
 fn content_of(prompt: String, context: Option<String>) -> Json {
     let block = |text: String| Json::from(Object::new().with("type", "text").with("text", text));
     match context {

@@ -1,6 +1,6 @@
 //! `capture agent session`: inspects and changes a session file.
 //!
-//! With `--json` the output has the shape of pi's answers, without a version of our own; problems of the file go to
+//! With `--json` the output has the format of pi's answers, without our schema version. Problems of the file go to
 //! standard error. Only `branch`, `fork`, `labels` with a change, and `migrate` write.
 
 mod change;
@@ -85,13 +85,13 @@ struct CompactPlan {
     keep: u64,
 }
 
-/// What a command found: for programs, and for people.
+/// The result of a command, for programs and for users.
 struct SessionOutput {
     json: Object,
     text: String,
 }
 
-/// Runs it. `own_file` finds the file of a session of our own agent by an id.
+/// Runs the command. `own_file` finds the file of a session of our own agent by its id.
 pub(super) fn run(
     json: bool,
     mut arguments: Arguments,
@@ -115,13 +115,13 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a text can be an id, and not the path of a file.
+/// Whether a text can be an id rather than a file path.
 fn is_id(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 impl SessionCommand {
-    /// The session's file, as it was typed.
+    /// The session's file, as typed by the user.
     fn file(&mut self) -> &mut PathBuf {
         match self {
             Self::Load(of) => &mut of.file,

@@ -1,4 +1,4 @@
-//! The answers that a person gives to an agent's questions.
+//! The user's answers to an agent's questions.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     show::request::{Question, QuestionOption, questions},
 };
 
-/// Asks the person at the terminal; gives the answers as they are given on the command line.
+/// Asks the user at the terminal; returns the answers in the form used on the command line.
 pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
     let mut given = Vec::new();
     for question in questions {
@@ -38,10 +38,10 @@ pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
     Ok(given)
 }
 
-/// The answers by the words of the questions; `None` when none was given.
+/// The answers by the texts of their questions; `None` if there are none.
 ///
 /// # Errors
-/// When the request asks nothing, a question is not answered, or an answer is not among its options.
+/// If the request asks no question, a question is not answered, or an answer is not one of its options.
 pub(super) fn answers(
     approval: &Approval,
     given: &[String],
@@ -57,7 +57,7 @@ pub(super) fn answers(
     }
     let mut answers: BTreeMap<String, String> = BTreeMap::new();
     for one in given {
-        // The words of one question may begin like those of another.
+        // The text of one question may be a prefix of another's.
         let named = questions.iter().filter_map(|q| Some((q, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
         let named = named.max_by_key(|(question, _)| question.question.len());
         let (question, text) = match (named, questions.as_slice()) {
@@ -80,7 +80,7 @@ pub(super) fn answers(
     Ok(Some(answers))
 }
 
-/// The label of the option that is meant: by its number from 1, as it is shown, or by its words.
+/// The label of the option the user chose, by the option's displayed number (from 1) or by its label.
 fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<String, String> {
     let text = text.trim();
     let by_number = numbered(&question.options, text).and_then(|index| question.options.get(index));
@@ -122,7 +122,7 @@ mod tests {
     fn an_option_is_named_by_its_number_or_its_words() {
         assert_eq!(option_of(&question(false), "2", false), Ok("Blue".into()));
         assert_eq!(option_of(&question(false), " red", false), Ok("Red".into()));
-        // The number stands before each option, whatever the labels are.
+        // Numbers refer to the displayed position, whatever the labels are.
         let mut numbers = question(false);
         (numbers.options[0].label, numbers.options[1].label) = ("2".into(), "1".into());
         assert_eq!(option_of(&numbers, "1", false), Ok("2".into()));

@@ -1,4 +1,4 @@
-//! Choosing one of the requests that wait.
+//! Lets the user choose a pending request.
 
 use std::io::Write;
 
@@ -19,10 +19,10 @@ use crate::{
 };
 use printing::{is_with_a_person, safe};
 
-/// Maximum number of requests to choose among.
+/// Maximum number of requests to choose from.
 const MOST: usize = 30;
 
-/// The request of this id, or the one that the user picks; and whether it was picked.
+/// Returns the request with this id, or the one the user picks, and whether it was picked.
 pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> anyhow::Result<(ApprovalView, bool)> {
     if let Some(id) = id {
         return Ok((one(client, id)?, false));
@@ -47,7 +47,7 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
         return Err(Failed::Usage(why).into());
     }
     let at = if pending.len() == 1 { 0 } else { choose(&pending)? };
-    // Asked for once more, by its whole id: what is shown next is what is decided.
+    // Read the request again by its full id, so that the decision applies to what is shown next.
     Ok((one(client, pending[at].approval.id.as_str())?, true))
 }
 

@@ -35,18 +35,18 @@ use printing::safe;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;
-/// Time an agent has to end before it is signalled again, with a stronger signal.
+/// Time an agent has to exit before it receives a stronger signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time limit for the agent to read a line.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
-/// The user is not asked what a rule answers, which takes no longer than this.
+/// Delay before the user is asked, within which a rule answers.
 const RULES_WITHIN: Duration = Duration::from_millis(300);
 /// Maximum number of pending requests; further ones are denied.
 const PENDING: usize = 64;
 /// Maximum number of decided calls whose outcome is awaited.
 const DECIDED: usize = 256;
 
-/// Exit codes as a shell gives them.
+/// Exit codes as a shell reports them.
 const FAILED: u8 = 1;
 const BY_INTERRUPT: u8 = 130;
 const BY_TERMINATE: u8 = 143;
@@ -59,7 +59,7 @@ pub(super) struct DriverOptions {
     pub prompt: String,
     /// How long a request waits.
     pub patience: Duration,
-    /// Whether the user at our terminal is asked.
+    /// Whether to ask the user at our terminal.
     pub asks: bool,
     pub json: bool,
 }
@@ -70,9 +70,9 @@ struct WaitingRequest {
     approval: Approval,
     /// When waiting for a decision ends.
     until: Instant,
-    /// When the user at this terminal is asked: a rule answers sooner.
+    /// When to ask the user at this terminal; a rule answers earlier.
     ask_at: Instant,
-    /// No server can be reached; only the user here may decide.
+    /// Whether no server can be reached, so that only the user here may decide.
     alone: bool,
 }
 
@@ -83,13 +83,13 @@ struct DecidedCall {
     approval: ApprovalId,
 }
 
-/// The question that stands at the user's terminal.
+/// The question shown at the user's terminal.
 struct AskedUser {
-    /// The request's id.
+    /// The id of the request.
     id: String,
-    /// When it was shown. A line read before that does not answer it.
+    /// When the question was shown. A line read before then does not answer it.
     shown_at: Instant,
-    /// Whether one key does not allow it.
+    /// Whether a single key is not enough to allow the request.
     needs_word: bool,
     /// Whether the user has answered it.
     is_answered: bool,
@@ -110,18 +110,18 @@ struct Driver {
     prompted: bool,
     pending: Vec<WaitingRequest>,
     decided: Vec<DecidedCall>,
-    /// The request the user at the terminal is looking at.
+    /// The request currently shown to the user at the terminal.
     asked: Option<AskedUser>,
     /// Whether the last question was withdrawn before the user answered it.
     was_withdrawn: bool,
     outcome: Option<TurnEnd>,
-    /// Somebody wants it to end, with this exit code.
+    /// The exit code, once a stop was requested.
     stopped: Option<u8>,
-    /// When it is told to go again, and how.
+    /// When to send the agent the next signal to exit, and which one.
     patience: Option<(Instant, Signal)>,
 }
 
-/// Talks with the agent until it is gone; gives the exit code.
+/// Drives the agent until it exits; returns the exit code.
 pub(super) fn run(
     options: DriverOptions,
     codec: Box<dyn Codec>,
@@ -130,7 +130,7 @@ pub(super) fn run(
     hosting: Option<Hosting<'_>>,
 ) -> anyhow::Result<u8> {
     let (events, inbox) = bounded(EVENTS);
-    // Before the agent is there, so that none is left behind.
+    // Set up before the agent starts, so that a signal cannot leave an agent behind.
     listen_to_signals(events.clone()).context("cannot set up signal handling")?;
     let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
     let Streams { input, output: from_agent, error } = streams;
@@ -207,7 +207,7 @@ impl Driver {
         self.finish()
     }
 
-    /// The agent is gone, or writes no more.
+    /// Finishes after the agent has exited or closed its output.
     fn finish(mut self) -> anyhow::Result<u8> {
         self.output.release()?;
         let mut until = Instant::now() + GRACE;
@@ -221,7 +221,7 @@ impl Driver {
                 self.program.signal(signal);
                 until = Instant::now() + GRACE;
             }
-            // Nobody sends on this channel: it is a wait.
+            // The channel never receives a message; this only waits.
             crossbeam_channel::after(Duration::from_millis(20)).recv().ok();
         };
         if let Some(session) = &self.session {
@@ -251,7 +251,7 @@ impl Driver {
         }
     }
 
-    /// When something is to be done that nobody tells of.
+    /// The time of the next action that no event triggers.
     fn next_deadline(&self) -> Option<Instant> {
         let waits = self.pending.iter().map(|pending| pending.until);
         let asks = self.options.asks && self.asked.is_none();
@@ -276,7 +276,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What cannot be written to the agent is not an answer to it.
+    /// Writes a line to the agent. A failed write does not count as an answer.
     fn send(&mut self, line: &str) {
         let sent = self.input.write_all(line.as_bytes()).and_then(|()| self.input.write_all(b"\n"));
         if sent.is_err() && self.outcome.is_none() && self.patience.is_none() {
@@ -336,20 +336,21 @@ impl Driver {
         Ok(())
     }
 
-    /// Tells the server something of a session.
+    /// Reports an event of a session to the server.
     fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.server.report(session, what) {
             crate::commands::context::complain(&format!("cannot report to the server: {}", with_causes(&error.into())));
         }
     }
 
-    /// Delivers a request, and gives it as the server sees it.
+    /// Delivers a request, and returns it in the form the server sees.
     fn request_decision(&self, request: &PermissionRequest) -> anyhow::Result<(Approval, Delivery)> {
         let delivery = self.server.request(&request.session, PermissionPayload::of(request))?;
         Ok((approval(&delivery)?, delivery))
     }
 
-    /// What the user at this terminal says, as a person's decision. False when no server can be reached.
+    /// Sends the answer of the user at this terminal to the server as a person's decision. Returns false if no server
+    /// can be reached.
     fn decide_there(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
         let decision = if allow { Verdict::Allow } else { Verdict::Deny };
         let (scope, answers) = (DecisionScope::Once, None);
@@ -373,16 +374,16 @@ impl Driver {
             self.report(session, ProtocolEventKind::Rests);
         }
         if self.link.is_some() && self.stopped.is_none() {
-            // The server may tell it more.
+            // The server may send more prompts.
             return Ok(());
         }
-        // That is all it is to do: its input ends, and it goes.
+        // The agent has nothing more to do: close its input, so that it exits.
         self.input.shutdown(Shutdown::Write).ok();
         self.patience = Some((Instant::now() + GRACE, Signal::TERM));
         Ok(())
     }
 
-    /// It asks for permission: somebody is waited for.
+    /// Handles a permission request: starts waiting for a decision.
     fn on_request(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
         let known = self.pending.iter().any(|pending| pending.request.id == request.id);
         if self.stopped.is_some() || known {
@@ -417,7 +418,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Shows the user the next request, when there is somebody to be shown one.
+    /// Shows the user the next request, if there is a user to ask.
     fn ask_user(&mut self) {
         if !self.options.asks || self.asked.is_some() {
             return;
@@ -425,7 +426,7 @@ impl Driver {
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
         crate::commands::context::flush_typed();
         self.output.hold();
-        // Whoever reads the question may answer at once.
+        // The user may answer as soon as the question is visible.
         let shown_at = Instant::now();
         let needs_word = question(&next.approval, self.was_withdrawn);
         self.asked = Some(AskedUser { id: next.request.id.clone(), shown_at, needs_word, is_answered: false });
@@ -437,13 +438,13 @@ impl Driver {
         if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
             printing::print_error_line("");
             self.was_withdrawn = !asked.is_answered;
-            // The terminal may be gone, which ends nothing.
+            // A lost terminal does not end the conversation.
             self.output.release().ok();
         }
         Some(taken)
     }
 
-    /// Tells the server that it needs no decision any more.
+    /// Tells the server that the request no longer needs a decision.
     fn report_settled(&self, pending: &WaitingRequest) {
         self.report(
             &pending.request.session,
@@ -467,7 +468,7 @@ impl Driver {
         }
     }
 
-    /// Denies what nobody decided on.
+    /// Denies a request that was not decided.
     fn refuse(&mut self, id: &str, why: &str) -> anyhow::Result<()> {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
             self.report_settled(pending);
@@ -498,7 +499,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Gives the answer in the agent's words; an allowance it has none for is a denial.
+    /// Sends the answer in the agent's format. An allowance the agent's protocol cannot express becomes a denial.
     fn answer(&mut self, request: &PermissionRequest, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
         let why = "the agent's protocol cannot express this allowance, so the request is denied";
@@ -511,7 +512,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The user at the terminal answers the question that stands there.
+    /// Handles a line that the user types in answer to the shown question.
     fn on_typed(&mut self, line: &str, read_at: Instant) -> anyhow::Result<()> {
         let Some(asked) = &mut self.asked else { return Ok(()) };
         let id = asked.id.clone();
@@ -528,7 +529,7 @@ impl Driver {
         let allow = line.eq_ignore_ascii_case("y") || line.eq_ignore_ascii_case("yes");
         let by_server = if pending.alone { Ok(false) } else { self.decide_there(&pending.approval.id, allow) };
         match by_server {
-            // The server answers whoever waits for it, which is us.
+            // The server passes the decision to the waiting thread of this process.
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.settled_here(&id);
@@ -550,7 +551,7 @@ impl Driver {
         }
     }
 
-    /// The first interrupt stops the turn, all else the agent.
+    /// The first interrupt stops the turn; any other signal stops the agent.
     fn on_signal(&mut self, signal: Signal) -> anyhow::Result<()> {
         let first = signal == Signal::INT && self.stopped.is_none() && self.outcome.is_none();
         self.stopped = Some(if signal == Signal::INT { BY_INTERRUPT } else { BY_TERMINATE });
@@ -558,7 +559,7 @@ impl Driver {
         let stop = if first { self.codec.interrupt() } else { None };
         match stop {
             Some(line) => self.send(&line),
-            // It cannot be stopped in any other way, or was told already.
+            // The agent cannot stop the turn in any other way, or was already asked to.
             None if first && self.prompted && self.session.is_some() => {}
             None => {
                 let told = self.patience.is_some_and(|(_, next)| next == Signal::KILL);
@@ -569,7 +570,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes requests off the table before the turn is stopped: none is answered with a yes after that.
+    /// Withdraws all requests before the turn is stopped, so that none is allowed afterwards.
     fn withdraw_requests(&mut self) -> anyhow::Result<()> {
         while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
             let Some(pending) = self.remove(&id) else { break };
@@ -582,7 +583,7 @@ impl Driver {
     }
 }
 
-/// The request as it is shown: what the server makes of the same delivery.
+/// The request as shown to the user: decoded from the delivery as the server does it.
 fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
     let decoded = conversation::decode(delivery, delivery.at).map_err(|why| anyhow::anyhow!(why))?;
     let asked = decoded
@@ -600,7 +601,7 @@ fn denial(why: &str) -> AgentAnswer {
     AgentAnswer { allow: false, message: Some(why.to_owned()), rewrite: None, answers: None }
 }
 
-/// The plain yes of the user at this terminal.
+/// A plain allowance by the user at this terminal.
 fn allowance() -> AgentAnswer {
     AgentAnswer { allow: true, message: None, rewrite: None, answers: None }
 }

@@ -1,4 +1,4 @@
-//! The events of a conversation, each source on a thread of its own: the agent, its standard error, the user, signals.
+//! The events of a conversation. Each source has its own thread: the agent, its standard error, the user, signals.
 
 use std::{
     io::{BufRead, Read},
@@ -18,23 +18,23 @@ use terminal::host::signals::Signals;
 
 use super::output::OutputWriter;
 
-/// What is heard.
+/// An event of the conversation.
 pub(super) enum DriverEvent {
     /// The agent wrote a line.
     Line(AgentLine),
-    /// It will write no more.
+    /// The agent closed its output.
     Closed,
     /// The outcome of waiting for the decision on this request.
     Waited(String, DecisionOutcome),
-    /// The user typed a line, which was read then.
+    /// The user typed a line, which was read at this time.
     Typed(String, Instant),
-    /// Somebody wants us to stop.
+    /// A signal asks us to stop.
     Signal(Signal),
-    /// The server wants something.
+    /// The server sent a request.
     Request(PendingRequest),
 }
 
-/// Reads what the agent writes. The conversation ends when it does.
+/// Reads the agent's output. The conversation ends with it.
 pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     let (mut lines, mut bytes) = (LineSplitter::default(), vec![0_u8; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut bytes) {
@@ -47,7 +47,7 @@ pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     events.send(DriverEvent::Closed).ok();
 }
 
-/// Passes on what it complains of: its standard error is not ours.
+/// Forwards the agent's standard error, which is separate from ours.
 pub(super) fn forward_errors(error: UnixStream, output: &OutputWriter) {
     let mut error = std::io::BufReader::new(error);
     let mut line = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn forward_errors(error: UnixStream, output: &OutputWriter) {
     }
 }
 
-/// Reads what the user types.
+/// Reads the user's input.
 pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
@@ -68,7 +68,7 @@ pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     }
 }
 
-/// Takes requests of the server.
+/// Receives requests of the server.
 pub(super) fn listen_to_server(requests: Receiver<PendingRequest>, events: &Sender<DriverEvent>) {
     for request in requests {
         if events.send(DriverEvent::Request(request)).is_err() {
@@ -77,7 +77,7 @@ pub(super) fn listen_to_server(requests: Receiver<PendingRequest>, events: &Send
     }
 }
 
-/// Takes signals from now on.
+/// Installs the signal handlers and forwards signals as events.
 pub(super) fn listen_to_signals(events: Sender<DriverEvent>) -> anyhow::Result<()> {
     let mut signals = Signals::watch(&[Signal::INT, Signal::TERM, Signal::HUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {

@@ -1,6 +1,6 @@
-//! `capture agent drive --hosted`: the host of a session that the server started. What to run arrives over standard
-//! input in a line of JSON; that it has begun, or why not, is said on standard output in another one. Then it has no
-//! terminal and no streams, and speaks with the server only. Not for people.
+//! `capture agent drive --hosted`: the host of a session that the server started. It reads what to run from standard
+//! input as a line of JSON, and reports on standard output, as another line, that it has begun or why it could not.
+//! After that it has no terminal and no streams, and communicates only with the server. Users do not run it.
 
 use std::{
     cell::Cell,
@@ -21,14 +21,14 @@ use processes::start_ticks;
 
 use super::{Context, driver};
 
-/// The commands that an agent takes over its protocol.
+/// The commands that an agent accepts over its protocol.
 const TAKES: &[&str] = &["prompt", "abort", "end"];
 
-/// How a driver is connected that takes what the server tells it.
+/// How to connect a driver that accepts commands from the server.
 pub(super) struct Hosting<'a> {
     /// The name of the run.
     pub(super) name: Option<String>,
-    /// Is called with the run once it takes commands.
+    /// Called with the run once it accepts commands.
     pub(super) begun: &'a dyn Fn(RunId),
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).context("cannot read what to run")?;
     let spec: HostSpec = serde_json::from_str(&line).context("cannot decode what to run")?;
-    // What a terminal sends to the server is not meant for it.
+    // Signals from the server's terminal must not reach this process.
     rustix::process::setsid().context("cannot leave the server's terminal")?;
     let null = File::options().read(true).write(true).open("/dev/null").context("cannot open /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
@@ -69,7 +69,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let begun = |run: RunId| {
         has_begun.set(true);
         say(&HostAnswer::Begun { run });
-        // Nobody reads it from now on.
+        // The server does not read this pipe any more.
         rustix::stdio::dup2_stdout(&null).ok();
     };
     let ended = if spec.agent == Provider::Capture {
@@ -105,7 +105,7 @@ fn host_agent(context: &Context, spec: HostSpec, begun: &dyn Fn(RunId)) -> anyho
 
 fn say(answer: &HostAnswer) {
     let mut out = printing::stdout();
-    // A server that went away finds the session when it comes back.
+    // A server that exited finds the session when it restarts.
     if let Ok(line) = serde_json::to_string(answer) {
         writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     }

@@ -1,5 +1,5 @@
-//! Prints a conversation: the agent's text to standard output and the rest to standard error, or with `--json` one
-//! event per line.
+//! Prints a conversation: the agent's text to standard output and everything else to standard error, or with `--json`
+//! one event per line.
 
 use std::{
     io::Write,
@@ -18,7 +18,7 @@ use crate::{
     show::request,
 };
 
-/// One thing that happens.
+/// An event to print.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum DriveOutput<'a> {
@@ -64,7 +64,7 @@ pub(super) enum DriveOutput<'a> {
     },
 }
 
-/// What a request asks for. Which session of the server's it belongs to, the server says.
+/// The content of a request. The server reports to which of its sessions the request belongs.
 #[derive(Debug, Serialize)]
 pub(super) struct RequestOutput<'a> {
     kind: Option<ApprovalKind>,
@@ -75,12 +75,12 @@ pub(super) struct RequestOutput<'a> {
     input: Option<&'a str>,
     exact: bool,
     cwd: Option<&'a str>,
-    /// For people, in one line.
+    /// A one-line summary for users.
     #[serde(skip)]
     headline: String,
 }
 
-/// A request as it is shown.
+/// A request in the form that is printed.
 pub(super) fn request_output(approval: &Approval) -> DriveOutput<'_> {
     let asked = RequestOutput {
         kind: approval.kind,
@@ -96,7 +96,7 @@ pub(super) fn request_output(approval: &Approval) -> DriveOutput<'_> {
     DriveOutput::Approval { approval_id: &approval.id, asked }
 }
 
-/// Who decided on a request.
+/// The source of a decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DecisionSource {
@@ -105,24 +105,24 @@ pub(super) enum DecisionSource {
     Server,
     /// The user at this terminal, while no server could be reached.
     Terminal,
-    /// Nobody decided: it was denied.
+    /// No decision was made, so the request was denied.
     Nobody,
 }
 
-/// Where it is shown, by the conversation and by what the agent complains of.
+/// The output, shared by the conversation and the agent's standard error.
 #[derive(Debug, Clone)]
 pub(super) struct OutputWriter(Arc<Mutex<OutputState>>);
 
 #[derive(Debug)]
 struct OutputState {
     json: bool,
-    /// The last text did not end its line.
+    /// Whether the last text did not end its line.
     open: bool,
-    /// What came while a question stands on the terminal, where nothing may be printed below it.
+    /// Output that arrived while the terminal shows a question, below which nothing may be printed.
     held: Option<Vec<HeldOutput>>,
 }
 
-/// What is printed once no question stands any more.
+/// Output to print once no question is shown.
 #[derive(Debug)]
 enum HeldOutput {
     Text(String),
@@ -144,8 +144,8 @@ impl OutputWriter {
         self.state().write(what)
     }
 
-    /// A question stands on the terminal from now on: an answer must be to what stands above it, and to nothing that an
-    /// agent printed below.
+    /// Holds back output while the terminal shows a question, so that an answer refers to the question and not to text
+    /// an agent printed below it.
     pub(super) fn hold(&self) {
         let mut state = self.state();
         if !state.json {
@@ -153,7 +153,7 @@ impl OutputWriter {
         }
     }
 
-    /// Prints what was held.
+    /// Prints the held output.
     pub(super) fn release(&self) -> std::io::Result<()> {
         let mut state = self.state();
         for held in state.held.take().unwrap_or_default() {
@@ -166,7 +166,7 @@ impl OutputWriter {
         Ok(())
     }
 
-    /// Passes on a line of the agent's standard error, made safe for a terminal.
+    /// Forwards a line of the agent's standard error, escaped for the terminal.
     pub(super) fn write_error_line(&self, line: &str) {
         match &mut self.state().held {
             Some(held) => held.push(HeldOutput::ErrorLine(line.to_owned())),
@@ -213,7 +213,7 @@ impl OutputState {
     }
 }
 
-/// The rest in words; nothing for what is not shown.
+/// The remark for an event; `None` for events that are not shown.
 fn remark(what: &DriveOutput<'_>) -> Option<String> {
     Some(match what {
         DriveOutput::Session { provider, session_id, .. } => format!("{provider} started, session {session_id}"),
@@ -243,8 +243,8 @@ fn remark(what: &DriveOutput<'_>) -> Option<String> {
     })
 }
 
-/// Asks the user at the terminal; what is asked for stands there whole. Gives whether one key does not allow it: it is
-/// longer than the screen, or `replaces` a question whose answer the user may be typing.
+/// Asks the user at the terminal, showing the request in full. Returns whether a single key is not enough to allow it:
+/// because it is longer than the screen, or because it `replaces` a question the user may be answering.
 pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
     let whole = request::surroundings(approval) + &request::exact(approval);
     let note = printing::asked::asks_for_word(&whole, printing::error_size(), replaces);
@@ -253,7 +253,7 @@ pub(super) fn question(approval: &Approval, replaces: bool) -> bool {
     note.is_some()
 }
 
-/// Asks again after an answer of one key.
+/// Asks again after a single-key answer.
 pub(super) fn ask_for_word() {
     ask("Type yes or no: ");
 }
@@ -263,7 +263,7 @@ fn ask(text: &str) {
     write!(err, "{text}").and_then(|()| err.flush()).ok();
 }
 
-/// Text with its lines and tabs, and nothing else that moves a cursor.
+/// A text with its line breaks and tabs, without anything else that moves the cursor.
 fn lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for part in text.split_inclusive(['\n', '\t']) {
@@ -274,7 +274,7 @@ fn lines(text: &str) -> String {
     shown
 }
 
-/// How a turn ended, in a word, and why.
+/// How a turn ended, as one word, and why.
 pub(super) fn ended(outcome: &TurnEnd) -> DriveOutput<'_> {
     match outcome {
         TurnEnd::Completed => DriveOutput::Ended { outcome: "completed", message: None },

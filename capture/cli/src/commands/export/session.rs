@@ -1,6 +1,6 @@
 //! Reads a session from the server, page by page, and writes it in a format of [`export`], without secrets.
 //!
-//! Decides nothing about a format, and opens no file: the caller gives a writer.
+//! The formats are defined in [`export`], and the caller opens the file and passes a writer.
 
 mod sanitize;
 
@@ -28,15 +28,15 @@ use projections::{ConversationItem, ItemBody, Session, Subagent, Turn};
 use self::sanitize::{names_secrets, without_home};
 use printing::{safe_json, style};
 
-/// Items requested at a time.
+/// Number of items per request.
 const PAGE: usize = 200;
-/// Turns requested at a time.
+/// Number of turns per request.
 const TURNS: usize = 1_000;
-/// Most sessions in one another: a session, its sub-agent, the sub-agent of that.
+/// Maximum nesting depth: a session, its sub-agent, the sub-agent's sub-agent, and so on.
 const DEPTH: usize = 8;
-/// Spans in a line of an OTLP file.
+/// Number of spans per line of an OTLP file.
 const SPANS: usize = 500;
-/// What the server answers about a session that it does not have.
+/// The server's status code for an unknown session.
 const NOT_FOUND: u16 = 404;
 
 /// Why a session was not written.
@@ -45,10 +45,10 @@ pub(in crate::commands) enum SessionExportError {
     /// The server did not answer as expected.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The server's cursor is not one of this version.
+    /// The server's cursor cannot be parsed by this version.
     #[error("the server's cursor cannot be used: {0}")]
     Cursor(#[from] ParseIntError),
-    /// A record does not become JSON.
+    /// A record cannot be converted to JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// The writer failed.
@@ -67,8 +67,8 @@ pub(in crate::commands) fn write_markdown(
     let mut depth = 0;
     each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
         let text = match part {
-            // Before it is written, where markup would hide what is around a secret, and behind: a difference has the
-            // texts of an edit without the escapes of its input.
+            // Redacted twice: before formatting, because markup would hide the context of a secret, and after it,
+            // because a diff contains the texts of an edit without the escapes of its input.
             ConversationPart::Item(one) => nested(&redact::text(&item(&redact::of_item(one), format)), depth),
             ConversationPart::SubagentBegins(subagent) => {
                 depth += 1;
@@ -85,7 +85,7 @@ pub(in crate::commands) fn write_markdown(
     })
 }
 
-/// The lines of a sub-agent: quoted, once for each agent between it and the session.
+/// Quotes the lines of a sub-agent, once per agent between it and the session.
 fn nested(text: &str, depth: usize) -> String {
     if depth == 0 {
         return text.to_owned();
@@ -107,7 +107,7 @@ pub(in crate::commands) fn write_json(
     })
 }
 
-/// Writes the conversation as a page.
+/// Writes the conversation as an HTML page.
 pub(in crate::commands) fn write_html(
     client: &Client,
     session: &Session,
@@ -139,7 +139,7 @@ pub(in crate::commands) fn write_html(
     Ok(out.write_all(conversation_html::end().as_bytes())?)
 }
 
-/// Writes the session as OpenTelemetry traces; with `texts` also what was said and done.
+/// Writes the session as OpenTelemetry traces; with `texts`, including prompts, answers, and tool input and output.
 pub(in crate::commands) fn write_otlp(
     client: &Client,
     session: &Session,
@@ -168,8 +168,8 @@ pub(in crate::commands) fn write_otlp(
     Ok(writeln!(out, "{}", safe_json(&trace.encode(spans)?))?)
 }
 
-/// Writes the turns of a session that began at a time or later as records, one a line. In addition to secrets, the path
-/// of the home directory is taken out, and what calls read or wrote whose input names a file of secrets.
+/// Writes the turns of a session that began at or after a time, one record per line. Besides secrets, this removes the
+/// path of the home directory, and the input and output of calls whose input names a file of secrets.
 pub(in crate::commands) fn write_dataset(
     client: &Client,
     session: &Session,
@@ -190,7 +190,7 @@ pub(in crate::commands) fn write_dataset(
     write(turns.finish())
 }
 
-/// Calls this with each item of a conversation, in order, with its texts in full.
+/// Calls the closure with each item of a conversation, in order, with complete texts.
 pub(in crate::commands) fn each_item<E: From<SessionExportError>>(
     client: &Client,
     session: &Session,
@@ -202,29 +202,29 @@ pub(in crate::commands) fn each_item<E: From<SessionExportError>>(
     }
 }
 
-/// Whether the conversations of sub-agents are read too.
+/// Whether to read the conversations of sub-agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Subagents {
-    /// They are named where they were started.
+    /// Sub-agents are only named where they were started.
     Folded,
-    /// They follow where they were started.
+    /// The conversation of a sub-agent follows where it was started.
     Unfolded,
 }
 
-/// A part of a conversation in which sub-agents stand where they were started.
+/// A part of a conversation, with sub-agents where they were started.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::commands) enum ConversationPart<'a> {
-    /// An item, of the session or of the sub-agent that began last and has not ended.
+    /// An item of the session, or of the innermost sub-agent that has begun and not ended.
     Item(&'a ConversationItem),
-    /// A sub-agent: its items follow, if they are wanted.
+    /// A sub-agent begins; its items follow if they were requested.
     SubagentBegins(&'a Subagent),
-    /// The items of the sub-agent that began last cannot be read any more: it was forgotten meanwhile.
+    /// The items of the current sub-agent can no longer be read, because it was forgotten during the export.
     SubagentForgotten,
-    /// Nothing more of the sub-agent that began last.
+    /// The current sub-agent ends.
     SubagentEnds,
 }
 
-/// Calls this with each part of a conversation, in order, with its texts in full.
+/// Calls the closure with each part of a conversation, in order, with complete texts.
 pub(in crate::commands) fn each_part<E: From<SessionExportError>>(
     client: &Client,
     session: &Session,
@@ -253,18 +253,18 @@ fn parts<E: From<SessionExportError>>(
     }
 }
 
-/// How far a conversation was read.
+/// How reading a conversation ended.
 enum ConversationEnd {
-    /// To its end.
+    /// All of it was read.
     Complete,
-    /// Until the server did not know the session any more.
+    /// The session was forgotten while it was read.
     Forgotten(ClientError),
 }
 
-/// What takes in a part of a conversation.
+/// Receives the parts of a conversation.
 type TakePart<'a, E> = dyn FnMut(ConversationPart<'_>) -> Result<(), E> + 'a;
 
-/// The parts of a session or a sub-agent; `inside` are the sessions it is in, itself the last.
+/// Reads the parts of a session or sub-agent; `inside` lists the enclosing sessions, ending with this one.
 fn parts_of<E: From<SessionExportError>>(
     read: &ReadPage<'_>,
     id: SessionId,
@@ -326,13 +326,13 @@ fn items_of<E: From<SessionExportError>>(
     }
 }
 
-/// Calls this with each trace that the agent itself reported, in order.
+/// Calls the closure with each trace that the agent itself reported, in order.
 fn each_trace(client: &Client, session: &Session, mut take: impl FnMut(AgentTrace)) -> Result<(), SessionExportError> {
     let kind = vec![Kind::Annotation].into();
     let mut query = EventsQuery { kind, limit: Some(Limit::of(TURNS)), ..EventsQuery::default() };
     loop {
         let page = client.get::<ListEvents>(&session.id.to_string(), &query)?;
-        // One that this version cannot read says nothing of a trace that it knows.
+        // An event this version cannot parse contains no trace it supports.
         page.events.iter().filter_map(|raw| AgentTrace::of(&raw.event().ok()?)).for_each(&mut take);
         match page.next_cursor {
             Some(cursor) => query.cursor = Some(cursor.parse()?),

@@ -1,4 +1,4 @@
-//! What `capture hooks` prints: changes as a diff, states as lines, both as JSON.
+//! The output of `capture hooks`: changes as a diff, states as lines, both as JSON.
 
 use std::{
     io::Write,
@@ -15,17 +15,17 @@ use similar::TextDiff;
 use super::{Purpose, error_text};
 use printing::{print_error_line, prose, safe};
 
-/// A change of one agent's settings: what would be done, and what was.
+/// A change of one agent's settings: planned, or made.
 #[derive(Debug, Serialize)]
 pub(super) struct SettingsChange {
     pub(super) provider: Provider,
-    /// The settings file; `None` when it is only in the error.
+    /// The settings file; `None` if only the error names it.
     file: Option<PathBuf>,
     change: ChangeForm,
     /// Whether the change was made.
     done: bool,
     diff: Option<String>,
-    /// The copy of what was there before.
+    /// The copy of the previous file.
     backup: Option<PathBuf>,
     notes: Vec<String>,
     pub(super) error: Option<String>,
@@ -41,30 +41,30 @@ enum ChangeForm {
     Refused,
 }
 
-/// The state of settings that the agent ignores because of our entries, or may.
+/// The state of settings that the agent ignores, or may ignore, because of our entries.
 const HARMFUL: &str = "harmful";
 
-/// How it stands with one agent's settings.
+/// The state of one agent's settings.
 #[derive(Debug, Serialize)]
 pub(super) struct AgentHooks {
     provider: Provider,
     file: Option<PathBuf>,
-    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off`, `harmful` (the agent ignores
-    /// the user's settings because of our entries, or may) or `unreadable`.
+    /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off`, `harmful` (the agent ignores or may ignore
+    /// the user's settings because of our entries) or `unreadable`.
     state: &'static str,
-    /// The version of the agent on the PATH, when it is known and something is installed.
+    /// The version of the agent on the PATH, if it is known and entries are installed.
     version: Option<String>,
-    /// Events with entries of ours that this version does not know.
+    /// Events with our entries that this version does not support.
     unknown_events: Vec<String>,
-    /// What is wrong between the entries and that version, in words.
+    /// The mismatch between the entries and that version, as text.
     mismatch: Option<String>,
     events: Vec<EntryState>,
     programs: Vec<EntryProgram>,
     hindrances: Vec<String>,
     remarks: Vec<String>,
-    /// Whether a server runs, which would have heard of calls.
+    /// Whether a server is running, which would have received calls.
     server: bool,
-    /// When the agent called a hook last, as far as that server knows.
+    /// When the agent last called a hook, according to that server.
     last_seen: Option<Timestamp>,
     error: Option<String>,
 }
@@ -92,17 +92,17 @@ pub(super) struct HooksOutput<'a> {
     agents: &'a [AgentHooks],
 }
 
-/// Changes as JSON has them.
+/// Changes in the JSON format.
 pub(super) fn changed(agents: &[SettingsChange], dry_run: bool) -> ChangesOutput<'_> {
     ChangesOutput { dry_run, agents }
 }
 
-/// States as JSON has them.
+/// States in the JSON format.
 pub(super) fn states(agents: &[AgentHooks]) -> HooksOutput<'_> {
     HooksOutput { agents }
 }
 
-/// An error without what it says of a change: nothing was to be changed.
+/// An error without its note about the change, for commands that change nothing.
 fn without_outcome(error: &str) -> String {
     error.strip_suffix("; nothing was changed").unwrap_or(error).to_owned()
 }
@@ -154,7 +154,7 @@ impl SettingsChange {
     }
 }
 
-/// The change as `diff -u` and `patch` have it.
+/// The change in the format of `diff -u` and `patch`.
 fn diff(plan: &Plan) -> String {
     let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
     let (before, after) = (text(plan.before()), text(plan.after()));
@@ -167,7 +167,7 @@ fn diff(plan: &Plan) -> String {
     if diff.ends_with('\n') { diff } else { diff + "\n" }
 }
 
-/// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
+/// Prints the planned changes. On a terminal, file content is escaped; otherwise the output is the patch.
 pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()> {
     let mut out = printing::stdout();
     let terminal = out.escapes();
@@ -195,7 +195,7 @@ pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()
     Ok(())
 }
 
-/// A change in a line.
+/// A change in one line.
 fn summary(changed: &SettingsChange, diff: &str) -> String {
     let lines =
         |sign: char, head: &str| diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count();
@@ -219,7 +219,7 @@ fn coloured(line: &str, colour: bool) -> String {
     if colour { style::coloured(line, style) } else { line.to_owned() }
 }
 
-/// What was done.
+/// Prints the changes made.
 pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) {
     for changed in all {
         let (provider, name) = (changed.provider, changed.name());
@@ -231,7 +231,7 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) {
             print_error_line(&format!("{provider}: {how} in {name}"));
         } else if changed.done {
             let how = match purpose {
-                // It may also have removed entries that this version does not know.
+                // Uninstalling may also have removed entries unknown to this version.
                 Purpose::Install { .. } => "hook entries updated in",
                 Purpose::Uninstall => "hook entries removed from",
             };
@@ -292,7 +292,7 @@ impl AgentHooks {
         }
     }
 
-    /// With what a server that runs has heard.
+    /// Adds the calls that the running server has received.
     pub(super) fn with_health(self, sources: Option<&[SourceHealth]>) -> Self {
         let name = format!("{} {HOOKS}", self.provider);
         let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
@@ -312,10 +312,10 @@ impl AgentHooks {
     }
 }
 
-/// Indentation of what is said below the line of an agent, columns.
+/// Indentation of the text below an agent's line, columns.
 const BELOW: usize = 9;
 
-/// How it stands, for people: a line for each agent, and below it what is not as it should be.
+/// Prints the states: a line per agent, and its problems below.
 pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()> {
     let mut out = printing::stdout();
     for agent in all {
@@ -361,7 +361,7 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A line below that of its agent.
+/// A line below the line of its agent.
 fn below(words: &str) -> String {
     prose(&format!("{:BELOW$}{words}", ""), BELOW)
 }

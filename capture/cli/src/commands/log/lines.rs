@@ -1,4 +1,4 @@
-//! What happened, as lines for people: an approval is one line with its command and its decision.
+//! Formats events as lines for users. An approval is one line with its command and its decision.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,43 +13,43 @@ use crate::show::request::decided;
 
 use super::super::events::{text_of, turn_words};
 
-/// Time within which a second source reports the start or the end of a session that another one reported, ms.
+/// Time within which a second source reports a session start or end that another source has reported, ms.
 const SAME_MS: i64 = 10_000;
-/// What stands for a request whose approval is not stored any more.
+/// The text for a request whose approval is no longer stored.
 const UNKNOWN_REQUEST: &str = "a request that is not stored any more";
 
-/// What an event is called in a line, and what the line says of it.
+/// The word for an event, and the text of its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogLine {
     pub(super) word: &'static str,
     pub(super) text: String,
 }
 
-/// How an approval was closed, and when.
+/// How and when an approval was closed.
 #[derive(Debug, Clone)]
 struct LoggedDecision {
     resolved: ApprovalResolved,
     at: Timestamp,
 }
 
-/// What the line of a request said.
+/// The contents of a request's line.
 #[derive(Debug, Clone)]
 struct LoggedRequest {
     subject: String,
     asked_at: Timestamp,
-    /// Whether it named the decision.
+    /// Whether the line included the decision.
     is_decided: bool,
 }
 
-/// Makes lines of events, which it receives in order.
+/// Formats events as lines. Events must be passed in order.
 pub(super) struct LogLines<'a> {
     /// Reads an approval whose events are not among those received.
     read: &'a dyn Fn(&ApprovalId) -> Option<Approval>,
-    /// Requests that have a line.
+    /// Requests that have been printed.
     requests: HashMap<ApprovalId, LoggedRequest>,
-    /// Decisions that are known before their event is received.
+    /// Decisions read before their event is formatted.
     ahead: HashMap<ApprovalId, LoggedDecision>,
-    /// Approvals whose events are received, and those that could do harm that cannot be undone.
+    /// Approvals whose requests have been received, and those of them whose effects may be irreversible.
     approvals: HashSet<ApprovalId>,
     risky: HashSet<ApprovalId>,
     started: HashMap<SessionId, Timestamp>,
@@ -57,7 +57,7 @@ pub(super) struct LogLines<'a> {
 }
 
 impl<'a> LogLines<'a> {
-    /// Lines of events that come one after another.
+    /// Creates a formatter for consecutive events.
     pub(super) fn new(read: &'a dyn Fn(&ApprovalId) -> Option<Approval>) -> Self {
         Self {
             read,
@@ -70,7 +70,7 @@ impl<'a> LogLines<'a> {
         }
     }
 
-    /// Looks at events that are about to be received: the line of a request then names its decision.
+    /// Reads upcoming events, so that the line of a request includes its decision.
     pub(super) fn look_ahead<'e>(&mut self, events: impl IntoIterator<Item = &'e Event>) {
         for event in events {
             #[expect(clippy::wildcard_enum_match_arm, reason = "only approvals are looked for")]
@@ -93,7 +93,7 @@ impl<'a> LogLines<'a> {
         }
     }
 
-    /// The line of an event; `None` if another line says it.
+    /// The line of an event; `None` if another line covers it.
     pub(super) fn line(&mut self, event: &Event) -> Option<LogLine> {
         let line = |word: &'static str, text: String| Some(LogLine { word, text });
         #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds are rare here and have the words of `events`")]
@@ -193,7 +193,7 @@ impl<'a> LogLines<'a> {
     }
 
     fn resolution(&mut self, event: &Event, resolved: &ApprovalResolved) -> Option<LogLine> {
-        // It only reports how the call ended.
+        // The event only reports how the call ended.
         resolved.new_state()?;
         let id = &resolved.approval_id;
         self.approvals.insert(id.clone());
@@ -214,14 +214,15 @@ impl<'a> LogLines<'a> {
     }
 }
 
-/// How an approval was closed and by whom, and what else there is to say behind its subject.
+/// How and by whom an approval was closed, and the details to print after its subject.
 fn told(resolved: &ApprovalResolved, at: Timestamp, asked_at: Timestamp) -> (String, String) {
     let state = resolved.new_state().unwrap_or(ApprovalState::Pending);
     let words = decided(state, resolved.by, resolved.device.as_deref(), resolved.rule.as_deref());
     (words, details(resolved.by, Some(at), asked_at, resolved.message.as_deref()))
 }
 
-/// How long a person took, and the person's words. A narrow terminal cuts them off before the command.
+/// The time a person took and the person's message. They come last, so that a narrow terminal does not cut off the
+/// command.
 fn details(by: Option<DecidedBy>, closed_at: Option<Timestamp>, asked_at: Timestamp, message: Option<&str>) -> String {
     if by != Some(DecidedBy::Person) {
         return String::new();
@@ -232,7 +233,7 @@ fn details(by: Option<DecidedBy>, closed_at: Option<Timestamp>, asked_at: Timest
     waited + &message.map(|message| format!(" · {message}")).unwrap_or_default()
 }
 
-/// What a request is about: its command, its files, its address, or the words of its source.
+/// The subject of a request: its command, files or address, or the text of its source.
 fn subject(asked: &ApprovalRequested, text: Option<&str>) -> String {
     let paths = (!asked.paths.is_empty()).then(|| asked.paths.join(", "));
     let subject = asked.command.clone().or(paths).or_else(|| asked.url.clone()).or_else(|| text.map(str::to_owned));

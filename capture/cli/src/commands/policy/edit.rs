@@ -10,7 +10,7 @@ use similar::TextDiff;
 use super::super::editor;
 use crate::commands::context::{Context, print_line, refuse_agents};
 
-/// What agents are refused here.
+/// The action named when an agent is refused.
 pub(super) const CHANGE: &str = "changing the policy";
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
@@ -24,19 +24,19 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     put_in_force(&file, before.as_deref(), &after, yes)
 }
 
-/// Shows what changes, and puts the new text in force once the user agrees.
+/// Shows the changes and applies the new text once the user agrees.
 pub(super) fn put_in_force(file: &Path, before: Option<&str>, after: &str, yes: bool) -> anyhow::Result<()> {
     let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
     print_line(show(&diff.unified_diff().header("in force", "edited").to_string()).text.trim_end())?;
     if !yes && !editor::agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
-    // What was checked and shown is what is put in force.
+    // Apply the text that was checked and shown.
     editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
 }
 
-/// Adds a rule at the end of the user's policy; gives the file.
+/// Appends a rule to the user's policy; returns the file.
 pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
     refuse_agents(CHANGE)?;
     Ok(policy_files::append(&context.policy_file()?, rule)?)

@@ -13,24 +13,24 @@ use super::super::editor;
 use super::{edit, here, not_in_force};
 use crate::commands::context::{Context, print_line};
 
-/// The policy as JSON has it.
+/// The policy in the JSON format.
 #[derive(Serialize)]
 struct PolicyView {
     file: PathBuf,
     exists: bool,
     preset: Option<&'static str>,
-    /// Why it is not in force.
+    /// Why the policy is not in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
     rules: Vec<RuleView>,
 }
 
-/// Prints which file is the policy, its preset, and the rules in the order in which they are tried.
+/// Prints the policy's file, its preset, and the rules in the order they are tried.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let file = context.policy_file()?;
     let workspace = policy_files::workspace_of(&here()?);
     let found = policy_files::in_force(&file, &workspace);
-    // What the directory keeps from being in force is shown all the same.
+    // Show the rules even if the directory keeps them from being in force.
     let (rules, refused) = match &found.refused {
         Some(refused @ Refused::InWorkspace(_)) => {
             (policy_files::load(&file, None).unwrap_or_else(|_| found.policy.clone()), Some(refused))
@@ -83,7 +83,7 @@ fn prose(line: &str) -> String {
     printing::prose(line, VALUE_COLUMN)
 }
 
-/// A preset as JSON has it.
+/// A preset in the JSON format.
 #[derive(Serialize)]
 struct PresetView {
     name: &'static str,
@@ -91,7 +91,7 @@ struct PresetView {
     chosen: bool,
 }
 
-/// Lists the presets, and which one the policy names.
+/// Lists the presets, and marks the one the policy names.
 pub(super) fn presets(context: &Context) -> anyhow::Result<()> {
     let chosen = policy_files::load(&context.policy_file()?, None).ok().and_then(|policy| policy.chosen_preset());
     let view =
@@ -107,10 +107,10 @@ pub(super) fn presets(context: &Context) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Column at which the words about a preset begin.
+/// Column at which the description of a preset begins.
 const PRESET_COLUMN: usize = 19;
 
-/// Puts a preset into the user's policy, after its change was shown and agreed to.
+/// Sets a preset in the user's policy after showing the change and asking.
 pub(super) fn choose(context: &Context, preset: Preset, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, edit::CHANGE)?;
     let after = with_preset(before.as_deref().unwrap_or(policy_files::STARTER), preset)?;
@@ -121,7 +121,7 @@ pub(super) fn choose(context: &Context, preset: Preset, yes: bool) -> anyhow::Re
     edit::put_in_force(&file, before.as_deref(), &after, yes)
 }
 
-/// The policy with another preset, and all else as it was.
+/// The policy with another preset and everything else unchanged.
 fn with_preset(text: &str, preset: Preset) -> anyhow::Result<String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         Failed::Refused(format!("the policy is not valid TOML: {error}; `capture policy edit` opens it"))

@@ -1,4 +1,4 @@
-//! The table of sessions: those that need a person first, sub-agents below their parent.
+//! The table of sessions: those that need the user first, sub-agents below their parent.
 
 use std::{
     cmp::Reverse,
@@ -12,16 +12,16 @@ use projections::{AttentionItem, Session};
 
 use printing::safe;
 
-/// What the table is written on.
+/// The output a table is written to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paper {
-    /// Columns of text; `None` where lines may be as long as they are: in a pipe or a file.
+    /// Width in columns of text; `None` in a pipe or file, where lines may have any length.
     pub(super) width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether the output supports colours.
     pub(super) colour: bool,
 }
 
-/// What sessions need of a person.
+/// What sessions need from the user.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Needs(HashMap<SessionId, AttentionItem>);
 
@@ -34,7 +34,7 @@ impl Needs {
         self.0.get(&session.id).map(|item| item.need)
     }
 
-    /// What a finding says of a session whose state alone would not show that it needs somebody.
+    /// The summary of a finding about a session whose state does not show that it needs attention.
     pub(in crate::commands) fn hidden(&self, session: &Session) -> Option<String> {
         let item = self.0.get(&session.id).filter(|item| matches!(item.need, Need::Stuck | Need::Failure))?;
         let is_hidden = !matches!(session.status.state, State::Waiting | State::WaitingApproval);
@@ -53,18 +53,18 @@ enum Column {
     Title,
     Directory,
     Now,
-    /// Title and what is going on in one, where there is no room for two.
+    /// Title and activity in one column, if there is no room for two.
     What,
 }
 
-/// Least width with a column for the agent, columns of text.
+/// Minimum width for an agent column, columns of text.
 const ROOM_FOR_AGENT: usize = 64;
-/// Least width with a column for the directory.
+/// Minimum width for a directory column.
 const ROOM_FOR_DIRECTORY: usize = 72;
-/// Least width with separate columns for the title and what is going on, and with the reasons of states.
+/// Minimum width for separate title and activity columns, and for the reasons of states.
 const ROOM_FOR_TITLE: usize = 110;
 
-/// Least width with whole paths and long titles.
+/// Minimum width for full paths and long titles.
 const ROOM_FOR_PATHS: usize = 160;
 
 /// Maximum number of characters of a title in a table of limited width.
@@ -97,13 +97,13 @@ impl Column {
         }
     }
 
-    /// Whether its texts are cut to fit; the others are always whole.
+    /// Whether the column's texts are cut to fit; other columns are always shown in full.
     fn is_cut(self) -> bool {
         matches!(self, Self::Title | Self::Directory | Self::Now | Self::What)
     }
 }
 
-/// The table with one line of headings.
+/// The table with one heading line.
 pub(super) fn table(sessions: &[Session], needs: &Needs, now: Timestamp, paper: Paper) -> String {
     let listed: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
     let mut children: HashMap<SessionId, Vec<&Session>> = HashMap::new();
@@ -149,26 +149,26 @@ pub(super) fn table(sessions: &[Session], needs: &Needs, now: Timestamp, paper: 
         column.set_padding((0, if index == last { 0 } else { 2 }));
         match columns.get(index) {
             Some(column) if column.is_cut() => {}
-            // The short columns are never cut; what is left goes to the long ones.
+            // The short columns are never cut; the long ones share the rest.
             _ => {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
     }
     if let (Some(width), Some(column)) = (paper.width, table.column_mut(last)) {
-        // A text is worth nothing that is narrower than this.
+        // A text narrower than this would be useless.
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(u16::try_from(width / 4).unwrap_or(20))));
     }
     format!("{}\n", table.trim_fmt())
 }
 
-/// What all rows have in common.
+/// The settings shared by all rows.
 struct RowShape<'a> {
     columns: &'a [Column],
     now: Timestamp,
-    /// Whether states are shown without their reasons.
+    /// Whether to show states without their reasons.
     is_short: bool,
-    /// Whether there is room for whole directories and titles.
+    /// Whether there is room for full directories and titles.
     is_wide: bool,
 }
 
@@ -178,9 +178,9 @@ fn add(table: &mut Table, shape: &RowShape<'_>, session: &Session, needs: &Needs
     let cells = columns.iter().map(|column| match column {
         Column::State => {
             let status = &session.status;
-            // The turn is over, and no person has looked at its result yet.
+            // The turn is over, and the user has not looked at its result yet.
             let is_unseen = status.state == State::Idle && need == Some(Need::Prompt);
-            // Nobody prompts a sub-agent: its parent has the result.
+            // A sub-agent gets no prompts from the user, and its parent has the result.
             let is_over = session.parent_session_id.is_some()
                 && (status.state, status.reason) == (State::Waiting, Some(Reason::TurnComplete));
             let words = match is_unseen {
@@ -204,7 +204,7 @@ fn add(table: &mut Table, shape: &RowShape<'_>, session: &Session, needs: &Needs
         Column::Directory => {
             let path = session.cwd.as_deref().map(style::path);
             let path = path.as_deref().unwrap_or_default();
-            // The end of a path tells directories apart.
+            // The last component distinguishes directories best.
             let last = path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path);
             Cell::new(if is_wide { text(path, 2 * DIRECTORY_CHARS) } else { text(last, DIRECTORY_CHARS) })
         }
@@ -221,7 +221,7 @@ fn text(text: &str, most: usize) -> String {
     safe(&projections::shorten::verbatim_line(text, most))
 }
 
-/// What is going on. Of a request its subject alone: the state says already that it waits.
+/// The current activity. For a request only its subject, because the state already shows that it waits.
 fn doing(session: &Session, needs: &Needs) -> String {
     if let Some(hidden) = needs.hidden(session) {
         return hidden;
@@ -229,18 +229,18 @@ fn doing(session: &Session, needs: &Needs) -> String {
     let (current, activity) = (session.summary.current.as_deref(), session.status.activity.as_deref());
     let is_approval = session.status.state == State::WaitingApproval;
     let doing = if is_approval { activity.or(current) } else { current.or(activity) }.unwrap_or_default();
-    // A call without a result may be a dialog that nobody sees.
+    // A call without a result may be a dialog that capture cannot see.
     let may_ask = is_doubtful(session) && session.status.reason == Some(Reason::Tool);
     if may_ask { format!("may be asking: {doing}") } else { doing.to_owned() }
 }
 
-/// Whether the state is told with little confidence.
+/// Whether the state has low confidence.
 fn is_doubtful(session: &Session) -> bool {
     let says = matches!(session.status.state, State::Running | State::Waiting | State::WaitingApproval);
     says && session.status.confidence == Confidence::Low
 }
 
-/// The most telling of title and activity in few characters.
+/// The more informative of title and activity, shortened.
 fn what(session: &Session, needs: &Needs) -> String {
     let title = session.title.as_deref().unwrap_or_default();
     if let Some(hidden) = needs.hidden(session) {
@@ -262,7 +262,7 @@ fn in_colour(cell: Cell, state: State, is_sure: bool) -> Cell {
     if !is_sure {
         return cell.fg(Color::DarkMagenta);
     }
-    // The dark colours: on a white background the bright yellow cannot be read.
+    // The dark colours, because bright yellow is unreadable on a white background.
     match state {
         State::Running => cell.fg(Color::DarkGreen),
         State::Waiting => cell.fg(Color::DarkYellow),

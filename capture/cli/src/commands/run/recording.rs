@@ -1,5 +1,5 @@
-//! Writes recordings of runs: the recording thread passes what the terminal shows to an asciicast, with secrets removed
-//! where only redacted text may be stored.
+//! Writes recordings of runs: the recording thread writes terminal output to an asciicast, with secrets removed if only
+//! redacted text may be stored.
 
 mod redacting;
 
@@ -17,16 +17,16 @@ use terminal::host::{
     wire::{RecordSpec, Spec},
 };
 
-/// Maximum number of parts of a recording; the oldest makes room.
+/// Maximum number of parts of a recording; the oldest is deleted first.
 const PARTS: u32 = 4;
 
-/// What begins the recording of a run, where one is wanted.
+/// The function that begins the recording of a run, if one is requested.
 pub(super) fn wanted(spec: &Spec) -> Option<start::StartRecording> {
     let (spec, record) = (spec.clone(), spec.record.clone()?);
     Some(Box::new(move |size| begin(&spec, &record, size).map_err(|error| io::Error::other(format!("{error:#}")))))
 }
 
-/// Fails when the file cannot be made, also when there is one of that name.
+/// Fails if the file cannot be created or already exists.
 fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recording> {
     let path = match &record.file {
         Some(file) => file.clone(),
@@ -74,9 +74,9 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     Ok((sink, path.display().to_string()))
 }
 
-/// An asciicast that is being written.
+/// An asciicast being written.
 struct Cast {
-    /// `None` when the recording ended, by an error or because the program did.
+    /// `None` if the recording ended, because of an error or with the program.
     recorder: Option<Recorder>,
 }
 

@@ -1,5 +1,5 @@
-//! The log of a server in the background. It is replaced when it is full, so that it stays bounded however long the
-//! server runs.
+//! The log of a background server. It is rotated when it is full, so that its size is bounded however long the server
+//! runs.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,24 +11,24 @@ use std::{
 
 use rustix::fs::{Stat, fstat};
 
-/// Size from which the log is replaced, bytes.
+/// Size from which the log is rotated, bytes.
 const MOST_BYTES: u64 = 4 << 20;
-/// Number of replaced logs that are kept; `serve.log.1` is the newest.
+/// Number of rotated logs kept; `serve.log.1` is the newest.
 const KEPT: u32 = 3;
 
-/// The log, if standard error is its file.
+/// The log, if standard error writes to its file.
 #[derive(Debug)]
 pub(super) struct ServerLog(Mutex<Option<PathBuf>>);
 
 impl ServerLog {
-    /// The log at this path; one that standard error does not write is left alone.
+    /// The log at this path; ignored if standard error does not write to it.
     pub(super) fn of_stderr(path: PathBuf) -> Self {
         let is_stderr = fstat(io::stderr()).is_ok_and(|open| is_at(&path, &open));
         Self(Mutex::new(is_stderr.then_some(path)))
     }
 
-    /// Before a record is written: begins a new file if this one is full. What cannot be done is tried at the next
-    /// record.
+    /// Called before writing a record: begins a new file if the current one is full. On failure, the next record tries
+    /// again.
     pub(super) fn replace_if_full(&self) {
         let path = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(path), Ok(open)) = (path.as_ref(), fstat(io::stderr())) else { return };
@@ -36,7 +36,7 @@ impl ServerLog {
             return;
         }
         let numbered = |number: u32| path.with_extension(format!("log.{number}"));
-        // Another server that found the data directory taken may have replaced it.
+        // Another server that found the data directory in use may have rotated the log.
         if is_at(path, &open) {
             for number in (1..KEPT).rev() {
                 fs::rename(numbered(number), numbered(number + 1)).ok();

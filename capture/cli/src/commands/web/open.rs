@@ -10,7 +10,7 @@ use home::paths;
 /// Programs that open an address in the user's browser, on Linux and macOS.
 const OPENERS: &[&str] = &["xdg-open", "open"];
 
-/// The program that opens addresses; `None` where no browser could show anything: without a display, or over SSH.
+/// The program that opens addresses; `None` without a display or over SSH, where no browser could be shown.
 pub(super) fn browser() -> Option<PathBuf> {
     let is_set = |name: &str| paths::variable(name).is_some();
     if is_set("SSH_CONNECTION") || !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos")) {
@@ -22,7 +22,7 @@ pub(super) fn browser() -> Option<PathBuf> {
     found.find(|program| program.is_file())
 }
 
-/// Starts the browser; false when it cannot be started, or says that it cannot open the address.
+/// Starts the browser; returns false if it cannot be started or reports that it cannot open the address.
 pub(super) fn open(program: &PathBuf, address: &str) -> bool {
     let status =
         Command::new(program).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

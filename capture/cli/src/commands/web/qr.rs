@@ -1,15 +1,15 @@
-//! QR codes as text: two modules to a character, dark on light whatever the colours of the terminal.
+//! QR codes as text: two modules per character, dark on light whatever the terminal's colours.
 
 use std::fmt::Write as _;
 
 use fast_qr::{ECL, QRBuilder, QRCode};
 
-/// Modules of the light margin that readers need.
+/// Width of the light margin that readers need, modules.
 const MARGIN: usize = 2;
 /// Black on white.
 const COLOURS: &str = "\x1b[38;5;16;48;5;231m";
 
-/// A text as a QR code; `None` when it is too long for one.
+/// A text as a QR code; `None` if it is too long.
 pub(super) fn of(text: &str) -> Option<String> {
     let code = QRBuilder::new(text).ecl(ECL::M).build().ok()?;
     Some(drawn(&code))

@@ -9,7 +9,7 @@ fn settings(text: &str) -> Vec<Setting> {
 
 #[test]
 fn what_changed_and_what_of_it_needs_a_restart() {
-    // What is removed before storing is decided once, when the server starts.
+    // The server decides at start what to remove before storing.
     let secrets = changed(&settings(""), &settings("[store]\nredacted_only = true\n"));
     assert_eq!(secrets.iter().map(takes_effect).collect::<Vec<_>>(), [TakesEffect::AfterRestart]);
     let before = settings("ignore = [\"/a\"]\n[monitor]\nstuck_ms = 5\n");

@@ -11,10 +11,10 @@ type Options<Route extends keyof Routes> = {
   signal?: AbortSignal;
 };
 
-/** Why a request failed: what the server answered, or that it did not. */
+/** Why a request failed: the server's error, or that there was no answer. */
 export class ApiFailure extends Error {
   constructor(
-    /** HTTP status; 0 when there was no answer. */
+    /** HTTP status; 0 if there was no answer. */
     readonly status: number,
     readonly code: string,
     message: string,
@@ -25,10 +25,10 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Whether this browser is paired: `null` until the server said so. */
+/** Whether this browser is paired; `null` until the server has answered. */
 export const paired = signal<boolean | null>(null);
 
-/** The URL of a route: parts of the path and parameters are encoded. */
+/** The URL of a route, with encoded path segments and parameters. */
 export function url(route: string, path: Record<string, unknown> = {}, query: Record<string, unknown> = {}): string {
   const [, pattern = "/"] = route.split(" ");
   const filled = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
@@ -38,11 +38,7 @@ export function url(route: string, path: Record<string, unknown> = {}, query: Re
   return parameters.length === 0 ? filled : `${filled}?${parameters.join("&")}`;
 }
 
-/**
- * Sends a request and reads its answer.
- *
- * Throws an `ApiFailure` when the server refuses or cannot be reached.
- */
+/** Sends a request and reads its answer. Throws an `ApiFailure` if the server refuses or cannot be reached. */
 export async function call<Route extends keyof Routes>(route: Route, options: Options<Route> = {}): Promise<Routes[Route]["answer"]> {
   const method = route.split(" ")[0] as Method<Route>;
   const changes = method !== "GET";
@@ -72,7 +68,7 @@ async function send(target: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** What a refused request says. */
+/** The error in a refused response. */
 export async function failure(response: Response): Promise<ApiFailure> {
   if (response.status === 401) paired.value = false;
   try {
@@ -87,7 +83,7 @@ export async function failure(response: Response): Promise<ApiFailure> {
   }
 }
 
-/** A failure in words, for a message beside what failed. */
+/** A failure as text, for a message next to what failed. */
 export function words(cause: unknown): string {
   if (cause instanceof ApiFailure) return cause.hint === null ? sentence(cause.message) : `${sentence(cause.message)} ${sentence(cause.hint)}`;
   return cause instanceof Error ? cause.message : String(cause);

@@ -1,4 +1,4 @@
-// The body of a permission request as a person reads it: whole, with hidden characters as escapes, left to right.
+// The body of a permission request for users: complete, left to right, with hidden characters as escapes.
 
 import type { Signal } from "@preact/signals";
 import { CopyButton } from "../parts/copy";
@@ -10,8 +10,8 @@ import { counted, exactCount } from "../text/format";
 import { census, visible } from "../text/visible";
 import { type FileChange, type Request, readable } from "./request";
 
-/** What is asked for. Questions have a form of their own. `unfolded` holds the files whose lines a person had shown to
- * the end. */
+/** The content of a request, other than questions, which have their own form. `unfolded` contains the files whose
+ * lines the user has shown in full. */
 export function RequestBody({ request, unfolded }: { request: Request; unfolded: Signal<ReadonlySet<number>> }) {
   const { body, rest, said } = request;
   return (
@@ -47,7 +47,7 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
   );
 }
 
-/** The fields of a request that no picture shows. */
+/** The fields of a request that have no special display. */
 export function Rest({ rest }: Pick<Request, "rest">) {
   if (rest.length === 0) return null;
   return (
@@ -66,7 +66,7 @@ export function Rest({ rest }: Pick<Request, "rest">) {
   );
 }
 
-/** A text that is run or fetched: every byte, wrapped, never cut. */
+/** A text that would be run or fetched: every byte, wrapped, never cut. */
 function CommandText({ text, label = "what would run" }: { text: string; label?: string }) {
   return (
     <div class="exact-box">
@@ -78,7 +78,7 @@ function CommandText({ text, label = "what would run" }: { text: string; label?:
   );
 }
 
-/** A request that is too long to be known whole: its ends, and how much is missing. */
+/** A request that is too long to be stored completely: its beginning and end, and the size of the missing part. */
 function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: string; kept: number; bytes: number }) {
   const warning = (
     <p class="census census-warns">
@@ -98,7 +98,7 @@ function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: stri
   );
 }
 
-/** Says what cannot be seen at a glance. */
+/** Describes what is not visible at a glance. */
 function Census({ text }: { text: string }) {
   const { hidden, foreign, lines, characters } = census(text);
   const warns = hidden > 0 || foreign > 0;
@@ -118,28 +118,28 @@ function Census({ text }: { text: string }) {
   );
 }
 
-/** Lines of a difference that are shown at first; the rest is one press away and counted. */
+/** Number of diff lines shown at first; the rest is counted and shown on a press. */
 const FIRST = 400;
 
 const isFolded = (file: FileChange, index: number, unfolded: ReadonlySet<number>): boolean => file.lines.length > FIRST && !unfolded.has(index);
 
-/** Lines and characters that the box of a request shows on a phone without being scrolled. */
+/** Number of lines and characters that a request's box shows on a phone without scrolling. */
 const VISIBLE_LINES = 12;
 const VISIBLE_CHARACTERS = 480;
-/** Lines of a difference that its box shows without being scrolled. */
+/** Number of diff lines that a box shows without scrolling. */
 const VISIBLE_CHANGES = 20;
 
-/** Whether what would run is so long that its end may be below the edge of its box. */
+/** Whether the text that would run is so long that its end may be below the edge of its box. */
 export function isLong(request: Request): boolean {
-  // Questions are answered below their text.
+  // The answers to questions are below their text.
   if (request.body.kind === "questions") return false;
-  // As it is shown: a character that does not print takes as much room as its escape.
+  // Measured as displayed: an unprintable character takes as much room as its escape.
   const { lines, characters } = census(visible(readable(request), "exact"));
   const changes = request.body.kind === "changes";
   return lines > (changes ? VISIBLE_CHANGES : VISIBLE_LINES) || characters > (changes ? 4 : 1) * VISIBLE_CHARACTERS;
 }
 
-/** Whether a part of the request is not on the card until somebody has it shown. */
+/** Whether part of the request is not displayed until the user unfolds it. */
 export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean =>
   body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
 

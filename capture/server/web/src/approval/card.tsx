@@ -1,5 +1,5 @@
-// One permission request: what is asked for, what speaks for and against it, and the decision. A decision is shown
-// only once the server confirmed it, and it is bound to the revision that was shown.
+// One permission request: its content, the arguments for and against it, and the decision. A decision is shown only
+// after the server confirmed it, and it is bound to the revision that was shown.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -25,7 +25,7 @@ import { type Question, request, sameRequest } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
-/** What a request is for, by its kind. */
+/** Headings for the kinds of requests. */
 export const KINDS: Record<string, string> = {
   command: "Run a command",
   edit: "Edit a file",
@@ -47,7 +47,7 @@ const CLOSED: Record<ApprovalState, string> = {
   withdrawn: "Withdrawn: the agent no longer asks",
 };
 
-/** Why a request is risky: the request says it, or a finding of the monitor does. */
+/** Why a request is risky, according to the request or a finding of the monitor. */
 function useRisk(approval: OpenApproval): string | null {
   const found = useComputed(
     () =>
@@ -58,7 +58,7 @@ function useRisk(approval: OpenApproval): string | null {
   return approval.risk ?? found.value;
 }
 
-/** A request. `queue` changes whenever the queue does: the buttons rest for a moment then. */
+/** A request. When `queue` changes, the buttons are inactive for a moment. */
 export function ApprovalCard({
   approval: streamed,
   queue,
@@ -75,7 +75,7 @@ export function ApprovalCard({
   const outcome = useSignal<OpenApproval | null>(null);
   const failed = useSignal<unknown>(null);
   const busy = useSignal<"allow" | "deny" | null>(null);
-  /** What was pressed here, and came too late. */
+  /** The decision pressed here, if it came too late. */
   const lost = useSignal<"allow" | "deny" | null>(null);
   const scope = useSignal<Scope>("once");
   const reason = useSignal("");
@@ -98,7 +98,7 @@ export function ApprovalCard({
   };
   const isNear = useSignal(false);
   useLayoutEffect(() => watchNear(card.current, (is) => (isNear.value = is)), []);
-  // A change that the stream reports is read as a whole: its revision is what a decision is bound to.
+  // When the stream reports a change, read the whole request again: a decision is bound to its revision.
   const last = useRef<OpenApproval | null>(null);
   useEffect(() => {
     if (!isNear.value || last.current === streamed) return;
@@ -114,15 +114,15 @@ export function ApprovalCard({
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
   const parsed = useMemo(() => request(approval), [approval]);
   const risk = useRisk(approval);
-  // Of what was read off a screen there may be more: the screen stands beside it, as it is now.
+  // A request read from a screen may be incomplete, so the current screen is shown next to it.
   const isReadOff = approval.answer === "keys" && !approval.exact;
   const screen = useSignal<string[] | null>(null);
   const below = useSignal(true);
-  // Questions are answered one by one, each below its words.
+  // Each question has its answers below it.
   const isHidden = below.value && parsed.body.kind !== "questions";
   const held = risk !== null || isReadOff || isHidden || isLong(parsed) || hasFolded(parsed, unfolded.value);
   const done = outcome.value ?? closed.value.get(id) ?? null;
-  // What was read of an earlier revision says nothing of this one.
+  // What the user viewed of an earlier revision does not count for this one.
   useEffect(() => {
     unfolded.value = new Set();
   }, [streamed.revision, done === null]);
@@ -151,7 +151,7 @@ export function ApprovalCard({
   const unanswerable = approval.unanswerable ?? null;
   const questions = parsed.body.kind === "questions" ? parsed.body.questions : null;
   const given = questions === null ? null : answers(questions, choices.value);
-  // An agent may only now begin to wait for an answer: nothing says so but the request itself.
+  // An agent may begin to wait for an answer later, and only reading the request again shows that.
   useEffect(() => {
     if (unanswerable === null || done !== null || !isNear.value) return;
     const timer = setInterval(() => document.visibilityState === "visible" && read(), 2_000);
@@ -193,7 +193,7 @@ export function ApprovalCard({
     if (decision === "allow" && scope.value === "rule") body.rule = true;
     return call("POST /api/v1/approvals/{id}/decision", { path: { id: of }, body });
   };
-  // Equal requests, one after another, each read again right before: what changed meanwhile is left alone.
+  // Equal requests are decided one after another, each after reading it again; those that changed are left alone.
   const others = async (decision: "allow" | "deny"): Promise<void> => {
     for (const other of same) {
       const fresh = await call("GET /api/v1/approvals/{id}", { path: { id: other } });
@@ -211,7 +211,7 @@ export function ApprovalCard({
       reason_();
       return;
     }
-    // What is decided by a key is in view, as for a press of its button.
+    // A key may decide only a request whose buttons are in view, as with a press of the button.
     const row = card.current?.querySelector(".decide");
     if (row != null && !isInView(row)) {
       row.scrollIntoView({ block: "center" });
@@ -219,10 +219,11 @@ export function ApprovalCard({
       return;
     }
     if (event.key === "d") void decide("deny");
-    // As its button: what has to be held is held by the key too. Questions are answered in their form.
+    // The key acts like the button: a decision that must be held must be held with the key too. Questions are answered
+    // in their form.
     else if (questions === null && ready()) allowing.current?.();
   };
-  // Before the next key: what is typed from here on is the reason.
+  // Runs before the next key event, because text typed from now on is the reason.
   useLayoutEffect(() => {
     if (reasoning.value) reasonField.current?.focus();
   }, [reasoning.value]);
@@ -390,7 +391,7 @@ export function ApprovalCard({
   );
 }
 
-/** The screen that a request was read from. */
+/** The screen from which a request was read. */
 function SeenOnScreen({ lines }: { lines: string[] }) {
   const filled = lines.reduce((last, line, index) => (line.trim() === "" ? last : index + 1), 0);
   return (
@@ -403,16 +404,16 @@ function SeenOnScreen({ lines }: { lines: string[] }) {
   );
 }
 
-/** Whether an element is on the screen: in the window, and below nothing that scrolls or covers it. */
+/** Whether an element is visible: inside the window, and neither scrolled away nor covered. */
 function isInView(element: Element): boolean {
   const { left, top, width, bottom } = element.getBoundingClientRect();
   return [top + 1, bottom - 1].every((y) => element.contains(document.elementFromPoint(left + width / 2, y)));
 }
 
-/** How far outside the window a request is read, so that it is whole when it comes into view. */
+/** Distance from the window at which a request is loaded, so that it is complete when it comes into view. */
 const AHEAD = "400px";
 
-/** Tells whether a card is in view or about to be. */
+/** Reports whether a card is in or near the window. */
 function watchNear(card: HTMLElement | null, tell: (isNear: boolean) => void): (() => void) | undefined {
   if (card === null) return undefined;
   const observer = new IntersectionObserver((seen) => tell(seen.at(-1)?.isIntersecting === true), { rootMargin: AHEAD });
@@ -423,12 +424,12 @@ function watchNear(card: HTMLElement | null, tell: (isNear: boolean) => void): (
 /** Height of the bars above and below the page, px. */
 const BARS = 110;
 
-/** Tells whether a part of a request is out of sight where it is answered: below the edge of its box, or of the window. */
+/** Reports whether part of a request is hidden when it is answered: below the edge of its box or of the window. */
 function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void): (() => void) | undefined {
   const button = card?.querySelector<HTMLElement>(".decide .allow");
   if (card == null || button == null) return undefined;
-  // What only a screen reader reads is in no sight to be out of. Lines of a difference are cut by its box alone, and there
-  // may be thousands.
+  // Elements for screen readers only are never visible. Lines of a diff are clipped only by their box, and there may be
+  // thousands.
   const boxes = [
     ...card.querySelectorAll<HTMLElement>(".request-body, .request-body *:not(.visually-hidden, .diff-line, .diff-line *), .seen-on-screen .exact"),
   ];
@@ -438,7 +439,7 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
       const { overflowX, overflowY } = getComputedStyle(box);
       return (overflowY !== "visible" && box.scrollHeight > box.clientHeight + 1) || (overflowX !== "visible" && box.scrollWidth > box.clientWidth + 1);
     });
-    // A page that is wider than the window is shown smaller on a phone, and the window counts as larger.
+    // A phone zooms out if the page is wider than the window, and then reports a larger window.
     const { clientWidth, clientHeight } = document.documentElement;
     const height = Math.min(window.innerHeight, clientHeight, window.screen.height) * Math.min(1, window.screen.width / clientWidth);
     tell(isCut || button.getBoundingClientRect().bottom - begins > height - BARS);
@@ -460,7 +461,7 @@ function label(approval: OpenApproval, scope: Scope, held: boolean, asks: boolea
   return held ? `Hold: ${verb.toLowerCase()}` : verb;
 }
 
-/** What came before a decision, for whoever pressed too late; `null` where nothing did. */
+/** The earlier decision, for a user who pressed too late; `null` if there is none. */
 function late({ details: { state, decided_by: by, device, decided_at: at } }: ApiFailure, pressed: "allow" | "deny"): string | null {
   if (state === "pending" || !isState(state)) return null;
   const where =
@@ -480,11 +481,11 @@ function late({ details: { state, decided_by: by, device, decided_at: at } }: Ap
 
 const isState = (state: unknown): state is ApprovalState => typeof state === "string" && Object.hasOwn(CLOSED, state);
 
-/** Says that a decision was not used, unless it was the same. */
+/** Reports that a decision was not used, unless it was the same. */
 const unused = (state: ApprovalState, pressed: "allow" | "deny"): string =>
   state === (pressed === "allow" ? "allowed" : "denied") ? "" : pressed === "allow" ? " What you allowed was not used." : " Your denial was not used.";
 
-/** Who decided first, when somebody did. */
+/** Who decided first, if someone did. */
 function conflict(cause: unknown): string {
   if (cause instanceof ApiFailure && cause.status === 409) {
     const { state, decided_by: by, device, decided_at: at } = cause.details;
@@ -496,7 +497,7 @@ function conflict(cause: unknown): string {
   return words(cause);
 }
 
-/** Questions that were answered, with what was chosen here. */
+/** Answered questions, with the options chosen here. */
 function Asked({ questions, given }: { questions: Question[]; given: Record<string, string> | null }) {
   return (
     <dl class="rest">
@@ -541,7 +542,7 @@ function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "den
   );
 }
 
-/** What a person should know beside the request itself. */
+/** Facts the user should know in addition to the request itself. */
 function Facts({ approval }: { approval: OpenApproval }) {
   const files = approval.files ?? [];
   const policy = approval.policy ?? null;

@@ -1,16 +1,16 @@
-// Buttons that decide. None works in its first 400 ms, nor just after the page came back or the queue moved; one that
-// could do harm has to be held.
+// Buttons that decide. They are inactive for the first 400 ms, and for a moment after the page becomes visible or the
+// queue moves. A button for a risky decision must be held.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** Time in which a decision that appears cannot be taken, milliseconds. */
+/** Time for which a decision is inactive after it appears, milliseconds. */
 export const INERT = 400;
-/** Time for which a risky decision is held, milliseconds. */
+/** Time for which a risky decision must be held, milliseconds. */
 export const HOLD = 900;
 
-/** Whether decisions can be taken; not for a moment after anything of `keys` changed, or `rest` was called. */
+/** Whether decisions are active. They are inactive for a moment after any of `keys` changed or `rest` was called. */
 export function useReady(keys: unknown[]): { ready: () => boolean; shown: boolean; rest: () => void } {
   const since = useRef(performance.now());
   const shown = useSignal(false);
@@ -21,7 +21,7 @@ export function useReady(keys: unknown[]): { ready: () => boolean; shown: boolea
     clearTimeout(timer.current);
     timer.current = setTimeout(() => (shown.value = true), INERT);
   };
-  // Before the next key.
+  // Runs before the next key event.
   useLayoutEffect(() => {
     rest();
     addEventListener("focus", rest);
@@ -35,7 +35,7 @@ export function useReady(keys: unknown[]): { ready: () => boolean; shown: boolea
   return { ready: () => performance.now() - since.current >= INERT && document.visibilityState === "visible", shown: shown.value, rest };
 }
 
-/** Presses a button by a key of its card. */
+/** Presses a button through a key of its card. */
 export type Press = () => void;
 type Props = {
   children: ComponentChildren;
@@ -48,7 +48,7 @@ type Props = {
   pressed?: { current: Press | null };
 };
 
-/** A button that decides at a press, or when it was held. */
+/** A button that decides when pressed, or when held long enough. */
 export function DecideButton({ children, onDecide, ready, busy, class: name, hold, shortcut, pressed }: Props) {
   const holding = useSignal(false);
   const asked = useSignal(false);
@@ -70,7 +70,8 @@ export function DecideButton({ children, onDecide, ready, busy, class: name, hol
       end();
       onDecide();
     }, HOLD);
-    // Which key came up is not asked: with Shift it has another name, and while Cmd is down macOS tells none.
+    // Any key release ends the hold: with Shift the key has another name, and while Cmd is down macOS reports no
+    // releases.
     letGo.current = new AbortController();
     const options = { capture: true, signal: letGo.current.signal };
     addEventListener("keyup", end, options);
@@ -78,7 +79,7 @@ export function DecideButton({ children, onDecide, ready, busy, class: name, hol
     addEventListener("blur", (event) => (byKey || event.target === window) && end(), options);
     document.addEventListener("visibilitychange", end, options);
   };
-  // What begins under one label does not end under another.
+  // A hold that begins under one label must not end under another.
   useLayoutEffect(() => end, [hold, usable]);
   if (pressed !== undefined) pressed.current = () => (hold ? begin(true) : usable && onDecide());
   if (!hold) {
@@ -96,7 +97,7 @@ export function DecideButton({ children, onDecide, ready, busy, class: name, hol
       </button>
     );
   }
-  // A screen reader presses without holding: it is asked once more instead.
+  // A screen reader presses without holding, so ask for confirmation instead.
   const onClick = (event: MouseEvent): void => {
     if (event.detail !== 0 || !usable || held.current) return;
     if (asked.value) onDecide();

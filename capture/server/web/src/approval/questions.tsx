@@ -4,12 +4,12 @@ import type { Signal } from "@preact/signals";
 import { Shown } from "../parts/text";
 import type { Question } from "./request";
 
-/** Chosen options of a question, and what was typed beside them. */
+/** The chosen options of a question, and the text typed in addition. */
 export type Choice = { chosen: string[]; other: string };
 /** Choices by the number of the question. */
 export type Choices = Record<number, Choice>;
 
-/** The answers as the API takes them; `null` while a question is open. */
+/** The answers in the API's format; `null` while a question is unanswered. */
 export function answers(questions: Question[], choices: Choices): Record<string, string> | null {
   const found: Record<string, string> = {};
   for (const [index, { question, several }] of questions.entries()) {

@@ -1,12 +1,12 @@
-// What a permission request is for, read from its input: a command, a difference, a question, a plan. Whatever of the
-// input no picture shows is listed beside it, so that nothing a person decides on is left out.
+// Parses the input of a permission request: a command, a diff, a question, a plan. Fields that have no special display
+// are listed next to it, so that the user sees everything a decision covers.
 
 import type { OpenApproval } from "../api/routes";
 import { difference, type Line, patch } from "../text/diff";
 
 export type Option = { label: string; description: string | null };
 export type Question = { question: string; header: string | null; options: Option[]; several: boolean };
-/** `replaces`: the lines are all of the file, whatever was in it before. */
+/** `replaces`: the lines are the whole new file, whatever it contained before. */
 export type FileChange = { path: string; lines: Line[]; replaces?: boolean };
 
 export type Body =
@@ -23,18 +23,18 @@ export type Request = { body: Body; rest: [string, string][]; said: string | nul
 
 type Fields = Record<string, unknown>;
 
-/** What of a request its body is read from. */
+/** The fields of an approval from which the body is parsed. */
 export type Source = Pick<OpenApproval, "kind" | "input" | "command" | "excerpt" | "exact" | "paths" | "url" | "subject" | "question">;
 
-/** Reads a request. */
+/** Parses a request. */
 export function request(approval: Source): Request {
   const fields = parsed(approval.input ?? null);
   const used = new Set<string>();
   const body = bodyOf(approval, fields ?? {}, used);
-  // Of another tool it is an argument like the others.
+  // For other tools, the description is an ordinary argument.
   const said = approval.kind === "command" && typeof fields?.["description"] === "string" ? fields["description"] : null;
   if (said !== null) used.add("description");
-  // A number that this page cannot show as it was written: then the input is shown as it came.
+  // A number that this page cannot represent exactly: show the input as received.
   if (fields !== null && !isReadExactly(approval.input ?? "", fields)) return { body, rest: [["input", approval.input ?? ""]], said };
   const rest = Object.entries(fields ?? {})
     .filter(([name, value]) => !used.has(name) && value !== null && value !== undefined)
@@ -43,7 +43,7 @@ export function request(approval: Source): Request {
   return { body, rest, said };
 }
 
-/** Whether every number of an input is written as it was read. */
+/** Whether every number of an input is written exactly as it was parsed. */
 function isReadExactly(input: string, value: unknown): boolean {
   if (typeof value === "number") return input.split(/[^\d.eE+-]+/).includes(String(value)) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   return typeof value !== "object" || value === null || Object.values(value).every((part) => isReadExactly(input, part));
@@ -51,7 +51,7 @@ function isReadExactly(input: string, value: unknown): boolean {
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
 
-/** What questions and their options say beside the fields that have a place of their own. */
+/** The fields of questions and options that have no special display. */
 function besides(fields: Fields): [string, string][] {
   const more = (value: unknown, of: string, known: string[]): [string, string][] =>
     Object.entries((typeof value === "object" && value) || {})
@@ -119,7 +119,7 @@ function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
   }
   const input = approval.input ?? null;
   if (input !== null && Object.keys(fields).length === 0) return { kind: "other", text: input, whole: true };
-  // All that is known of an input stands in its fields.
+  // The fields contain the complete input.
   if (input !== null) return { kind: "other", text: "", whole: true };
   const seen = [approval.question, approval.subject].filter((part): part is string => typeof part === "string" && part !== "");
   return { kind: "other", text: seen.join("\n"), whole: false };
@@ -141,7 +141,7 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
     const of = path();
     return pairs.map(([before, after]) => ({ path: of, lines: difference(before, after) }));
   }
-  // A list that is not understood is shown as it came, whatever else looks like an edit.
+  // A list that cannot be parsed is shown as received, whatever else looks like an edit.
   if (Array.isArray(edits) && edits.length > 0) return [];
   if (one(fields, BEFORE) !== null && one(fields, AFTER) !== null) {
     const of = path();
@@ -149,7 +149,7 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
   }
   const content = text("content", "file_text");
   if (content !== null) return [{ path: path(), lines: difference("", content), replaces: true }];
-  // A cell of a notebook: what happens to it stands in the other fields.
+  // A notebook cell; other fields specify the operation.
   const cell = text("new_source");
   if (cell !== null) return [{ path: path(), lines: difference("", cell) }];
   return [];
@@ -162,8 +162,8 @@ const one = (fields: Fields, names: string[]): string | null => {
   return name === undefined ? null : (fields[name] as string);
 };
 
-/** The two texts of an entry of a list of edits, where our own agent's names are shorter. An edit with anything else in
- * it is shown as it is, so that nothing of it is lost. */
+/** The old and new text of an entry in a list of edits, for which our own agent uses shorter names. An edit with any
+ * other field is shown as received, so that nothing is lost. */
 function plainEdit(value: unknown): [string, string] | null {
   if (typeof value !== "object" || value === null) return null;
   const edit = value as Fields;
@@ -194,7 +194,7 @@ function questionsOf(fields: Fields): Question[] | null {
   return questions.every((question) => question !== null) ? questions : null;
 }
 
-/** All that a person reads of a request, as one text: what is counted for hidden characters. */
+/** All text of a request that the user reads, for counting hidden characters. */
 export function readable({ body, rest, said }: Request): string {
   const pieces = [said ?? "", ...rest.flat()];
   switch (body.kind) {
@@ -220,6 +220,6 @@ export function readable({ body, rest, said }: Request): string {
   return pieces.filter((piece) => piece !== "").join("\n");
 }
 
-/** What makes two requests equal for one decision. */
+/** Whether two requests are equal, so that one decision can cover both. */
 export const sameRequest = (left: OpenApproval, right: OpenApproval): boolean =>
   left.provider === right.provider && left.tool === right.tool && left.cwd === right.cwd && left.input === right.input && left.command === right.command;

@@ -1,15 +1,15 @@
-// The two forms of the stream, taken apart as they arrive: lines of JSON over a WebSocket, and server-sent events where
-// none can be opened. Unlike `EventSource` the reader of the latter sees keepalives and refusals.
+// Parsers for the two forms of the stream: lines of JSON over a WebSocket, and server-sent events if no WebSocket can
+// be opened. Unlike `EventSource`, the parser of server-sent events exposes keepalives and refusals.
 
 /** One event of the stream; a comment (a keepalive) has the name `keepalive`. */
 export type Frame = { name: string; id: string | null; data: string };
 
-/** Takes apart a stream of events, whatever its pieces are. */
+/** Parses a stream of events, whatever the sizes of its pieces. */
 export class FrameReader {
   private pieces: string[] = [];
   private last = "";
 
-  /** The frames that are whole once this piece has come. */
+  /** The frames that this piece completes. */
   read(piece: string): Frame[] {
     const ends = (this.last + piece).includes("\n\n");
     this.pieces.push(piece);
@@ -45,14 +45,15 @@ function frame(text: string): Frame | null {
   return comment ? { name: "keepalive", id: null, data: "" } : null;
 }
 
-/** One message of the stream over a WebSocket. `sent` ends a piece: when, and from where to resume if all was sent. */
+/** One message of the stream over a WebSocket. `sent` ends a piece: it contains the time, and the position to resume
+ * from if everything was sent. */
 export type Line = { type: string; epoch?: string; position?: number; at?: string; data?: unknown };
 
-/** Takes apart lines of JSON, whatever their pieces are. */
+/** Parses lines of JSON, whatever the sizes of their pieces. */
 export class LineReader {
   private pieces: string[] = [];
 
-  /** The lines that are whole once this piece has come. */
+  /** The lines that this piece completes. */
   read(piece: string): Line[] {
     const end = piece.lastIndexOf("\n");
     if (end < 0) {

@@ -1,16 +1,17 @@
-// How old what is shown is. The server says when it sent each piece; the piece that took the least time tells how far
-// apart both clocks are.
+// The age of the displayed data. The server sends its time with each piece; the piece with the shortest transit time
+// determines the offset of the two clocks.
 
-/** The longest time between two pieces, milliseconds: the server sends one when nothing happens, too. */
+/** Longest interval between two pieces, milliseconds: the server sends one even if nothing happens. */
 const SENT_EVERY = 5_000;
 
-/** The age of what has arrived over one connection. */
+/** The age of the data received over one connection. */
 export class Lag {
   private least = Infinity;
   private last = 0;
   private heardAt = 0;
 
-  /** A piece came at `now`, by a clock that nobody sets, that the server sent at `sent` by its own; milliseconds both. */
+  /** Records a piece received at `now` on a monotonic clock, which the server sent at `sent` on its clock; both in
+   * milliseconds. */
   heard(sent: number, now: number): void {
     const took = now - sent;
     this.least = Math.min(this.least, took);
@@ -18,7 +19,7 @@ export class Lag {
     this.heardAt = now;
   }
 
-  /** How old the newest piece is, beyond the time that any piece takes, milliseconds. */
+  /** The age of the newest piece beyond the shortest transit time, milliseconds. */
   behind(now: number): number {
     if (this.heardAt === 0) return 0;
     const silence = now - this.heardAt;

@@ -1,9 +1,9 @@
-// What a session needs of a person, as `GET /api/v1/attention` answers it, for what the stream brings. Which reason and
-// which finding stand for which need is the server's table.
+// What a session needs from the user, computed from the stream as `GET /api/v1/attention` computes it. The server's
+// table maps reasons and findings to needs.
 
 import { FINDING_KINDS, type Finding, type MarkedSession, type Need, REASONS, type Reason, type State } from "../api/routes";
 
-/** The order in which needs are looked at. */
+/** Needs, most important first. */
 export const NEEDS: Need[] = ["approval", "question", "failure", "stuck", "prompt"];
 
 function ofStatus(state: State, reason: Reason | null): Need | null {
@@ -11,18 +11,19 @@ function ofStatus(state: State, reason: Reason | null): Need | null {
   return state === "waiting" && reason !== null ? REASONS[reason].need : null;
 }
 
-/** What a session needs, and since when. */
+/** A session's need, and since when it exists. */
 export type Needed = { need: Need; since: string; risky: boolean; what: string | null; why: string | null };
 
 /** A session and its findings. */
 export type Watched = { session: MarkedSession; findings: Iterable<Finding> };
 
-/** What a session needs of a person; `null` when nothing. What its sub-agents need it needs too, but for a next prompt. */
+/** What a session needs from the user; `null` if nothing. A session also has the needs of its sub-agents, except for
+ * the next prompt. */
 export function needOf({ session, findings }: Watched, below: Watched[] = []): Needed | null {
   const { status } = session;
   const waiting: [Need, MarkedSession["status"]][] = [];
   const open: [Need, Finding][] = [];
-  // Who works again, or has ended, waits for no prompt.
+  // A session that is working again or has ended does not wait for a prompt.
   const rests = status.state === "waiting" || status.state === "idle";
   const add = (of: Watched, own: boolean): void => {
     const need = ofStatus(of.session.status.state, of.session.status.reason);

@@ -1,4 +1,4 @@
-// What the page knows: sessions, open approvals and findings, as the stream says. Views read signals; only this
+// The page's data: sessions, open approvals and findings, as received from the stream. Views read signals; only this
 // file writes them. Frames are applied once per painted picture, so that a busy stream never blocks typing.
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
@@ -9,7 +9,7 @@ import { connection, type Message, Stream } from "./stream";
 
 export type { ConversationPage };
 
-/** One session as every view reads it; the signal changes when the session does. */
+/** One session as every view reads it; the signal changes with the session. */
 export type Row = {
   id: string;
   session: Signal<MarkedSession>;
@@ -18,36 +18,36 @@ export type Row = {
 };
 
 const rows = new Map<string, Row>();
-/** Changes when a session appears or goes, or something that orders the list changes. */
+/** Changes when a session is added or removed, or when something that determines the order changes. */
 export const changed = signal(0);
-/** Whether the first snapshot has come. */
+/** Whether the first snapshot has been received. */
 export const loaded = signal(false);
-/** How often the page began with a new snapshot: what was read beside the stream is read again. */
+/** Number of new snapshots so far. After each, data that is not in the stream must be read again. */
 export const restarts = signal(0);
 /** Open permission requests by id. */
 export const approvals = signal<ReadonlyMap<string, OpenApproval>>(new Map());
 /** Permission requests that were closed while the page was open, by id. */
 export const closed = signal<ReadonlyMap<string, OpenApproval>>(new Map());
-/** The clock of the page: minutes and seconds that pass. */
+/** The page's clock, updated regularly. */
 export const now = signal(Date.now());
 
-/** All sessions that are known. */
+/** All known sessions. */
 export function all(): Row[] {
   changed.value;
   return [...rows.values()];
 }
 
-/** The row of a session, if it is known. */
+/** The row of a known session. */
 export const row = (id: string): Row | undefined => rows.get(id);
 
 const children = computed(() => groupBy(all(), (row) => row.session.peek().parent_session_id ?? ""));
 
 const branches = computed(() => groupBy(all(), (row) => row.session.peek().forked_from ?? ""));
 
-/** Sessions that go on with this one's conversation elsewhere, where they are known. */
+/** The known sessions that continue this one's conversation. */
 export const branchesOf = ({ provider_session_id: id }: MarkedSession): Row[] => (id == null || id === "" ? [] : (branches.value.get(id) ?? []));
 
-/** Sub-agents of a session that are known. */
+/** The known sub-agents of a session. */
 export const childrenOf = (id: string): Row[] => children.value.get(id) ?? [];
 
 /** All sub-agents below a session. */
@@ -56,13 +56,13 @@ export const descendantsOf = (id: string, depth = 0): Row[] =>
 
 const watchedIn = ({ session, findings }: Row): Watched => ({ session: session.value, findings: findings.value });
 
-/** How many sessions need a person; what is snoozed or archived does not count. */
+/** Number of sessions that need the user, except snoozed and archived ones. */
 export const needing = computed(() => {
   changed.value;
   return [...rows.values()].filter((row) => isTop(row) && isShown(row.session.peek().marks) && row.need.peek() !== null);
 });
 
-/** Whether a session is listed itself; a sub-agent is part of its parent's. */
+/** Whether a session has its own list entry; a sub-agent is part of its parent's. */
 export function isTop(row: Row): boolean {
   const session = row.session.peek();
   if (session.merged_into != null) return false;
@@ -70,14 +70,14 @@ export function isTop(row: Row): boolean {
   return parent === null || !rows.has(parent);
 }
 
-/** Whether marks leave a session in the list. */
+/** Whether marks keep a session in the list. */
 export function isShown(marks: Marks | null | undefined): boolean {
   return marks == null || (marks.archived !== true && !isSnoozed(marks));
 }
 
 export const isSnoozed = (marks: Marks | null | undefined): boolean => marks?.snoozed_until != null && Date.parse(marks.snoozed_until) > now.value;
 
-/** Adds or replaces a session that was read by itself. */
+/** Adds or replaces a session that was read separately. */
 export function put(session: MarkedSession): Row {
   const known = rows.get(session.id);
   if (known !== undefined) {
@@ -100,7 +100,7 @@ export function put(session: MarkedSession): Row {
   return fresh;
 }
 
-/** Applies marks that the server confirmed. */
+/** Applies marks that the server has confirmed. */
 export function mark(id: string, marks: Marks): void {
   const known = rows.get(id);
   if (known === undefined) return;
@@ -108,7 +108,7 @@ export function mark(id: string, marks: Marks): void {
   changed.value += 1;
 }
 
-// What decides where a session stands in the list.
+// The values that determine a session's place in the list.
 function orders(session: MarkedSession): string {
   const { status } = session;
   return `${status.state} ${status.reason} ${status.since} ${session.parent_session_id} ${session.merged_into} ${session.cwd} ${JSON.stringify(session.marks ?? null)}`;
@@ -152,9 +152,10 @@ function restart(snapshot: Snapshot): void {
   changed.value += 1;
 }
 
-/** What a view of one session follows beside its row. `missed`: deltas may have been; they are sent once and never again. */
+/** What a view of one session follows besides its row. `missed`: deltas may have been lost, and they are never sent
+ * again. */
 export type Watcher = { event?: (event: Event) => void; delta?: (delta: Delta) => void; restart?: () => void; missed?: () => void };
-/** What an agent says now. */
+/** Text an agent is currently writing. */
 export type Delta = { session_id: string; text: string; source: string };
 
 const watched = new Map<string, Set<Watcher>>();
@@ -177,13 +178,14 @@ export function watch(id: string, watcher: Watcher): () => void {
   const of = watched.get(id) ?? new Set();
   of.add(watcher);
   watched.set(id, of);
-  // At once: what is read of the session from here on is not older than where the stream goes on.
+  // Update the stream immediately, so that data of the session read from now on is not older than the stream's
+  // position.
   follows();
   return () => {
     of.delete(watcher);
     if (of.size > 0) return;
     watched.delete(id);
-    // Who opens another session at once changes the stream only once.
+    // Delayed, so that switching to another session changes the stream only once.
     setTimeout(follows, 1_000);
   };
 }
@@ -201,7 +203,7 @@ function flush(): void {
   if (first !== undefined && messages.some(([message]) => message.name === "status")) measure(first);
 }
 
-/** Name of the measure of the time from a frame's arrival to the picture that shows it. */
+/** Name of the measure for the time from a frame's arrival to the picture that shows it. */
 const PAINTED = "frame to paint";
 let measures = 0;
 
@@ -231,7 +233,7 @@ function apply({ name, data }: Message): void {
     case "finding":
       putFinding(data as Finding);
       break;
-    // Events of a session that was just left may still come.
+    // Events of a session that was just closed may still arrive.
     case "event":
       for (const watcher of watched.get((data as Event).session_id) ?? []) watcher.event?.(data as Event);
       break;
@@ -242,7 +244,7 @@ function apply({ name, data }: Message): void {
 }
 
 if (typeof document !== "undefined") {
-  // A page that is hidden before its next picture paints none.
+  // A page that is hidden before its next frame does not paint it.
   document.addEventListener("visibilitychange", () => {
     if (waiting.length > 0) flush();
   });
@@ -250,7 +252,7 @@ if (typeof document !== "undefined") {
 
 let stream: Stream | null = null;
 
-/** Begins to follow the server. */
+/** Starts following the server. */
 export function follow(): void {
   stream?.again();
   if (stream !== null) return;
@@ -258,7 +260,7 @@ export function follow(): void {
     waiting.push([message, received]);
     if (scheduled) return;
     scheduled = true;
-    // A hidden page paints nothing, but its title and its order stay true.
+    // A hidden page does not paint, but its title and order stay up to date.
     if (document.visibilityState === "visible" && message.name !== "snapshot") requestAnimationFrame(flush);
     else setTimeout(flush, 0);
   });

@@ -1,38 +1,39 @@
-// The one stream of the page: connects, reads messages, resumes after a break, and says how current it is. It is a
-// WebSocket, because browsers open only six connections for requests to a server, whatever the number of tabs.
+// The page's only stream: connects, reads messages, resumes after a break, and reports how current it is. It is a
+// WebSocket, because browsers open only six connections per server for requests, whatever the number of tabs.
 
 import { signal } from "@preact/signals";
 import { ApiFailure, call, failure, paired } from "../api/client";
 import { FrameReader, type Line, LineReader } from "./frames";
 import { Lag } from "./lag";
 
-/** `live`: messages come. `stale`: the connection is open but silent for too long. */
+/** `live`: messages arrive. `stale`: the connection is open but has been silent for too long. */
 export type Connection = "connecting" | "live" | "stale" | "offline";
 
-/** State of the connection. */
+/** The state of the connection. */
 export const connection = signal<Connection>("connecting");
-/** When the server was last heard of, milliseconds; 0 for never. */
+/** When the last message of the server arrived, milliseconds; 0 for never. */
 export const heardAt = signal(0);
-/** How old what is shown is, seconds; 0 while it is current. */
+/** The age of the displayed data, seconds; 0 while it is current. */
 export const behind = signal(0);
 
-/** After so many tries something between here and the server lets no WebSocket through. */
+/** Number of failed tries after which we assume that a WebSocket cannot reach the server. */
 const TRIES = 2;
-/** Silence after which what is shown may be old, milliseconds: the server says something every 5 s over a WebSocket. */
+/** Silence after which the displayed data may be old, milliseconds: over a WebSocket the server sends something every
+ * 5 s. */
 const SILENCE = 16_000;
-/** The same over server-sent events, whose keepalives come every 15 s. */
+/** The same for server-sent events, whose keepalives arrive every 15 s. */
 const SILENCE_OF_EVENTS = 40_000;
-/** Age from which the page says that it is behind, milliseconds. */
+/** Age from which the page reports that it is behind, milliseconds. */
 const BEHIND = 2_000;
-/** What changes is sent together this often, milliseconds. */
+/** Interval at which changes are sent together, milliseconds. */
 const BATCH = 100;
-/** The same while nobody looks. */
+/** The same while the page is hidden. */
 const BATCH_HIDDEN = 1_000;
 const RETRIES = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** One message: `snapshot`, `status`, `approval`, `finding`, `event` or `delta`, and what it says. */
+/** One message: `snapshot`, `status`, `approval`, `finding`, `event` or `delta`, and its data. */
 export type Message = { name: string; data: unknown };
-/** What the stream hands on, with the moment it was received. */
+/** Receives the stream's messages, with the time of arrival. */
 export type Listener = (message: Message, received: number) => void;
 
 const batch = (): number => (document.visibilityState === "hidden" ? BATCH_HIDDEN : BATCH);
@@ -49,9 +50,9 @@ export class Stream {
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
   private refused = false;
-  /** How often in a row no WebSocket could be opened although the server answers. */
+  /** Number of consecutive times no WebSocket could be opened although the server answers. */
   private unopened = 0;
-  /** Sessions whose events are sent. */
+  /** The sessions whose events are sent. */
   private sessions: string[] = [];
   private changing = false;
 
@@ -63,14 +64,14 @@ export class Stream {
     void this.follow();
   }
 
-  /** Connects again after this browser was paired. */
+  /** Reconnects after this browser was paired. */
   again(): void {
     if (!this.refused) return;
     this.refused = false;
     void this.follow();
   }
 
-  /** Has the events of these sessions sent, and of no others. Takes up where the stream is, so nothing is missed. */
+  /** Selects the sessions whose events are sent. The stream continues from its position, so nothing is missed. */
   follows(sessions: string[]): void {
     const wanted = sessions.sort();
     if (wanted.join() === this.sessions.join()) return;
@@ -96,7 +97,7 @@ export class Stream {
     this.abort?.abort();
   }
 
-  /** Connects again without waiting. */
+  /** Reconnects without waiting. */
   readonly now = (): void => {
     if (document.visibilityState !== "visible" || connection.value === "live" || this.stopped || this.refused) return;
     this.attempt = 0;
@@ -107,14 +108,14 @@ export class Stream {
     }
   };
 
-  // A page that slept may have a connection that is long gone.
+  // After the page slept, its connection may be long dead.
   private readonly shown = (): void => {
     this.look();
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ batch_ms: batch() }));
     this.now();
   };
 
-  // The browser knows before any time-out that no network is left.
+  // The browser detects a lost network before any time-out.
   private readonly gone = (): void => this.abort?.abort();
 
   private look(): void {
@@ -137,12 +138,12 @@ export class Stream {
     try {
       if (typeof DecompressionStream !== "undefined" && this.unopened < TRIES) await this.readLines(this.abort.signal);
       else {
-        // The next time a WebSocket has one more chance.
+        // Next time, try a WebSocket once more.
         this.unopened = TRIES - 1;
         await this.readEvents(this.abort.signal);
       }
     } catch (cause) {
-      // Not paired (any more): whoever pairs this browser follows again.
+      // Not paired, or not any more: pairing this browser starts the stream again.
       if (cause instanceof ApiFailure && cause.status === 401) {
         this.abort = null;
         connection.value = "offline";
@@ -172,7 +173,7 @@ export class Stream {
     connection.value = "live";
   }
 
-  /** Reads the WebSocket until it ends. One that cannot be opened says no reason, so a request asks for it. */
+  /** Reads the WebSocket until it ends. A failed WebSocket gives no reason, so a request is sent to find out. */
   private async readLines(abort: AbortSignal): Promise<void> {
     const query = this.query();
     query.set("compress", "gzip");
@@ -204,7 +205,7 @@ export class Stream {
       socket.onclose = () => resolve();
       abort.addEventListener("abort", () => {
         socket.close();
-        // A connection that is gone takes long to close.
+        // A dead connection takes long to close.
         resolve();
       });
     });

@@ -1,4 +1,5 @@
-// Bars and lines over days, drawn by hand: few points, no library. A table of the same figures is one press away.
+// Bars and lines over days, drawn without a library because they have few points. A button shows the same figures as a
+// table.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -7,12 +8,12 @@ import { useWidth } from "./lane";
 export type Series = { name: string; values: (number | null)[] };
 type Format = (value: number) => string;
 
-/** Names of the colours of series: each also has its own hatching. */
+/** Number of colours for series; each also has its own hatching. */
 const COLOURS = 8;
 const BOTTOM = 22;
-/** Width of a character of a label, at most. */
+/** Maximum width of a character in a label. */
 const CHARACTER = 6.4;
-/** Steps of a scale of times, seconds. */
+/** Possible steps of a time scale, seconds. */
 const TIMES = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 2 * 3_600, 3 * 3_600, 4 * 3_600, 6 * 3_600, 12 * 3_600, 24 * 3_600];
 
 /** A figure with its title, its legend, and its table. */
@@ -106,10 +107,10 @@ export function roundUp(value: number): number {
   return ([1, 2, 2.5, 5, 10].find((step) => step * power >= value) ?? 10) * power;
 }
 
-/** What a scale counts: its lines are at values of that kind. */
+/** The kind of values on a scale, which determines its lines. */
 export type Scale = "amount" | "count" | "seconds";
 
-/** The top of a scale, of which the half is round too. */
+/** The top of a scale, chosen so that its half is round too. */
 export function scale(value: number, kind: Scale): number {
   const half = value / 2;
   if (kind === "seconds") return 2 * (TIMES.find((step) => step >= half) ?? 24 * 3_600 * Math.ceil(half / (24 * 3_600)));
@@ -135,7 +136,7 @@ export function Bars({ title, about, labels, series, format, height = 190, head,
   const [element, width] = useWidth<HTMLDivElement>();
   const sums = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
   const most = scale(Math.max(0, ...sums), kind);
-  // Room for the longest label beside the lines.
+  // Room for the longest label next to the lines.
   const left = Math.ceil(Math.max(...[0, 0.5, 1].map((part) => format(most * part).length)) * CHARACTER) + 12;
   const room = height - BOTTOM - 8;
   const step = (width - left) / Math.max(1, labels.length);
@@ -143,7 +144,7 @@ export function Bars({ title, about, labels, series, format, height = 190, head,
   const y = (value: number): number => 8 + room - (value / most) * room;
   const longest = Math.max(0, ...labels.map((label) => axis(label).length)) * CHARACTER;
   const every = Math.max(1, Math.ceil((longest + 14) / Math.max(1, step)));
-  // A label stays inside the picture, and beside those of the lines.
+  // Keep a label inside the picture and clear of the labels of the lines.
   const middle = (index: number): number => {
     const half = (axis(labels[index] ?? "").length * CHARACTER) / 2;
     return Math.min(Math.max(left + step * index + step / 2, left - 4 + half), width - half);

@@ -1,4 +1,4 @@
-// Copies a text; says whether it worked.
+// Copies a text and reports whether that worked.
 
 import { useSignal } from "@preact/signals";
 import { Icon } from "./icons";

@@ -21,19 +21,19 @@ export function open(name: DialogName): void {
   opened.value = name;
 }
 
-/** Closes it. */
+/** Closes the dialog. */
 export function close(): void {
   opened.value = null;
   afterStepUp = null;
 }
 
-/** Asks for a step-up; what follows runs once the server granted it. */
+/** Asks for a step-up; runs `then` once the server has granted it. */
 export function stepUp(then: () => void): void {
   afterStepUp = then;
   opened.value = "step-up";
 }
 
-/** The dialog that is open, if any. */
+/** The open dialog, if any. */
 export function Dialogs() {
   switch (opened.value) {
     case "palette":
@@ -71,7 +71,7 @@ export function Dialogs() {
   }
 }
 
-/** Switches shortcuts of a single letter on or off. */
+/** Turns shortcuts of a single letter on or off. */
 export function SingleKeys() {
   return (
     <label class="option keys-setting">

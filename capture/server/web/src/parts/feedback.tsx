@@ -1,4 +1,4 @@
-// Messages of the page itself: short notices, loading and empty states, failures beside what failed.
+// The page's own messages: short notices, loading and empty states, and failures next to what failed.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -6,20 +6,20 @@ import { words } from "../api/client";
 import { Icon, type IconName } from "./icons";
 import { Ticked } from "./text";
 
-/** What takes back what a notice tells. */
+/** Undoes the action a notice reports. */
 export type Undo = () => void;
 type Notice = { id: number; text: string; kind: "done" | "failed"; undo: Undo | null };
 const notices = signal<Notice[]>([]);
 let next = 1;
 
-/** Shows a notice for some seconds. */
+/** Shows a notice for a few seconds. */
 export function notify(text: string, kind: Notice["kind"] = "done", undo: Undo | null = null): void {
   const id = next++;
   notices.value = [...notices.value.slice(-2), { id, text, kind, undo }];
   setTimeout(() => dismiss(id), kind === "failed" || undo !== null ? 10_000 : 4_000);
 }
 
-/** Does something, and says so when it fails. */
+/** Performs an action, and shows a notice if it fails. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -33,7 +33,7 @@ const dismiss = (id: number): void => {
   notices.value = notices.value.filter((notice) => notice.id !== id);
 };
 
-/** Where notices appear. */
+/** The place where notices appear. */
 export function Notices() {
   return (
     <div class="notices" role="status" aria-live="polite">
@@ -64,7 +64,7 @@ export function Notices() {
   );
 }
 
-/** Lines where a text will be. */
+/** Placeholder lines for a text that is loading. */
 export function Loading({ lines = 4, label = "Loading" }: { lines?: number; label?: string }) {
   return (
     <div class="loading" role="status" aria-label={label}>
@@ -75,7 +75,7 @@ export function Loading({ lines = 4, label = "Loading" }: { lines?: number; labe
   );
 }
 
-/** What stands where nothing is. */
+/** The placeholder for an empty list. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -86,7 +86,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** A failure, and what to do about it. */
+/** A failure, and how to deal with it. */
 export function Failed({ cause, retry }: { cause: unknown; retry?: () => void }) {
   return (
     <div class="failed" role="alert">

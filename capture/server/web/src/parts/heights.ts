@@ -1,5 +1,5 @@
-// Heights of many rows, and where each begins: a Fenwick tree, so that a row that turns out to be higher than
-// thought costs a logarithm.
+// The heights and positions of many rows: a Fenwick tree, so that correcting the estimated height of a row takes
+// logarithmic time.
 
 /** Heights by index, pixels. */
 export class Heights {
@@ -14,7 +14,7 @@ export class Heights {
     this.known = new Uint8Array(64);
   }
 
-  /** Sets how many rows there are; new ones have the estimated height. */
+  /** Sets the number of rows; new ones get the estimated height. */
   resize(length: number): void {
     if (length === this.length) return;
     const capacity = Math.max(64, 2 ** Math.ceil(Math.log2(length + 1)));
@@ -34,7 +34,7 @@ export class Heights {
     }
   }
 
-  /** Sets the height of a row; answers by how much it changed. */
+  /** Sets the height of a row; returns the difference. */
   set(index: number, height: number): number {
     if (index >= this.length) return 0;
     const change = height - (this.values[index] ?? 0);
@@ -49,19 +49,19 @@ export class Heights {
     return this.values[index] ?? 0;
   }
 
-  /** Whether the height was measured. */
+  /** Whether the row's height was measured. */
   measured(index: number): boolean {
     return this.known[index] === 1;
   }
 
-  /** Where a row begins: the sum of the heights before it. */
+  /** The top of a row: the sum of the heights before it. */
   top(index: number): number {
     let sum = 0;
     for (let at = Math.min(index, this.length); at > 0; at -= at & -at) sum += this.tree[at] ?? 0;
     return sum;
   }
 
-  /** The row at this distance from the top; the last one when there are fewer. */
+  /** The row at this distance from the top; the last row if the distance is beyond the end. */
   at(offset: number): number {
     let index = 0;
     let rest = offset;
@@ -75,7 +75,7 @@ export class Heights {
     return Math.max(0, Math.min(index, this.length - 1));
   }
 
-  /** The sum of all. */
+  /** The sum of all heights. */
   total(): number {
     return this.top(this.length);
   }

@@ -1,5 +1,5 @@
-// The few icons of the page, drawn with lines of one weight, and the signs of states: each has a shape of its own,
-// so that colour is never needed to tell them apart.
+// The page's few icons, drawn with lines of one weight, and the signs of states. Each sign has a distinct shape, so
+// that colour is not needed to distinguish them.
 
 import type { Need, State } from "../api/routes";
 import { STATES } from "../text/names";
@@ -42,7 +42,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A small picture beside a word; screen readers skip it. */
+/** A small picture next to a word; screen readers skip it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 20 20" aria-hidden="true" focusable="false">
@@ -51,10 +51,10 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   );
 }
 
-/** What a row shows: the need of a session if it has one, else its state. */
+/** The sign of a row: the session's need if it has one, otherwise its state. */
 export type Sign = Need | State;
 
-/** The words of a sign. A need that is a state's has its words. */
+/** The words of a sign. A need that corresponds to a state has the state's words. */
 export const WORDS: Record<Sign, string> = {
   ...STATES,
   approval: STATES.waiting_approval,

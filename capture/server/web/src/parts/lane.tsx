@@ -1,4 +1,4 @@
-// States over time as one strip: colour, height and hatching tell them apart, so that colour is not needed.
+// States over time as a strip. Colour, height and hatching distinguish them, so that colour alone is not needed.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Confidence, State } from "../api/routes";
@@ -8,11 +8,11 @@ import { CONFIDENCE, STATES } from "../text/names";
 export type Segment = { state: State; from: number; until: number; confidence: Confidence };
 export type Mark = { at: number; kind: string };
 
-/** Width that a letter of a label may have, pixels. */
+/** Maximum width of a letter in a label, pixels. */
 const LETTER = 8;
-/** Least width of a segment, pixels. */
+/** Minimum width of a segment, pixels. */
 const THIN = 2;
-/** Part of the height that a state has. */
+/** Height of each state, as a fraction of the strip's. */
 const SHARE: Record<State, number> = { running: 0.62, waiting: 0.36, waiting_approval: 1, idle: 0.14, exited: 0.06, unknown: 0.2 };
 
 /** The width of an element, pixels. */
@@ -40,7 +40,7 @@ type Props = {
   onChoose?: (time: number) => void;
 };
 
-/** Joins what would be narrower than a pixel: the state that a person should see wins. */
+/** Joins segments narrower than a pixel: the state most important to the user wins. */
 export function visibleSegments(segments: Segment[], from: number, until: number, width: number): Segment[] {
   const perPixel = (until - from) / Math.max(1, width);
   const found: Segment[] = [];
@@ -81,7 +81,7 @@ export function Lane({ segments, from, until, height, marks = [], chosen = null,
             </pattern>
           </defs>
           {visibleSegments(segments, from, until, width).map((segment) => {
-            // What is short is seen too, also at the end.
+            // Short segments are visible too, even at the end.
             const left = Math.min(x(segment.from), width - THIN);
             const wide = Math.max(THIN, x(segment.until) - left);
             const high = SHARE[segment.state] * height;
@@ -125,7 +125,7 @@ const STEPS = [
 ];
 const DATE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-/** Times below a strip. */
+/** The times below a strip. */
 export function Axis({ from, until }: { from: number; until: number }) {
   const [element, width] = useWidth<HTMLDivElement>();
   const count = Math.max(2, Math.floor(width / 110));

@@ -1,12 +1,12 @@
-// Reads something of the server for a view.
+// Reads data from the server for a view.
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 
-/** A value that is loading, there, or failed; the last value stays while it is read again. */
+/** A value that is loading, loaded, or failed; the last value stays while it is read again. */
 export type Loaded<T> = { value: T | null; cause: unknown; loading: boolean };
 
-/** Reads when a key changes, and again on demand. */
+/** Reads when a key changes, and on demand. */
 export function useLoad<T>(read: (abort: AbortSignal) => Promise<T>, keys: unknown[]): { state: Signal<Loaded<T>>; again: () => void } {
   const state = useSignal<Loaded<T>>({ value: null, cause: null, loading: true });
   const count = useSignal(0);

@@ -1,5 +1,5 @@
-// Markdown as elements. A link shows its host when its words do not. Where somebody decides about the text, nothing of
-// it is hidden: addresses, titles and the words behind a fence stand in it too.
+// Markdown as elements. A link shows its host if its text does not contain it. If the user decides about the text,
+// nothing is hidden: addresses, titles and the words after a fence are shown too.
 
 import { createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
@@ -11,7 +11,7 @@ import { Shown } from "./text";
 /** Whether nothing of the text may be hidden. */
 const Whole = createContext(false);
 
-/** A text in Markdown. `whole`: with what Markdown hides from a reader. */
+/** A Markdown text. `whole`: includes the parts that Markdown normally hides. */
 export function Markdown({ text, whole = false }: { text: string; whole?: boolean }) {
   const found = useMemo(() => blocks(text), [text]);
   return (
@@ -43,7 +43,7 @@ function BlockView({ block }: { block: Block }) {
         </p>
       );
     case "heading":
-      // The page's own headings are above; a heading of an agent is only text.
+      // Headings of an agent are plain text, below the page's own headings.
       return (
         <p class={`heading h${Math.min(block.level, 4)}`}>
           <Inlines inside={block.inside} />
@@ -118,7 +118,7 @@ function Inlines({ inside }: { inside: Inline[] }) {
   );
 }
 
-/** What Markdown does not show of a text. */
+/** Parts of a text that Markdown does not display. */
 function HiddenWords({ words }: { words: string }) {
   if (words === "") return null;
   return (

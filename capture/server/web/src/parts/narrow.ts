@@ -1,10 +1,10 @@
-// Whether the window is that of a phone.
+// Whether the window is as narrow as a phone's.
 
 import { useEffect, useState } from "preact/hooks";
 
 const NARROW = "(max-width: 720px)";
 
-/** Whether the window is narrow, now. */
+/** Whether the window is currently narrow. */
 export function useNarrow(): boolean {
   const [narrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
   useEffect(() => {

@@ -17,15 +17,15 @@ import { close, open } from "./dialogs";
 import { Icon, type IconName } from "./icons";
 import { Highlighted } from "./search";
 
-/** What can be chosen. `stays`: the palette stays open; `under`: it belongs to the entry above it. */
+/** An entry. `stays`: the palette stays open; `under`: it belongs to the entry above it. */
 type Entry = { key: string; icon: IconName; label: string; detail: string; hit?: SearchHit; under?: boolean; stays?: boolean; run: () => void };
 
-/** Hits that are asked for at once. */
+/** Number of hits per request. */
 const HITS = 50;
-/** Hits of a session that are shown at first. */
+/** Number of hits of a session shown at first. */
 const FIRST = 3;
 
-/** Hits by session, in the order of the best one of each. */
+/** Hits grouped by session, ordered by the best hit of each. */
 export const bySession = (hits: SearchHit[]): [string, SearchHit[]][] => [...groupBy(hits, ({ session_id }) => session_id)];
 
 const PAGES: Entry[] = [
@@ -42,7 +42,7 @@ const PAGES: Entry[] = [
   { key: "system", icon: "sun", label: "Use the theme of the system", detail: "theme", run: () => choose("system") },
 ];
 
-/** How well all words of a query are in a text; 0 for not. */
+/** How well a text matches all words of a query; 0 if it does not. */
 export function score(query: string, text: string): number {
   const lower = text.toLowerCase();
   let sum = 0;
@@ -62,7 +62,7 @@ export function Palette() {
   const query = useSignal("");
   const selected = useSignal(0);
   const hits = useSignal<SearchHit[]>([]);
-  /** The last page of hits that was read. */
+  /** The last page of hits. */
   const page = useSignal<SearchPage | null>(null);
   /** Sessions whose hits are all shown. */
   const whole = useSignal<ReadonlySet<string>>(new Set());
@@ -99,7 +99,7 @@ export function Palette() {
     };
   }, [query.value]);
 
-  /** Where the page of hits begins that is being read. */
+  /** The cursor of the page of hits being read. */
   const reading = useRef<string | null>(null);
   const more = (cursor: string): void => {
     if (reading.current === cursor) return;
@@ -150,7 +150,7 @@ export function Palette() {
         (text === "" ? !["theme", "keys"].includes(entry.detail) : score(text, entry.label) > 0),
     );
     const listed = new Set(sessions.map(({ key }) => key));
-    // A title that is listed as a session says nothing new.
+    // A title that is already listed as a session adds nothing.
     const fresh = hits.value.filter((hit) => hit.kind !== "title" || !listed.has(hit.session_id));
     const found = bySession(fresh).flatMap(([id, of]): Entry[] => {
       const shown = whole.value.has(id) || of.length <= FIRST + 1 ? of : of.slice(0, FIRST);

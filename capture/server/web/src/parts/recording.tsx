@@ -1,4 +1,4 @@
-// Whether a run has a recording that can be played, and the link to it.
+// Whether a run has a playable recording, and the link to it.
 
 import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -6,10 +6,10 @@ import { call } from "../api/client";
 import type { Recording } from "../api/routes";
 import { Icon } from "./icons";
 
-/** What was asked for, by run; `null` where there is none. */
+/** Recordings requested so far, by run; `null` if there is none. */
 const known = new Map<string, Signal<Recording | null>>();
 
-/** The recording of a run, once the server said that it can be played. */
+/** The recording of a run, once the server has confirmed that it can be played. */
 export function useRecording(run: string | null): Recording | null {
   let found = known.get(run ?? "");
   if (found === undefined) {
@@ -23,14 +23,14 @@ export function useRecording(run: string | null): Recording | null {
     const look = async (): Promise<void> => {
       answer.value = await call("GET /api/v1/runs/{id}/recording", { path: { id: run }, signal: abort.signal });
     };
-    // Most runs are not recorded: nothing is offered then.
+    // Most runs have no recording; then no link is shown.
     look().catch(() => undefined);
     return () => abort.abort();
   }, [run]);
   return answer.value;
 }
 
-/** Leads to the recording of a run, where there is one. */
+/** A link to a run's recording, if there is one. */
 export function RecordingLink({ id }: { id: string }) {
   if (useRecording(id) === null) return null;
   return (

@@ -1,4 +1,4 @@
-// What a session looks like in lists: its sign, its words, its times.
+// The parts of a session in lists: its sign, its words, its times.
 
 import { descendantsOf, now, type Row } from "../live/store";
 import { groupBy } from "../text/collect";
@@ -9,10 +9,10 @@ import type { Sign } from "./icons";
 import { SignShape, TONES, WORDS } from "./icons";
 import { Shown } from "./text";
 
-/** What a row shows first: its need, else its state. */
+/** The sign of a row: its need, otherwise its state. */
 export const signOf = (row: Row): Sign => row.need.value?.need ?? row.session.value.status.state;
 
-/** Sign and word of a session. */
+/** The sign and word of a session. */
 export function StateWord({ row, reason = true }: { row: Row; reason?: boolean }) {
   const { status } = row.session.value;
   const sign = signOf(row);
@@ -42,7 +42,7 @@ export function Confidence({ level }: { level: "low" | "medium" | "high" }) {
   );
 }
 
-/** How long ago, and when exactly. */
+/** How long ago, with the exact time. */
 export function Since({ time }: { time: string }) {
   return (
     <time dateTime={time} title={exactly(time)}>
@@ -51,7 +51,7 @@ export function Since({ time }: { time: string }) {
   );
 }
 
-/** The title of a session; where nobody gave it one, its agent and directory. Of one that is not known, its id. */
+/** The title of a session; without one, its agent and directory. For an unknown session, its id. */
 export function Title({ of, id = "" }: { of: Named | undefined; id?: string }) {
   if (of === undefined) return <span class="untitled">{id === "" ? "Session" : `Session ${shortId(id)}`}</span>;
   const text = <Shown text={titleOf(of)} />;
@@ -64,13 +64,13 @@ export function activityOf(row: Row): string | null {
   const need = row.need.value;
   const text = need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
   if (text === null) return null;
-  // A plan is Markdown, which one line has no room for.
+  // A plan is Markdown; remove the markup so that it fits on one line.
   const { reason } = session.status;
   if (reason === "plan") return text.replace(/(^|\s)#{1,6}\s/g, "$1").replace(/\*\*|`/g, "");
   return reason === "edit" ? relative(text, session.cwd) : text;
 }
 
-/** Sub-agents that work, and those that cannot go on without somebody. */
+/** Counts of sub-agents that work, and of those that are blocked. */
 export function SubagentBadge({ row }: { row: Row }) {
   const below = descendantsOf(row.id);
   const working = below.filter((child) => child.session.value.status.state === "running").length;
@@ -83,7 +83,7 @@ export function SubagentBadge({ row }: { row: Row }) {
   );
 }
 
-/** Needs of a sub-agent that its parent cannot meet; that it is done with a prompt is no more than its end. */
+/** Needs of a sub-agent that its parent cannot meet. A sub-agent that is done with its prompt has simply ended. */
 const STOPS = new Set<Sign>(["approval", "question", "failure", "stuck"]);
 
 /** The states of sub-agents, counted: `2 working · 1 needs approval`. */

@@ -1,4 +1,4 @@
-// Texts of agents on the page: always text nodes, with escapes for what cannot be seen.
+// Texts of agents on the page: always text nodes, with escapes for invisible characters.
 
 import { colours } from "../terminal/colours";
 import { BOLD, INVERSE, ITALIC, runs, type Style, UNDERLINE } from "../text/ansi";
@@ -27,10 +27,10 @@ export function Shown({ text, strictness = "reading" }: { text: string; strictne
   );
 }
 
-/** A sentence of the server: what stands between backticks is code. */
+/** A sentence of the server; text between backticks is code. */
 export function Ticked({ text }: { text: string }) {
   const pieces = text.split("`");
-  // Of one that is not closed, the sign itself is shown.
+  // Unpaired backticks are shown as they are.
   if (pieces.length % 2 === 0) return <Shown text={text} />;
   return (
     <>
@@ -53,7 +53,7 @@ const codes = (text: string): string =>
     .map((character) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`)
     .join(" ");
 
-/** Class names of a style of a terminal: `f1` and `b1` name the second of the 16 colours. */
+/** Class names for a terminal style: `f1` and `b1` name the second of the 16 colours. */
 export function classes({ fg, bg, flags }: Style): string {
   const inverse = (flags & INVERSE) !== 0;
   const [front, back] = inverse ? [bg, fg] : [fg, bg];

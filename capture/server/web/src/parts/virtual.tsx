@@ -1,15 +1,15 @@
-// A list of any length: only rows near the window are elements. The list is scrolled by the page, or by the element
-// around it that has `data-scroller`. Rows are measured; what a measurement changes above the window is scrolled away,
-// so that nothing moves under the reader.
+// A list of any length: only rows near the window are elements. The page scrolls the list, or the ancestor with
+// `data-scroller` does. Rows are measured; if a measurement changes heights above the window, the list is scrolled by
+// the difference, so that nothing moves for the reader.
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Heights } from "./heights";
 
-/** Rows beyond the window that are kept, pixels. */
+/** Distance beyond the window within which rows are kept, pixels. */
 const MARGIN = 700;
 
-/** What scrolls a list. */
+/** The element or page that scrolls a list. */
 class Scroller {
   private readonly root: HTMLElement | null;
 
@@ -25,7 +25,7 @@ class Scroller {
     return this.root?.clientHeight ?? innerHeight;
   }
 
-  /** How far the list's top is above the window's; negative when it is below. */
+  /** Distance of the list's top above the window's; negative if it is below. */
   hidden(list: HTMLElement): number {
     return (this.root?.getBoundingClientRect().top ?? 0) - list.getBoundingClientRect().top;
   }
@@ -46,19 +46,19 @@ class Scroller {
   }
 }
 
-/** What a view may ask of its list. */
+/** The operations of a list for its view. */
 export type Handle = { reveal: (index: number, where?: "start" | "center" | "end") => void; toEnd: () => void };
 
 type Props = {
   count: number;
-  /** Height that a row is thought to have until it is measured, pixels. */
+  /** Estimated height of a row until it is measured, pixels. */
   estimate: number;
   keyOf: (index: number) => string;
-  /** A row, and the height it has or is thought to have. */
+  /** Renders a row, given its measured or estimated height. */
   render: (index: number, height: number) => ComponentChildren;
-  /** Called with the first and last row that are elements. */
+  /** Called with the first and last rendered row. */
   onRange?: (first: number, last: number) => void;
-  /** Whether the end stays in view when it grows while it is in view. */
+  /** Whether to keep the end in view when it grows while visible. */
   follow?: boolean;
   /** Called when the end comes into view or leaves it. */
   onEnd?: (atEnd: boolean) => void;
@@ -101,7 +101,7 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
         });
       }
     };
-    // Whoever scrolls by hand is no longer taken to where a link pointed.
+    // Scrolling by hand stops scrolling to a link's target.
     const byHand = (): void => {
       anchor.current.target = -1;
     };
@@ -123,7 +123,7 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
     const { target, where } = anchor.current;
     const element = list.current;
     if (target < 0 || element === null) return;
-    // A row may be higher than the window: then it says what of it is meant.
+    // A row may be higher than the window; then it marks the part to show.
     const inner = element.querySelector<HTMLElement>(`[data-index="${target}"] [data-target]`);
     if (inner !== null) {
       scroller.current.by(-scroller.current.hidden(inner) - scroller.current.height / 4);

@@ -1,4 +1,4 @@
-// A status with what it was decided from: every claim that held, its source and its outcome.
+// A status and its basis: every claim in effect, its source and its outcome.
 
 import type { Rule, Standing, StatusAt } from "../api/routes";
 import { SignShape, TONES } from "../parts/icons";

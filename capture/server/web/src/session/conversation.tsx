@@ -1,4 +1,4 @@
-// The conversation: what was said and done, from the first prompt to what the agent says now.
+// The conversation: all texts and actions, from the first prompt to what the agent is currently writing.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
@@ -19,7 +19,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   const conversation = useMemo(() => new Conversation(id), [id]);
   const list = useRef<Handle | null>(null);
   const saying = useSignal<Saying>(silent(false));
-  /** What a terminal shows is not Markdown. */
+  /** Whether the text is terminal output, which is not Markdown. */
   const isScreen = useSignal(false);
   const atEnd = useSignal(at === null);
   const session = row(id)?.session.value;
@@ -60,7 +60,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
 
   const pending = useComputed(() => [...approvals.value.values()].filter((approval) => approval.session_id === id));
   const count = conversation.blocks.value;
-  // A program without a conversation has events all the same.
+  // A program without a conversation has events too.
   const isEmpty = count > 0 && count <= 3 && Array.from({ length: count }, (_, block) => conversation.items(block)).every((items) => items?.length === 0);
   if (session !== undefined && last === 0) {
     return <Empty icon="terminal" title="Nothing was said yet" />;

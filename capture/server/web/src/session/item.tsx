@@ -16,21 +16,19 @@ import { known, readWhole } from "./whole";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
-/** The request that a call waits for. */
+/** The request for which a call waits. */
 export function requestOf(item: ConversationItem & { type: "tool_call" }, pending: OpenApproval[]): OpenApproval | undefined {
   if ((item.result ?? null) !== null) return undefined;
   const calls = pending.filter(({ call_id }) => call_id != null);
   const named = item.call_id === "" ? undefined : calls.find(({ call_id }) => call_id === item.call_id);
-  // Of a hook that names no call: by what is asked for.
+  // A hook that names no call is matched by the subject of its request.
   const fits = ({ call_id, tool, command, subject }: OpenApproval): boolean =>
     call_id == null && tool === item.name && item.title != null && (command === item.title || subject === item.title);
   return named ?? pending.find(fits);
 }
 
-/**
- * An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`; files below
- * `cwd` are named without it. `asked`: the open requests of the session.
- */
+/** An item; a marked one is the target of a link. A call without a result is shown as running only while a turn is
+ * `ongoing`. Files below `cwd` are named relative to it. `asked`: the session's open requests. */
 export function ItemView({
   item,
   marked,
@@ -81,7 +79,7 @@ export function ItemView({
     case "subagent":
       return frame(<SubagentLine subagent={item} />);
     case "approval":
-      // While it is open, its card and its call say the same.
+      // While the request is open, its card and its call show the same.
       if (asked.some(({ id }) => id === item.approval_id)) return null;
       return frame(
         <a class="line" href={`/approvals/${item.approval_id}`}>
@@ -150,13 +148,13 @@ export function ItemView({
   }
 }
 
-/** Length up to which a text is read whole as soon as it comes into view, bytes. */
+/** Maximum length of a text that is loaded as soon as it comes into view, bytes. */
 const AT_ONCE = 256 * 1024;
-/** How far outside the window that begins. */
+/** Distance from the window at which such a text is loaded. */
 const AHEAD = "600px";
 
-/** A text whose middle may be missing: the whole is read when it comes into view, or at a press where it is very long. With
- * a hole in it, it is not Markdown. */
+/** A text whose middle may be missing: the whole text is loaded when it comes into view, or on a press if it is very
+ * long. With a gap, it is not rendered as Markdown. */
 function Long({
   text,
   reference,
@@ -171,7 +169,7 @@ function Long({
   const hash = reference?.hash ?? "";
   const read = useSignal<{ hash: string; text: string } | null>(null);
   const failed = useSignal<unknown>(null);
-  /** The text that is being read; another one may be wanted before it comes. */
+  /** The text being read; another one may be requested before it arrives. */
   const reading = useRef<string | null>(null);
   const element = useRef<HTMLDivElement>(null);
   const whole = reference === null ? text : read.value?.hash === hash ? read.value.text : known(hash);
@@ -337,7 +335,7 @@ function commandOf(input: string, title: string | null): string | null {
     const command = fields?.["command"] ?? fields?.["cmd"];
     if (typeof command === "string") return command;
   } catch {
-    // The input was cut or is not JSON: its title has the command.
+    // The input was cut or is not JSON; its title contains the command.
   }
   return title;
 }

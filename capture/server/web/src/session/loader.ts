@@ -1,26 +1,26 @@
-// The conversation of a session, read where it is looked at. Its events have sequences without gaps, so any part of
-// it can be asked for: pages of 240 sequences, shown in blocks of 40.
+// The conversation of a session; only visible parts are loaded. Its events have consecutive sequences, so any part can
+// be requested: pages of 240 sequences, shown in blocks of 40.
 
 import { signal } from "@preact/signals";
 import { call } from "../api/client";
 import type { ConversationItem } from "../api/routes";
 
-/** Sequences of a request. */
+/** Number of sequences per request. */
 const PAGE = 240;
-/** Sequences of a block, which is one row of the list. */
+/** Number of sequences in a block, which is one row of the list. */
 export const BLOCK = 40;
-/** Time in which what changes is read together, milliseconds. */
+/** Time for which changes are collected before they are read, milliseconds. */
 const SETTLE = 150;
-/** Pages that are kept. */
+/** Maximum number of pages kept. */
 const KEPT = 40;
 
 type Page = { blocks: Map<number, ConversationItem[]>; used: number; stale: boolean; loading: boolean; failed: unknown };
 
-/** Items in the order of their sequences, by block. */
+/** Items in sequence order, by block. */
 export class Conversation {
-  /** Changes when items came. */
+  /** Changes when items arrive. */
   readonly version = signal(0);
-  /** How many blocks there are. */
+  /** The number of blocks. */
   readonly blocks = signal(0);
   private readonly pages = new Map<number, Page>();
   private last = 0;
@@ -32,7 +32,7 @@ export class Conversation {
 
   constructor(private readonly session: string) {}
 
-  /** Says up to which sequence the session goes; what was read of its end is read again. */
+  /** Sets the session's last sequence; the end that was already read is read again. */
   grow(last: number): void {
     if (last <= this.last) return;
     const from = Math.max(0, Math.floor((this.last - 1) / PAGE));
@@ -42,19 +42,19 @@ export class Conversation {
     this.later(SETTLE);
   }
 
-  /** Reads again what is shown, and the rest once it is looked at: a result came for a call that is already there. */
+  /** Reads the visible part again, and the rest once it is viewed, because a result arrived for an earlier call. */
   refresh(): void {
     for (const page of this.pages.values()) page.stale = true;
     this.later(SETTLE);
   }
 
-  /** Says which blocks are looked at. */
+  /** Sets the range of visible blocks. */
   look(first: number, last: number): void {
     this.wanted = [first, last];
     this.later(this.pages.size === 0 ? 0 : 60);
   }
 
-  /** The items of a block; `null` while they are not there. */
+  /** The items of a block; `null` until they are loaded. */
   items(block: number): ConversationItem[] | null {
     this.version.value;
     const page = this.pages.get(Math.floor((block * BLOCK) / PAGE));
@@ -67,7 +67,7 @@ export class Conversation {
     return this.pages.get(Math.floor((block * BLOCK) / PAGE))?.failed ?? null;
   }
 
-  /** The block of a sequence. */
+  /** The block that contains a sequence. */
   blockOf(sequence: number): number {
     return Math.max(0, Math.floor((sequence - 1) / BLOCK));
   }
@@ -83,7 +83,7 @@ export class Conversation {
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   }
 
-  // A read that is due is not put off: events may keep coming.
+  // A scheduled read is not postponed, because events may keep arriving.
   private later(wait: number): void {
     const due = performance.now() + wait;
     if (this.timer !== undefined && this.due <= due) return;

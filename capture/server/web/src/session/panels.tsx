@@ -1,5 +1,5 @@
-// What stands beside a conversation: why the status is what it is, findings, sub-agents, work, usage, labels, notes,
-// the queue of prompts, and how to go on in a terminal.
+// The panels next to a conversation: why the status is what it is, findings, sub-agents, work, usage, labels, notes,
+// the prompt queue, and how to continue in a terminal.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -20,7 +20,7 @@ import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 import { Claims } from "./claims";
 
-/** A part of the side. */
+/** A panel at the side. */
 export function Panel({ title, count, children, open = true }: { title: string; count?: number; children: ComponentChildren; open?: boolean }) {
   return (
     <details class="side-panel" open={open}>
@@ -48,7 +48,7 @@ export function Why({ id }: { id: string }) {
   );
 }
 
-/** Open findings. What a request is about stands in its card, for those in `decided`. */
+/** Open findings. Findings of a request in `decided` are shown in the request's card. */
 export function Findings({ known, decided }: { known: Row; decided: string[] }) {
   const findings = known.findings.value.filter(
     ({ kind, approval_id }) => !((kind === "approval" || kind === "risky_approval") && approval_id != null && decided.includes(approval_id)),
@@ -91,7 +91,7 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
   );
 }
 
-/** A text of the server in which the short ids of sessions lead to them. */
+/** A text of the server in which short session ids become links. */
 function WithSessions({ text }: { text: string }) {
   const named = new Map(all().map(({ id, session }) => [shortId(id), session.peek()]));
   return (
@@ -109,7 +109,7 @@ function WithSessions({ text }: { text: string }) {
   );
 }
 
-/** Sub-agents, branches, and where the session came from. */
+/** Sub-agents, branches, and the session this one continues. */
 export function Tree({ known }: { known: Row }) {
   const session = known.session.value;
   const children = childrenOf(known.id);
@@ -214,7 +214,7 @@ export function Work({ id }: { id: string }) {
   );
 }
 
-/** Turns; a press shows the turn in the conversation. */
+/** Turns; pressing one shows it in the conversation. */
 export function Turns({ id, onTime }: { id: string; onTime: (time: string) => void }) {
   const count = row(id)?.session.value.turns ?? 0;
   const { state } = useLoad(
@@ -248,7 +248,7 @@ export function Turns({ id, onTime }: { id: string; onTime: (time: string) => vo
   );
 }
 
-/** Tokens and cost, with those of sub-agents. */
+/** Tokens and cost, including sub-agents. */
 export function UsagePanel({ session }: { session: MarkedSession }) {
   const { state } = useLoad(
     (abort) => call("GET /api/v1/usage", { query: { by: "session", session: session.id }, signal: abort }),
@@ -326,7 +326,7 @@ export function LabelsPanel({ session }: { session: MarkedSession }) {
   );
 }
 
-/** Notes of people and of rules. They are events of the session, and stay. */
+/** Notes of users and rules. They are stored as events of the session and cannot be deleted. */
 export function NotesPanel({ session }: { session: MarkedSession }) {
   const text = useSignal("");
   const failed = useSignal<unknown>(null);
@@ -390,7 +390,7 @@ export function NotesPanel({ session }: { session: MarkedSession }) {
   );
 }
 
-/** Queued prompts, typed when the session's run waits for one. */
+/** Queued prompts, which are typed when the session's run waits for one. */
 export function Prompts({ session, run }: { session: MarkedSession; run: Run | null }) {
   const text = useSignal("");
   const failed = useSignal<unknown>(null);
@@ -405,7 +405,7 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
     const timer = setInterval(again, 5_000);
     return () => clearInterval(timer);
   }, [open.length]);
-  // A session that takes commands is written to below its conversation.
+  // For a session that accepts commands, the input is below its conversation.
   const types = run?.terminal && run.state === "running";
   if (!types && prompts.length === 0) return null;
   const queue = async (): Promise<void> => {
@@ -478,7 +478,7 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
   );
 }
 
-/** Commands with which the work goes on in a terminal. */
+/** Commands that continue the session in a terminal. */
 export function Continue({ session, run }: { session: MarkedSession; run: Run | null }) {
   const id = shortId(session.id);
   const live = session.status.state !== "exited";

@@ -1,4 +1,4 @@
-// What a person tells a session that takes commands: capture's own agent, or one that is driven by its protocol.
+// The user's input to a session that accepts commands: capture's own agent, or an agent driven over its protocol.
 
 import { useSignal } from "@preact/signals";
 import { call, words } from "../api/client";
@@ -14,10 +14,10 @@ const DONE: Partial<Record<SessionAction, string>> = {
   resume: "Goes on",
 };
 
-/** Whether a turn is stopped until it is resumed. */
+/** Whether a turn is paused. */
 export const isPaused = ({ status, turn }: MarkedSession): boolean => turn !== null && status.state === "waiting" && status.reason === "interrupted";
 
-/** Where one writes to the session, and the buttons that stop it. */
+/** The input field for a session, and the buttons that stop it. */
 export function Say({ session, run }: { session: MarkedSession; run: Run }) {
   const text = useSignal("");
   const busy = useSignal(false);
@@ -43,7 +43,7 @@ export function Say({ session, run }: { session: MarkedSession; run: Run }) {
     }
     busy.value = false;
   };
-  // Between two turns the message is a prompt; a turn that runs takes it up itself.
+  // Between two turns the message is a prompt; a running turn receives it directly.
   const first: SessionAction | null =
     isWorking || paused ? (takes("steer") ? "steer" : takes("follow_up") ? "follow_up" : null) : takes("prompt") ? "prompt" : null;
   const message = text.value.trim();

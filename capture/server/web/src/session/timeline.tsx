@@ -1,4 +1,4 @@
-// The states of a session over time. A press shows the status of that moment, and the claims that held then.
+// The states of a session over time. Pressing shows the status at that time and the claims in effect then.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -20,13 +20,13 @@ const RANGES: [string, number][] = [
   ["10 m", 600_000],
 ];
 
-/** Time after the end of a recording to which its last screen belongs: that it ended is noticed later, ms. */
+/** Time after a recording's end for which its last screen is shown, because the end is detected with a delay, ms. */
 const END = 5_000;
 
-/** Pages of changes that are read; a longer history begins later. */
+/** Maximum number of pages of changes read; a longer history is shown from later on. */
 const PAGES = 6;
 
-/** The strip. `onPlace` shows a place of the conversation; a recording of `run` has the screen of a moment. */
+/** The strip. `onPlace` shows a position in the conversation; a recording of `run` provides the screen at a time. */
 export function Timeline({ id, run, onPlace }: { id: string; run: string | null; onPlace: (sequence: number) => void }) {
   const recording = useRecording(run);
   const changes = useSignal<StatusChange[] | null>(null);
@@ -94,7 +94,7 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
   const current = chosen.value === null ? undefined : at(chosen.value);
   const screen = (time: number): string | null => {
     const place = recording === null ? -1 : time - Date.parse(recording.started_at);
-    // What is still written has become longer meanwhile.
+    // A recording in progress has grown since it was read.
     return recording === null || place < 0 || (recording.ended && place > recording.duration_ms + END)
       ? null
       : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;

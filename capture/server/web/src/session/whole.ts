@@ -1,14 +1,14 @@
-// Whole texts by their hashes, as the server keeps them. A text never changes, so that it is read once.
+// Complete texts by their hashes, as the server stores them. A text never changes, so it is read only once.
 
 import { call } from "../api/client";
 
-/** Characters that are kept; the texts that were used longest ago make room. */
+/** Number of characters kept; the least recently used texts are dropped. */
 const KEPT = 8_000_000;
 
 const texts = new Map<string, string>();
 let size = 0;
 
-/** A whole text that was read before. */
+/** A whole text, if it was read before. */
 export function known(hash: string): string | null {
   const text = texts.get(hash);
   if (text === undefined) return null;
@@ -26,7 +26,7 @@ export async function readWhole(hash: string): Promise<string> {
   return text;
 }
 
-/** Keeps a text, and lets the oldest ones go. */
+/** Caches a text, and drops the oldest ones. */
 export function keep(hash: string, text: string): void {
   size += text.length - (texts.get(hash)?.length ?? 0);
   texts.delete(hash);

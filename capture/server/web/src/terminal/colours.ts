@@ -1,4 +1,4 @@
-// Colours of a program's output as they are shown: in both themes every character has enough contrast to be read.
+// The displayed colours of a program's output, with enough contrast for every character in both themes.
 
 import { DIM, INVERSE, type Style } from "../text/ansi";
 
@@ -8,14 +8,14 @@ type Palette = { ground: Rgb; text: Rgb; front: readonly Rgb[]; back: readonly R
 const rgb = (hex: string): Rgb => [Number.parseInt(hex.slice(1, 3), 16), Number.parseInt(hex.slice(3, 5), 16), Number.parseInt(hex.slice(5, 7), 16)];
 const list = (text: string): Rgb[] => text.split(" ").map(rgb);
 
-/** Programs are told that the background is black, so a terminal is dark in both themes. */
+/** We report a black background to programs, so a terminal is dark in both themes. */
 const DARK: Palette = {
   ground: rgb("#0c0d10"),
   text: rgb("#d9dbe1"),
   front: list("#7f8592 #ff8078 #6fd09d #e3bd5c #8fa6ff #d698e6 #6ccbd6 #c9ccd4 #969ba8 #ffa099 #93e3b8 #f2d587 #b0c0ff #e6b8f1 #97e0e8 #ffffff"),
   back: list("#2a2d34 #6b211c #16492f #5a4310 #25357c #55265f #134850 #43474f #43474f #6b211c #16492f #5a4310 #25357c #55265f #134850 #5b5f6b"),
 };
-/** The output of a tool is a part of the page, and follows its theme. */
+/** The output of a tool is part of the page and follows its theme. */
 const LIGHT: Palette = {
   ground: rgb("#f0f0f3"),
   text: rgb("#191b20"),
@@ -23,7 +23,7 @@ const LIGHT: Palette = {
   back: list("#d9dbe1 #fbd5d2 #cdeedd #f7e5b5 #d3dcff #f0d6f6 #c9ecf0 #e3e4e9 #e3e4e9 #fbd5d2 #cdeedd #f7e5b5 #d3dcff #f0d6f6 #c9ecf0 #ffffff"),
 };
 
-/** The least contrast between a character and its background: WCAG asks for 4.5. */
+/** Minimum contrast between a character and its background; WCAG requires 4.5. */
 export const CONTRAST = 4.6;
 const WHITE: Rgb = [255, 255, 255];
 const BLACK: Rgb = [0, 0, 0];
@@ -42,7 +42,7 @@ export function contrast(left: Rgb, right: Rgb): number {
 const mixed = (from: Rgb, to: Rgb, part: number): Rgb =>
   [0, 1, 2].map((index) => Math.round((from[index] ?? 0) + ((to[index] ?? 0) - (from[index] ?? 0)) * part)) as unknown as Rgb;
 
-/** The colour, or the nearest one towards white or black that can be read on a background. */
+/** The colour, or the nearest one towards white or black that is readable on a background. */
 function readable(colour: Rgb, ground: Rgb): Rgb {
   if (contrast(colour, ground) >= CONTRAST) return colour;
   const towards = contrast(WHITE, ground) >= contrast(BLACK, ground) ? WHITE : BLACK;
@@ -53,7 +53,7 @@ function readable(colour: Rgb, ground: Rgb): Rgb {
   return towards;
 }
 
-/** A colour by its number: 16 of the palette, 216 of a cube, 24 greys. */
+/** A colour by number: 16 of the palette, 216 of a cube, 24 greys. */
 function numbered(colour: number, palette: readonly Rgb[]): Rgb {
   if (colour < 16) return palette[colour] ?? WHITE;
   const grey = 8 + (colour - 232) * 10;
@@ -68,7 +68,7 @@ function known(colour: Style["fg"], palette: readonly Rgb[]): Rgb | null {
   return /^#[0-9a-fA-F]{6}$/.test(colour) ? rgb(colour) : null;
 }
 
-/** Front and back of a style on a palette; `null` for a back that is the palette's own. */
+/** The foreground and background of a style on a palette; the background is `null` if it is the palette's own. */
 export function shades({ fg, bg, flags }: Style, palette: Palette, drawn = false): { front: Rgb; back: Rgb | null } {
   let front: Rgb;
   let back: Rgb | null;
@@ -84,13 +84,13 @@ export function shades({ fg, bg, flags }: Style, palette: Palette, drawn = false
   return { front: drawn ? front : readable(front, ground), back };
 }
 
-/** Blanks and blocks: a picture keeps its colours. */
+/** Blanks and blocks, which keep their colours because they form pictures. */
 const DRAWN = /^[\s\u2580-\u259f\u{1fb00}-\u{1fbff}]*$/u;
 
 export type Colours = { color?: string; backgroundColor?: string };
 const found = new Map<string, Colours | null>();
 
-/** The colours of a style, for the style property: of both themes, as the browser chooses one. */
+/** The colours of a style for the style property, for both themes; the browser selects one. */
 export function colours(style: Style, text: string): Colours | null {
   if (style.fg === null && style.bg === null && (style.flags & (DIM | INVERSE)) === 0) return null;
   const drawn = DRAWN.test(text);

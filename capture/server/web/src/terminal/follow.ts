@@ -1,12 +1,12 @@
-// Where a terminal is scrolled to: its cursor stays in view until somebody scrolls up.
+// The scroll position of a terminal: its cursor stays in view until the user scrolls up.
 
-/** Heights in the pane, px from the top of what is scrolled. */
+/** Heights in the pane, px from the top of the scrolled content. */
 export type Layout = { height: number; window: number; line: number; cursor: number | null; filled: number };
 
-/** Where the pane is scrolled to, so that the cursor is in view and as much as possible of what stands above it. */
+/** The scroll position that shows the cursor and as much as possible above it. */
 export function restingPlace({ height, window, line, cursor, filled }: Layout): number {
   const end = Math.max(0, height - window);
-  // Without a cursor the last line that has text is what a program writes.
+  // Without a cursor, the program writes to the last line with text.
   const kept = cursor === null ? filled - window + line : cursor - line;
   return Math.min(end, Math.max(0, kept));
 }
@@ -14,7 +14,7 @@ export function restingPlace({ height, window, line, cursor, filled }: Layout): 
 /** Follows the cursor of a pane. */
 export class Follower {
   private following = true;
-  /** Where the pane was scrolled to by this program. */
+  /** The last scroll position set by this class. */
   private placed = -1;
 
   constructor(
@@ -39,7 +39,7 @@ export class Follower {
     };
   }
 
-  /** Called after the screen changed, or the pane. */
+  /** Called after the screen or the pane changed. */
   changed(): void {
     if (this.following) this.rest();
   }
@@ -50,12 +50,12 @@ export class Follower {
     this.place(restingPlace(this.layout()));
   }
 
-  /** Stays where it is, whatever comes. */
+  /** Keeps the scroll position, whatever arrives. */
   stay(): void {
     this.set(false);
   }
 
-  /** Called when the pane was scrolled by whatever. */
+  /** Called after any scrolling of the pane. */
   scrolled(): void {
     const { pane } = this;
     if (Math.abs(pane.scrollTop - this.placed) < 2) return;
@@ -64,7 +64,7 @@ export class Follower {
     this.set(pane.scrollTop >= restingPlace(layout) - layout.line);
   }
 
-  /** Shows what was put above `height` px of lines: the lines just before those that were seen. */
+  /** After lines of `height` px were inserted above, shows the lines just before those that were visible. */
   above(height: number, top: number): void {
     const { pane } = this;
     this.set(false);

@@ -1,14 +1,14 @@
-// The screen of a terminal, as patches of rows make it.
+// The screen of a terminal, assembled from patches of rows.
 
 import type { Run } from "../text/ansi";
 
-/** A run of text as the wire has it: text, front, back, flags. */
+/** A run of text in the wire format: text, foreground, background, flags. */
 export type WireRun = [string, (number | string | null)?, (number | string | null)?, number?];
 export type Cursor = { row: number; column: number } | null;
 export type Row = Run[];
 export type Grid = { columns: number; rows: number; cursor: Cursor; title: string; alternate: boolean; scrolled: number; skipped: number; lines: Row[] };
 
-/** A message of the server with rows that changed. */
+/** A message of the server with changed rows. */
 export type GridMessage = {
   type: "grid";
   rev: number;
@@ -17,17 +17,17 @@ export type GridMessage = {
   cursor: { row: number; col: number; visible: boolean } | null;
   alternate?: boolean;
   title?: string | null;
-  /** Lines that scrolled off so far. */
+  /** Number of lines that have scrolled off so far. */
   scrolled?: number;
-  /** Bytes that were not read since the screen was drawn: it may be wrong. */
+  /** Number of bytes skipped since the screen was drawn, after which it may be wrong. */
   skipped_bytes?: number;
   lines: Record<string, WireRun[]>;
 };
 
-/** A row of the wire. */
+/** Converts a row from the wire format. */
 export const rowOf = (runs: WireRun[]): Row => runs.map(([text, fg = null, bg = null, flags = 0]) => ({ text, fg, bg, flags }));
 
-/** The screen after a message; rows that did not change stay the same objects. */
+/** The screen after a message; unchanged rows remain the same objects. */
 export function patched(before: Grid | null, message: GridMessage): Grid {
   const lines = Array.from({ length: message.rows }, (_, index) => {
     const fresh = message.lines[String(index)];
@@ -46,10 +46,10 @@ export function patched(before: Grid | null, message: GridMessage): Grid {
   };
 }
 
-/** Lines above the screen: those from number `from` up to `to`, and the oldest that is kept. */
+/** Lines above the screen: numbers `from` up to `to`, and the oldest available. */
 export type Scrollback = { from: number; to: number; oldest: number; lines: Row[] };
 
-/** Joins lines that came to those that are there; what would leave a gap replaces them. */
+/** Joins new lines to the known ones; if that would leave a gap, the new lines replace them. */
 export function joined(known: Scrollback | null, message: { from: number; oldest?: number; lines: WireRun[][] }): Scrollback {
   const lines = message.lines.map(rowOf);
   const fresh = { from: message.from, to: message.from + lines.length, oldest: message.oldest ?? 0, lines };
@@ -83,7 +83,7 @@ const NAMED: Record<string, string> = {
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey" | "shiftKey">;
 
-/** The name of a key for the server; `null` when the browser makes it text, or keeps it for itself. */
+/** The server's name for a key; `null` if the browser turns it into text or handles it itself. */
 export function keyOf({ key, ctrlKey, altKey, metaKey, shiftKey }: Pressed): string | null {
   if (metaKey) return null;
   if (key === "Tab" && shiftKey) return "shift-tab";
@@ -92,7 +92,7 @@ export function keyOf({ key, ctrlKey, altKey, metaKey, shiftKey }: Pressed): str
   if (/^F([1-9]|1[0-2])$/.test(key)) return ctrlKey || altKey ? null : key.toLowerCase();
   if (ctrlKey && !altKey && /^[a-z]$/i.test(key)) {
     const letter = key.toLowerCase();
-    // Copying and pasting stay the browser's while Shift is held.
+    // With Shift, copying and pasting remain the browser's.
     return shiftKey ? null : letter === "v" ? null : `ctrl-${letter}`;
   }
   return null;

@@ -1,12 +1,12 @@
-// The connection to a run's terminal: a WebSocket with patches of rows. A connection that breaks is made again, and the
-// last screen stays meanwhile. Where the server answers but makes no WebSocket, the screen is read once a second.
+// The connection to a run's terminal: a WebSocket with patches of rows. After a break it reconnects, and the last
+// screen stays visible. If the server answers but no WebSocket can be opened, the screen is polled once a second.
 
 import { signal } from "@preact/signals";
 import { ApiFailure, call } from "../api/client";
 import type { Screen } from "../api/routes";
 import { type Grid, type GridMessage, joined, patched, type Scrollback, type WireRun } from "./grid";
 
-/** `away`: the last screen is shown, and the server is looked for. */
+/** `away`: the last screen is shown while the page tries to reach the server. */
 export type Mode = "connecting" | "live" | "away" | "polling";
 export type Typed = { type: "input"; text: string; force?: boolean } | { type: "paste"; text: string; force?: boolean } | { type: "keys"; keys: string[] };
 type Outgoing =
@@ -16,17 +16,17 @@ type Outgoing =
   | { type: "resize"; cols: number; rows: number };
 type Size = { cols: number; rows: number };
 
-/** WebSockets that failed while the server answered, after which the screen is polled. */
+/** Number of failed WebSockets, while the server answers, after which the screen is polled. */
 const TRIES = 2;
 const POLL = 1_000;
-/** Polls after which a WebSocket is tried again. */
+/** Number of polls after which a WebSocket is tried again. */
 const POLLS = 10;
-/** Time in which every message gets its answer, ms. */
+/** Time limit for the answer to a message, ms. */
 const ANSWER = 5_000;
-/** Time in which a connection brings a screen, ms. */
+/** Time limit for a connection to deliver a screen, ms. */
 const FIRST = 10_000;
 const RETRY = [300, 1_000, 2_000, 5_000];
-/** Lines that are asked for at once. */
+/** Number of lines per request. */
 const LINES = 200;
 
 type Incoming =
@@ -37,7 +37,7 @@ type Incoming =
   | { type: "refused"; code: string; message: string }
   | { type: "lease"; held: boolean; by?: string | null };
 
-/** Why a terminal took no input. */
+/** Why a terminal accepted no input. */
 export class Refused extends Error {
   constructor(
     readonly code: string,
@@ -53,25 +53,25 @@ export class Link {
   readonly mode = signal<Mode>("connecting");
   readonly closed = signal<string | null>(null);
   readonly failed = signal<unknown>(null);
-  /** When the connection that showed the screen broke, ms. */
+  /** When the connection that delivered the screen broke, ms. */
   readonly away = signal(0);
-  /** Who may resize the terminal: this view, another one by its name, or nobody. */
+  /** The holder of the lease to resize the terminal: this view, another one by its name, or none. */
   readonly lease = signal<{ held: boolean; by: string | null }>({ held: false, by: null });
   readonly scrollback = signal<Scrollback | null>(null);
   private socket: WebSocket | null = null;
   // Every message gets one answer, in order.
   private waiting: { resolve: () => void; reject: (cause: unknown) => void }[] = [];
   private sending: Promise<unknown> = Promise.resolve();
-  /** Up to which line that scrolled off was asked for. */
+  /** The last scrolled-off line that was requested. */
   private following = 0;
-  /** Connections that failed since the last one that brought a screen. */
+  /** Number of failed connections since the last one that delivered a screen. */
   private tries = 0;
-  /** Those of them after which the server answered a request. */
+  /** Number of those after which the server answered a request. */
   private refusals = 0;
   private polls = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
-  /** The size that this view took and did not give back: it is taken again after a break. */
+  /** The size that this view took and has not released; it is taken again after a break. */
   private size: Size | null = null;
 
   constructor(private readonly run: string) {}
@@ -99,7 +99,8 @@ export class Link {
     socket?.close();
   }
 
-  /** Connects at once: the server is back. A try of before may wait for a network that is gone. */
+  /** Reconnects immediately, because the server is reachable again. An earlier try may be waiting for a network that
+   * is gone. */
   now(): void {
     const waits = this.mode.value === "away" && this.socket !== null;
     if (this.stopped || this.closed.value !== null || this.mode.value === "live" || (this.socket !== null && !waits)) return;
@@ -109,7 +110,7 @@ export class Link {
     socket?.close();
   }
 
-  /** Gives up a connection that may lead nowhere, and makes another: a browser does not tell that pings have no answer. */
+  /** Drops a possibly dead connection and makes another, because browsers do not report unanswered pings. */
   drop(): void {
     const { socket } = this;
     if (socket === null) return;
@@ -117,10 +118,10 @@ export class Link {
     socket.close();
   }
 
-  /** Sends keys or text; fails with the reason when the server refuses. */
+  /** Sends keys or text; fails with the reason if the server refuses. */
   async send(message: Typed): Promise<void> {
     if (this.mode.value !== "polling") return this.ask(message);
-    // One after another: requests of their own may overtake each other.
+    // Sent one after another, because separate requests may overtake each other.
     const body = message.type === "keys" ? { keys: message.keys } : { text: message.text, ...(message.force === true ? { force: true } : {}) };
     const sent = this.sending.then(() => call("POST /api/v1/runs/{id}/input", { path: { id: this.run }, body }));
     this.sending = sent.catch(() => undefined);
@@ -129,7 +130,7 @@ export class Link {
     this.timer = setTimeout(() => void this.poll(), 80);
   }
 
-  /** Takes the size of the terminal, visibly for everybody who is attached; resolves when the lease was answered. */
+  /** Takes the terminal's size, visibly for all attached users; resolves when the lease is answered. */
   async take(size: Size): Promise<void> {
     await this.ask({ type: "lease" });
     if (!this.lease.value.held) return;
@@ -137,20 +138,20 @@ export class Link {
     await this.ask({ type: "resize", ...size });
   }
 
-  /** Fits the terminal to this view, which has the lease. */
+  /** Fits the terminal to this view, which must have the lease. */
   async resize(size: Size): Promise<void> {
     if (!this.lease.value.held) return;
     this.size = size;
     await this.ask({ type: "resize", ...size });
   }
 
-  /** Gives the size back to the terminal that types. */
+  /** Returns the size to the terminal that has control. */
   release(): Promise<void> {
     this.size = null;
     return this.ask({ type: "lease", take: false });
   }
 
-  /** Asks for lines above those that are here. */
+  /** Requests lines above the loaded ones. */
   async more(): Promise<void> {
     const before = this.scrollback.value?.from ?? this.grid.value?.scrolled ?? 0;
     if (before > 0) await this.ask({ type: "scrollback", before, count: Math.min(LINES, before) });
@@ -176,7 +177,7 @@ export class Link {
         this.waiting.shift()?.resolve();
         break;
       case "closed":
-        // A host that cannot tell changes still tells its screen.
+        // A host that cannot report changes can still send its screen.
         if (this.mode.value === "polling") break;
         if (this.grid.value === null) this.fallBack();
         else this.closed.value = message.why;
@@ -203,13 +204,13 @@ export class Link {
     clearTimeout(this.timer);
     this.failed.value = null;
     this.grid.value = patched(this.grid.value, message);
-    // The lines above belong to a terminal that counts on.
+    // The lines above belong to a terminal whose count continues.
     if (this.scrollback.value !== null && this.grid.value.scrolled < this.scrollback.value.to) this.scrollback.value = null;
     if (isFirst && this.size !== null) this.take(this.size).catch(() => undefined);
     this.follow();
   }
 
-  // Lines that scroll off while the lines above are shown belong to them.
+  // Appends lines that scroll off while the lines above are shown.
   private follow(): void {
     const known = this.scrollback.value;
     const scrolled = this.grid.value?.scrolled ?? 0;
@@ -230,11 +231,11 @@ export class Link {
     this.mode.value = this.grid.value === null ? "connecting" : "away";
     const wait = RETRY[Math.min(this.tries, RETRY.length - 1)];
     this.tries += 1;
-    // The first try is at once: a request would only delay it.
+    // The first retry is immediate; a request would only delay it.
     this.timer = setTimeout(() => (isFirst ? this.open() : void this.look()), wait);
   }
 
-  /** Asks whether the server answers at all: if it does, and makes no WebSocket, the screen is polled. */
+  /** Checks whether the server answers at all: if it does but opens no WebSocket, the screen is polled. */
   private async look(): Promise<void> {
     const screen = await this.read();
     if (this.stopped || this.closed.value !== null || this.socket !== null || this.mode.value === "live") return;
@@ -281,7 +282,7 @@ export class Link {
     this.timer = setTimeout(() => void this.poll(), document.visibilityState === "visible" ? POLL : POLL * 5);
   }
 
-  /** Reads the screen by a request; `null` where there is none, which `closed` or `failed` says. */
+  /** Reads the screen with a request; `null` if there is none, with the reason in `closed` or `failed`. */
   private async read(): Promise<Screen | null> {
     try {
       const screen = await call("GET /api/v1/runs/{id}/screen", { path: { id: this.run } });
@@ -289,7 +290,7 @@ export class Link {
       return screen;
     } catch (cause) {
       if (cause instanceof ApiFailure && cause.status === 409 && this.grid.value !== null) this.closed.value = cause.message;
-      // While the server is away, the last screen says more than a failure.
+      // While the server is unreachable, the last screen is more useful than an error.
       else if (this.grid.value === null || (cause instanceof ApiFailure && cause.status >= 400 && cause.status < 500)) this.failed.value = cause;
       return null;
     }

@@ -1,22 +1,22 @@
-// Plays the recording of a terminal: reads frames ahead of the time that is shown, and holds those it read.
+// Plays a terminal's recording: reads frames ahead of the displayed time, and buffers them.
 
 import { computed, signal } from "@preact/signals";
 import type { Recording, RecordingFrames } from "../api/routes";
 import { type Grid, patched } from "./grid";
 
-/** The screen from a time on, ms from the beginning. */
+/** The screen from a time on, in ms since the beginning. */
 export type Frame = { at: number; grid: Grid };
 type Read = (from_ms: number) => Promise<RecordingFrames>;
 
 export const SPEEDS = [0.5, 1, 2, 4, 8];
-/** A longer pause is cut to this, where pauses are skipped, ms. */
+/** Longer pauses are shortened to this if pauses are skipped, ms. */
 export const PAUSE = 1_000;
-/** Playing time that is read ahead, ms. */
+/** Playing time to read ahead, ms. */
 const AHEAD = 4_000;
-/** Most frames that are held; the oldest make room. */
+/** Maximum number of buffered frames; the oldest are dropped first. */
 const HELD = 20_000;
 
-/** The last frame at or before a time; `undefined` before the first one. */
+/** The last frame at or before a time; `undefined` before the first frame. */
 export function frameAt(frames: Frame[], time: number): Frame | undefined {
   let low = 0;
   let high = frames.length;
@@ -28,14 +28,14 @@ export function frameAt(frames: Frame[], time: number): Frame | undefined {
   return frames[low - 1];
 }
 
-/** The first change behind a time; `null` when none is known. */
+/** The time of the first change after a time; `null` if none is loaded. */
 export function changeAfter(frames: Frame[], time: number): number | null {
   const shown = frameAt(frames, time);
   const next = frames[shown === undefined ? 0 : frames.indexOf(shown) + 1];
   return next?.at ?? null;
 }
 
-/** Frames of an answer as whole screens; rows that did not change stay the same objects. */
+/** The frames of an answer as complete screens; unchanged rows remain the same objects. */
 export function screens(answer: RecordingFrames): Frame[] {
   let grid: Grid | null = null;
   return answer.frames.map((frame) => {
@@ -44,23 +44,23 @@ export function screens(answer: RecordingFrames): Frame[] {
   });
 }
 
-/** The player of one recording. `tick` is called for every picture while it plays. */
+/** The player of one recording. Call `tick` for every picture while it plays. */
 export class Player {
   readonly recording = signal<Recording | null>(null);
-  /** The time that is shown, ms from the beginning. */
+  /** The displayed time, ms since the beginning. */
   readonly position = signal(0);
   readonly playing = signal(false);
   readonly speed = signal(1);
-  /** Whether long pauses are cut. */
+  /** Whether long pauses are skipped. */
   readonly skips = signal(true);
   readonly failed = signal<unknown>(null);
-  /** What is held, without gaps. */
+  /** The buffered frames, without gaps. */
   private readonly frames = signal<Frame[]>([]);
-  /** Where what is held ends: the next frames begin there; `null` at the end of the recording. */
+  /** The end of the buffered frames, where the next ones begin; `null` at the end of the recording. */
   private readonly next = signal<number | null>(0);
   readonly grid = computed(() => frameAt(this.frames.value, this.position.value)?.grid ?? null);
   private reading: Promise<void> | null = null;
-  /** Grows with every jump: what was asked for before it is dropped. */
+  /** Incremented by every jump, to discard the answers to earlier requests. */
   private turn = 0;
 
   constructor(
@@ -72,7 +72,7 @@ export class Player {
     return this.recording.value?.duration_ms ?? 0;
   }
 
-  /** Reads what it is and shows the screen of a time. */
+  /** Reads the recording's description and shows the screen at a time. */
   async open(at = 0): Promise<void> {
     try {
       this.recording.value = await this.summary();
@@ -82,7 +82,7 @@ export class Player {
     }
   }
 
-  /** Shows the screen of a time. */
+  /** Shows the screen at a time. */
   async seek(time: number): Promise<void> {
     const to = Math.min(this.duration, Math.max(0, time));
     this.failed.value = null;
@@ -99,7 +99,7 @@ export class Player {
     this.position.value = to;
   }
 
-  /** Looks how long what is still written became. Who stands at its end stands at the new one. */
+  /** Checks whether a recording in progress has grown. A player at the end moves to the new end. */
   async follow(): Promise<void> {
     const before = this.duration;
     await this.lengthen().catch(() => undefined);
@@ -110,7 +110,7 @@ export class Player {
     if (this.recording.peek()?.ended !== false) return;
     const before = this.duration;
     this.recording.value = await this.summary();
-    // What was the end is looked at again.
+    // Read again from the former end.
     if (this.next.peek() === null && this.duration > before) this.next.value = before;
   }
 
@@ -129,7 +129,7 @@ export class Player {
     this.playing.value = false;
   }
 
-  /** Lets time pass, ms of the clock. */
+  /** Advances the displayed time by `passed` ms of real time. */
   tick(passed: number): void {
     if (!this.playing.peek()) return;
     const speed = this.speed.peek();
@@ -139,7 +139,7 @@ export class Player {
     let to = here + passed * speed;
     const change = changeAfter(this.frames.peek(), here) ?? end ?? this.duration;
     if (this.skips.peek() && change - to > PAUSE * speed) to = change - PAUSE * speed;
-    // Waits for what is not here yet.
+    // Wait for frames that are not loaded yet.
     if (end !== null) to = Math.min(to, Math.max(here, end - 1));
     if (to >= this.duration) {
       to = this.duration;
@@ -158,7 +158,7 @@ export class Player {
         if (turn !== this.turn) return;
         const fresh = screens(answer);
         this.frames.value = whole ? fresh : [...this.frames.peek(), ...fresh].slice(-HELD);
-        // Without a step forward there is no end.
+        // If the server's position does not advance, treat it as the end, to avoid a loop.
         this.next.value = answer.next_ms !== null && answer.next_ms > from ? answer.next_ms : null;
       },
       (cause: unknown) => {

@@ -7,7 +7,7 @@ import { cells, held } from "./cells";
 import { colours } from "./colours";
 import type { Cursor, Row } from "./grid";
 
-/** The lines; a line that did not change is not drawn again. */
+/** The lines; unchanged lines are not drawn again. */
 export function Rows({ lines, cursor = null }: { lines: Row[]; cursor?: Cursor }) {
   return (
     <>

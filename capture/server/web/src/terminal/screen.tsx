@@ -1,17 +1,17 @@
-// A screen of a terminal in a pane: as large as the width allows.
+// A terminal's screen in a pane, as large as the width allows.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Grid } from "./grid";
 import { Rows } from "./rows";
 
-/** Width of a character of the font, in parts of its size. */
+/** Width of a character, as a fraction of the font size. */
 export const CELL = 0.602;
 
-/** The rows, and what stands above them. */
+/** The rows, and the content above them. */
 export function Screen({ grid, large, children }: { grid: Grid; large: boolean; children?: ComponentChildren }) {
   const element = useRef<HTMLDivElement>(null);
-  // The text is as large as the width allows, and no smaller than can be read: then the pane scrolls.
+  // The text is as large as the width allows, but never too small to read; then the pane scrolls.
   useEffect(() => {
     const target = element.current;
     const around = target?.parentElement;

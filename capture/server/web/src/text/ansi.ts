@@ -1,5 +1,5 @@
-// Colours of terminal output (SGR). Everything else that begins with an escape stays in the text and is shown as an
-// escape by whoever shows it.
+// Colours of terminal output (SGR). All other escape sequences stay in the text and are displayed as escapes by the
+// caller.
 
 /** Style of a run of text: colours are `null`, 0 to 255, or `#rrggbb`. */
 export type Style = {
@@ -18,7 +18,7 @@ export const INVERSE = 16;
 const PLAIN: Style = { fg: null, bg: null, flags: 0 };
 const SGR = /\x1b\[([0-9;:]*)m/g;
 
-/** Splits a text at its colours. */
+/** Splits a text where its colours change. */
 export function runs(text: string): Run[] {
   if (!text.includes("\x1b[")) return text === "" ? [] : [{ text, ...PLAIN }];
   const found: Run[] = [];

@@ -2,10 +2,11 @@
 
 export type Line = { kind: "same" | "added" | "removed" | "note"; text: string; before: number | null; after: number | null };
 
-/** Most cells of the table of the longest common subsequence; beyond it, all old lines are removed, all new ones added. */
+/** Maximum number of cells in the table of the longest common subsequence; beyond it, all old lines are removed and
+ * all new ones added. */
 const CELLS = 4_000_000;
 
-/** The difference of two texts by lines. */
+/** The line-based diff of two texts. */
 export function difference(before: string, after: string): Line[] {
   const old = split(before);
   const fresh = split(after);
@@ -75,10 +76,10 @@ function* middle(old: string[], fresh: string[]): Generator<[Line["kind"], strin
   }
 }
 
-/** The lines of a patch in the form of Codex (`*** Begin Patch`) or of diff. */
+/** The lines of a patch in Codex's format (`*** Begin Patch`) or diff's. */
 export function patch(text: string): Line[] {
   const lines = split(text);
-  // Only a unified difference names its files by signs.
+  // Only a unified diff marks its file names with signs.
   const names = !text.includes("*** Begin Patch");
   return lines.map((line, index): Line => {
     const isName =

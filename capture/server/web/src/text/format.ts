@@ -1,6 +1,6 @@
-// Times, durations and numbers as a person reads them.
+// Times, durations and numbers for users.
 
-/** A moment of the API in milliseconds; `NaN` when it is not one. */
+/** A time of the API in milliseconds; `NaN` if it is invalid. */
 export const millis = (time: string): number => Date.parse(time);
 
 const UNITS: [number, string][] = [
@@ -29,7 +29,7 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${pad(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** A place in a recording: `0:07`, `12:30`, `1:02:03`. */
+/** A position in a recording: `0:07`, `12:30`, `1:02:03`. */
 export function position(ms: number): string {
   const seconds = Math.floor(Math.max(0, ms) / 1000);
   const hours = Math.floor(seconds / 3600);
@@ -45,7 +45,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
-/** The clock of today, the date and the clock of any other day; the year only of another one. */
+/** The time of day for today, otherwise with the date, and with the year only if it is another one. */
 export function moment(time: string | number, now = Date.now()): string {
   const date = new Date(time);
   const clock = CLOCK.format(date);
@@ -78,7 +78,7 @@ export function short(count: number): string {
   return String(count);
 }
 
-/** A price; `no price` when none is known. */
+/** A price; `no price` if unknown. */
 export function dollars(amount: number | null): string {
   if (amount === null) return "no price";
   return amount !== 0 && amount < 0.01 ? "< $0.01" : `$${amount.toFixed(2)}`;
@@ -98,9 +98,9 @@ export function basename(path: string): string {
   return path.replace(/\/+$/, "").split("/").at(-1) || path;
 }
 
-/** A path below a directory, without it. */
+/** A path relative to a directory, if it is below it. */
 export const relative = (path: string, directory: string | null): string =>
   directory !== null && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 
-/** The first eight characters from the end of an id: what capture prints. */
+/** The last eight characters of an id, as capture prints ids. */
 export const shortId = (id: string): string => id.slice(-8);

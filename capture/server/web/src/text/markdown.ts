@@ -1,5 +1,5 @@
-// Markdown as agents write it, read into blocks. No HTML: what looks like a tag is text. Images are not fetched, and
-// a link goes nowhere but to http and https.
+// Parses agents' Markdown into blocks. No HTML: anything that looks like a tag is text. Images are not fetched, and
+// links lead only to http and https.
 
 export type Inline =
   | { kind: "text"; text: string }
@@ -17,7 +17,7 @@ export type Block =
   | { kind: "table"; head: Inline[][]; rows: Inline[][][] }
   | { kind: "rule" };
 
-/** Deepest nesting of quotes and lists; what is deeper is text. */
+/** Maximum nesting of quotes and lists; deeper ones are text. */
 const DEPTH = 8;
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
@@ -26,7 +26,7 @@ const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
 const DIVIDER = /^ {0,3}\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/** Reads a text into blocks. */
+/** Parses a text into blocks. */
 export function blocks(text: string, depth = 0): Block[] {
   const lines = text.split(/\r?\n/);
   const found: Block[] = [];
@@ -144,11 +144,11 @@ function cells(line: string): Inline[][] {
   return inner.split(/(?<!\\)\|/).map((cell) => inlines(cell.trim().replaceAll("\\|", "|")));
 }
 
-// One alternative per thing that may begin here; each is bounded, so that a hostile text cannot make this slow.
+// One alternative per construct; each is bounded, so that a hostile text cannot make matching slow.
 const INLINE =
   /(?<ticks>`+)(?<code>[^`]+)\k<ticks>(?!`)|(?<!\w)(?<strong>\*\*|__)(?=\S)(?<bold>[^\n]{1,2000}?\S|\S)\k<strong>(?!\w)|(?<strike>~~)(?<struck>[^~\n]{1,2000})~~|(?<!\w)(?<em>[*_])(?=[^\s*_])(?<soft>[^*_\n]{0,1000}[^\s*_])\k<em>(?!\w)|(?<image>!?)\[(?<label>[^\]\n]{0,1000})\]\((?<href>[^()\s]{1,2000})(?:\s+"(?<title>[^"\n]{0,500})")?\)|(?<bare>https?:\/\/[^\s<>"'`\])]{1,2000})|\\(?<literal>[!-/:-@[-`{-~])/gu;
 
-/** Reads a line of text. */
+/** Parses a line of text. */
 export function inlines(text: string, depth = 0): Inline[] {
   const found: Inline[] = [];
   const plain = (piece: string): void => {
@@ -191,7 +191,7 @@ function link(found: Inline[], groups: Record<string, string | undefined>, whole
   else found.push({ kind: "link", inside: withoutLinks(inlines(label, depth + 1)), ...target, title });
 }
 
-// A link has no link inside: the words of an inner one are words of the outer one.
+// Links do not nest: the text of an inner link becomes text of the outer one.
 const withoutLinks = (parts: Inline[]): Inline[] =>
   parts.flatMap((part) => (part.kind === "link" ? withoutLinks(part.inside) : "inside" in part ? [{ ...part, inside: withoutLinks(part.inside) }] : [part]));
 

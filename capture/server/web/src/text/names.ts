@@ -1,4 +1,4 @@
-// Words for what the API names.
+// Display names for the API's values.
 
 import type { Confidence, Need, Provider, Reason, Source, State } from "../api/routes";
 

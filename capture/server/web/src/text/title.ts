@@ -1,17 +1,17 @@
-// What a session is called where it is listed, linked or searched.
+// The title of a session in lists, links and searches.
 
 import type { MarkedSession } from "../api/routes";
 import { AGENTS } from "./names";
 
-/** What a name is made of. */
+/** The fields from which a title is made. */
 export type Named = Pick<MarkedSession, "provider" | "title" | "cwd"> & { summary?: { last_prompt: string | null } };
 
-/** What somebody named it or asked for; `null` when nothing is known. */
+/** The title given by the user or taken from a prompt; `null` if there is none. */
 export function givenTitle({ title, summary }: Named): string | null {
   return [title, summary?.last_prompt].find((text) => text != null && text.trim() !== "") ?? null;
 }
 
-/** The title, else the last prompt, else the agent and the end of its directory: `Codex in projects/api`. */
+/** The title, or the last prompt, or the agent and the end of its directory: `Codex in projects/api`. */
 export function titleOf(session: Named): string {
   const given = givenTitle(session);
   if (given !== null) return given;

@@ -1,13 +1,13 @@
-// Texts of agents as what they are: characters that are invisible or steer the terminal or the direction of
-// writing become escapes that can be seen.
+// Makes texts of agents safe to read: characters that are invisible, or that control the terminal or the writing
+// direction, become visible escapes.
 
-/** A part of a text: as it is, an escape that stands for a character, or (`exact` only) letters outside ASCII. */
+/** A part of a text: unchanged, an escape for a character, or (`exact` only) letters outside ASCII. */
 export type Part = { text: string; escaped: boolean; foreign?: boolean };
 
-/** How much is escaped: `exact` for what a person decides on, `reading` leaves emoji sequences and no-break spaces. */
+/** How much is escaped: `exact` for text a user decides on; `reading` keeps emoji sequences and no-break spaces. */
 export type Strictness = "exact" | "reading";
 
-// Blank letters and fillers that Unicode does not class as formatting.
+// Blank letters and fillers that Unicode does not classify as formatting.
 const BLANK = "\\u{34F}\\u{115F}\\u{1160}\\u{17B4}\\u{17B5}\\u{2800}\\u{3164}\\u{FFA0}\\u{E0100}-\\u{E01EF}";
 const HIDDEN = `[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Cn}\\p{Cs}${BLANK}]`;
 const READING = new RegExp(`(?![\\n\\t])${HIDDEN}`, "u");
@@ -25,7 +25,7 @@ export function escaped(character: string): string {
   return `\\u{${code.toString(16)}}`;
 }
 
-/** Splits a text into what is shown as it is and escapes. */
+/** Splits a text into unchanged parts and escapes. */
 export function parts(text: string, strictness: Strictness = "reading"): Part[] {
   const pattern = strictness === "exact" ? EXACT : READING;
   const exact = strictness === "exact";
@@ -54,10 +54,10 @@ export function visible(text: string, strictness: Strictness = "reading"): strin
     .join("");
 }
 
-/** What a person who decides should know of a text. */
+/** Facts about a text for a user who decides about it. */
 export type Census = { characters: number; lines: number; hidden: number; foreign: number };
 
-/** Counts the characters that are hidden, and those outside ASCII that are not. */
+/** Counts hidden characters, and visible ones outside ASCII. */
 export function census(text: string): Census {
   let characters = 0;
   let lines = text === "" ? 0 : 1;

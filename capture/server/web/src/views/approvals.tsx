@@ -1,5 +1,5 @@
-// One queue of permission requests over all sessions, the oldest first. A request that is closed stays in its place
-// until the page is left, so that nothing moves under a finger.
+// One queue of the permission requests of all sessions, oldest first. A closed request keeps its place until the user
+// leaves the page, so that nothing moves under a finger.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -17,7 +17,7 @@ import { address, fragment, parameter, setParameters } from "../router";
 import { counted, duration, moment, relative } from "../text/format";
 import { AGENTS, spaced } from "../text/names";
 
-/** The page of approvals. `focus` is the request a link points to, in the path or behind the `#`. */
+/** The page of approvals. `focus` is the request a link points to, in the path or after the `#`. */
 export function ApprovalsPage({ focus: named }: { focus: string | null }) {
   address.value;
   const focus = named ?? (fragment.value || null);
@@ -93,13 +93,13 @@ function Queue({ focus }: { focus: string | null }) {
   );
 }
 
-/** What a request is about, in one line: a plan has no line of its own, a file is named within its directory. */
+/** The subject of a request in one line: a plan has none, and a file is named relative to its directory. */
 function subjectOf({ kind, command, subject, cwd, tool }: OpenApproval): string {
   if (kind === "plan") return "Approve a plan";
   return command ?? (subject == null ? null : relative(subject, cwd)) ?? KINDS[kind ?? ""] ?? tool ?? "Permission request";
 }
 
-/** The queue in a few words, beside it where there is room: what waits is seen without scrolling. */
+/** A compact index of the queue, next to it if there is room: waiting requests are visible without scrolling. */
 function Index({ shown }: { shown: OpenApproval[] }) {
   const show = (id: string): void => {
     const card = document.querySelector<HTMLElement>(`[data-approval="${CSS.escape(id)}"]`);

@@ -1,4 +1,4 @@
-// Paired devices, notices, and how the page looks.
+// Paired devices, notifications, and the theme.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -21,7 +21,7 @@ const SCOPES: Record<Scope, string> = {
   control: "sees sessions, decides and types",
 };
 
-// A link that raises a device has its code in the fragment: it leaves the address at once.
+// A link that elevates a device has its code in the fragment, which is removed from the address immediately.
 let code = typeof location !== "undefined" && location.pathname === "/devices" ? location.hash.slice(1) : "";
 if (code !== "") history.replaceState(null, "", "/devices");
 

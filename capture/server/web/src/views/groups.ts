@@ -1,4 +1,4 @@
-// How Home orders sessions. The order changes only when a session's group does: activity alone moves nothing.
+// The order of sessions on Home. It changes only when a session's group does; activity alone moves nothing.
 
 import { inOrder } from "../keys";
 import { isShown, isSnoozed, isTop, type Row } from "../live/store";
@@ -10,7 +10,7 @@ export type View = "active" | "all" | "archived";
 export type Grouping = "need" | "project";
 export type Group = { key: string; title: string; rows: Row[]; folded: boolean };
 
-/** Whether all words of a filter are in what a row shows. */
+/** Whether a row's text contains all words of a filter. */
 export function matches(row: Row, filter: string, agent: string): boolean {
   const session = row.session.peek();
   if (agent !== "" && session.provider !== agent) return false;
@@ -51,7 +51,7 @@ const byLast = (rows: Row[]): Row[] =>
     return a > b ? -1 : a < b ? 1 : left.id < right.id ? -1 : 1;
   });
 
-/** The groups of a list, in order; empty ones are left out. */
+/** The groups of a list, in order, without empty ones. */
 export function groups(rows: Row[], view: View, grouping: Grouping): Group[] {
   const top = rows.filter(isTop);
   if (view === "archived") {
@@ -64,7 +64,7 @@ export function groups(rows: Row[], view: View, grouping: Grouping): Group[] {
   if (grouping === "project") {
     const projects = groupBy(shown, (row) => row.session.peek().began_in ?? row.session.peek().cwd ?? "");
     const named = [...projects].sort(([left], [right]) => basename(left).localeCompare(basename(right)) || (left < right ? -1 : 1));
-    // What has no directory comes last.
+    // Sessions without a directory come last.
     named.sort(([left], [right]) => Number(left === "") - Number(right === ""));
     return filled([
       ...named.map(([project, of]) => ({

@@ -1,5 +1,5 @@
-// All sessions, grouped by what needs a person. Nothing moves under a finger: while the list is being used, rows
-// change in place, and a new order waits for a press.
+// All sessions, grouped by what they need from the user. Nothing moves under a finger: while the list is in use, rows
+// change in place, and reordering waits until the user presses a button.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
@@ -22,7 +22,7 @@ import { SessionRow } from "./row";
 
 type Entry = { key: string; head: Group } | { key: string; row: Row };
 
-/** Time without a movement after which the list may be ordered again, milliseconds. */
+/** Time without pointer movement after which the list may be reordered, milliseconds. */
 const STILL = 2_500;
 
 /** The list of sessions. */
@@ -51,7 +51,7 @@ export function Home() {
     return [{ key: `head ${group.key}`, head: group }, ...(closed ? [] : group.rows.map((row) => ({ key: row.id, row })))];
   });
 
-  // What is looked for may be on a later page: read on until the window is full.
+  // A match may be on a later page, so read on until the window is full.
   const short = entries.length < 40;
   useEffect(() => {
     if (short) more.load?.();
@@ -131,7 +131,7 @@ function Nothing({ filter, view, loading }: { filter: string; view: View; loadin
 function Toolbar({ filter, view, grouping, agent }: { filter: { value: string }; view: View; grouping: Grouping; agent: string }) {
   const agents = useComputed(() => [...new Set(all().map((row) => row.session.value.provider))].sort());
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  /** On a small screen the lists are behind a button. */
+  /** Whether the lists are open; on a small screen they are behind a button. */
   const open = useSignal(false);
   return (
     <div class={open.value ? "toolbar toolbar-open" : "toolbar"} role="search">
@@ -256,7 +256,7 @@ function onListKey(event: KeyboardEvent): void {
   event.stopPropagation();
 }
 
-/** Reads the sessions that have ended too, a page at a time. */
+/** Reads ended sessions too, one page at a time. */
 function useAllSessions(view: View): { load: (() => void) | null; loading: boolean; failed: unknown } {
   const cursor = useSignal<string | null>(null);
   const loading = useSignal(false);
@@ -284,7 +284,7 @@ function useAllSessions(view: View): { load: (() => void) | null; loading: boole
   return { load: wanted && next !== null ? () => void read(next) : null, loading: loading.value, failed: failed.value };
 }
 
-/** Keeps an order while the list is in use; says whether another one waits, and shows it on demand. */
+/** Keeps the order while the list is in use; returns whether a new order is waiting, and a function that applies it. */
 function useHeld(wanted: Group[], settings: string): [Group[], boolean, () => void] {
   const shown = useRef<{ order: Group[]; settings: string }>({ order: wanted, settings });
   const moved = useRef(0);

@@ -1,4 +1,4 @@
-// One lane for each session: when it worked, waited, and was stopped by something.
+// One lane per session: when it worked, waited, or was blocked.
 
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
@@ -10,9 +10,9 @@ import { Shown } from "../parts/text";
 import { duration } from "../text/format";
 import { STATES } from "../text/names";
 
-/** Least time that is shown, ms. */
+/** Minimum period shown, ms. */
 const LEAST = 600_000;
-/** Lanes that are shown at first. */
+/** Number of lanes shown at first. */
 const FIRST = 14;
 const SHOWN: State[] = ["running", "waiting_approval", "waiting", "idle", "unknown"];
 
@@ -32,7 +32,7 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
     [lanes],
   );
   const shown = useMemo(() => (whole.value ? prepared : prepared.slice(0, FIRST)), [prepared, whole.value]);
-  // Time before the first of them would be an empty part of every lane.
+  // Time before the first session would be empty in every lane.
   const first = useMemo(() => shown.reduce((least, { segments }) => Math.min(least, segments[0]?.from ?? least), until), [shown]);
   const start = Math.max(from, Math.min(first, until - LEAST) - (until - first) * 0.02);
   return (

@@ -1,4 +1,4 @@
-// All sessions over time: what they did, how long they waited for a person, what went wrong, what it cost.
+// All sessions over time: their work, how long they waited for the user, their failures, and their cost.
 
 import { useSignal } from "@preact/signals";
 import { call } from "../api/client";
@@ -46,7 +46,7 @@ export function OverviewPage() {
   );
 }
 
-/** Begin of the first day of a period, by the clock of this browser. */
+/** The beginning of a period's first day, in this browser's time zone. */
 function beginning(days: number): string {
   if (days === 1) return new Date(Date.now() - DAY).toISOString();
   const start = new Date();
@@ -58,13 +58,13 @@ function beginning(days: number): string {
 const zone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 const hours = (seconds: number): string => (seconds === 0 ? "0" : duration(seconds * 1000));
 const MONTH_DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-/** `2026-11-23` in a few letters. */
+/** `2026-11-23` in short form. */
 const monthDay = (day: string): string => {
   const date = new Date(`${day}T12:00:00`);
   return Number.isNaN(date.getTime()) ? day : MONTH_DAY.format(date);
 };
 
-/** Every day of a period, by the clock of this browser. */
+/** Every day of a period, in this browser's time zone. */
 function calendar(since: string): string[] {
   const found: string[] = [];
   for (const day = new Date(since); day.getTime() <= Date.now(); day.setDate(day.getDate() + 1)) found.push(dayOf(day));
@@ -216,7 +216,7 @@ function FindingsByDay({ findings, days }: { findings: Overview["findings"]; day
 
 type Measure = "tokens" | "cost";
 type By = "agent" | "model" | "project" | "session";
-/** Series of a day: as many as there are colours. */
+/** Number of series per day, limited by the number of colours. */
 const SERIES = 7;
 type Part = { name: string; query: { agent: Provider[]; model?: string } | { project: string } };
 
@@ -234,7 +234,7 @@ function Costs({ days }: { days: number }) {
     },
     [days, restarts.value],
   );
-  // The rows of sessions stand beside the days of agents: seven sessions of many say little.
+  // Sessions are shown as rows; the days are split by agent, because seven of many sessions would say little.
   const dimension = by.value === "session" ? "agent" : by.value;
   const reports = state.value.value;
   const daily = useLoad(
@@ -334,7 +334,7 @@ function Costs({ days }: { days: number }) {
   );
 }
 
-/** A quota. After its reset, what was used before says nothing of now. */
+/** A quota. After its reset, earlier usage no longer counts. */
 function QuotaLine({ quota }: { quota: QuotaView }) {
   const reset = quota.resets_at == null ? null : Date.parse(quota.resets_at);
   const isPast = reset !== null && reset <= now.value;

@@ -1,5 +1,5 @@
-// The way in: a one-time code, from the link that `capture web` opened or typed by hand. The code leaves the
-// address before anything else happens.
+// Signing in with a one-time code, from the link that `capture web` opened or typed by hand. The code is removed from
+// the address before anything else happens.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -9,7 +9,7 @@ import { Command } from "../parts/copy";
 import { Notices } from "../parts/feedback";
 import { address, go, route } from "../router";
 
-/** A name for this browser that its owner recognizes in the list of devices. */
+/** A name for this browser that its owner will recognize in the list of devices. */
 export function deviceName(agent: string): string {
   const systems: [RegExp, string][] = [
     [/iPhone/, "iPhone"],
@@ -31,7 +31,7 @@ export function deviceName(agent: string): string {
   return `${of(browsers, "Browser")} on ${of(systems, "this device")}`;
 }
 
-// Read once, when the page is loaded: after that nothing of the page has the code.
+// Read once, when the page loads; after that, nothing else in the page contains the code.
 let code = route.peek().name === "pair" && typeof location !== "undefined" ? location.hash.slice(1) : "";
 if (code !== "") history.replaceState(null, "", "/pair");
 
@@ -54,7 +54,7 @@ export function PairPage() {
       busy.value = false;
     }
   };
-  // Every pairing makes a device: a browser that may decide already keeps the one it has.
+  // Every pairing creates a device, so a browser that already has `control` keeps its device.
   const redeem = async (value: string): Promise<void> => {
     await identify();
     if (mayControl.value) go("/", true);

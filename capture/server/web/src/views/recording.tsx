@@ -1,4 +1,4 @@
-// The recording of a run's terminal, played with the rows of the terminal's view.
+// A recording of a run's terminal, shown with the rows of the terminal view.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -15,11 +15,11 @@ import { Screen } from "../terminal/screen";
 import { moment, position } from "../text/format";
 import { AGENTS } from "../text/names";
 
-/** Time that an arrow key goes on or back, ms. */
+/** Time by which an arrow key moves, ms. */
 const STEP = 5_000;
-/** Time between two looks at how long what is still written became, ms. */
+/** Interval between checks whether a recording in progress has grown, ms. */
 const FOLLOW = 2_000;
-/** Frames that are asked for at once. */
+/** Number of frames per request. */
 const FRAMES = 300;
 
 /** The page of a recording. */
@@ -40,7 +40,7 @@ export function RecordingPage({ id }: { id: string }) {
     void player.open(Number.isNaN(at) ? 0 : at * 1000);
     return () => player.pause();
   }, [player]);
-  // The address keeps the moment, so that it can be shared and comes back with the page.
+  // The address contains the time, so that it can be shared and survives a reload.
   const resting = player.playing.value || player.recording.value === null ? null : player.position.value;
   useEffect(() => {
     if (resting === null) return;

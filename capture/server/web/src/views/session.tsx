@@ -1,4 +1,4 @@
-// One session: what it does and why, what was said, and everything to act on it.
+// One session: its activity and status, its conversation, and all its actions.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -42,7 +42,7 @@ export function SessionPage({ id: named }: { id: string }) {
       .then((session) => {
         put(session);
         id.value = session.id;
-        // Sub-agents that ended and branches are in no snapshot.
+        // Snapshots do not include ended sub-agents and branches.
         call("GET /api/v1/sessions", { query: { parent: session.id, active: "all", limit: 200 }, signal: abort.signal })
           .then(({ sessions }) => sessions.forEach(put))
           .catch(() => undefined);
@@ -66,7 +66,7 @@ export function SessionPage({ id: named }: { id: string }) {
   const unseen = findings.filter(({ kind, state }) => kind === "completion" && state === "open").map((finding) => finding.id);
   useEffect(() => {
     if (!mayControl.value || unseen.length === 0) return;
-    // Whoever looks at the session has seen that its turn is over.
+    // A user who views the session has seen that its turn is over.
     const seen = (): void => {
       if (document.visibilityState !== "visible" || !document.hasFocus()) return;
       for (const id of unseen) void call("POST /api/v1/findings/{id}/ack", { path: { id }, body: {} }).catch(() => undefined);
@@ -225,7 +225,7 @@ export function SessionPage({ id: named }: { id: string }) {
   );
 }
 
-/** The run that hosts a session, and what it takes; `null` until known, or without one. */
+/** The run that hosts a session, and the commands it accepts; `null` until known, or if there is none. */
 function useRun(id: string | null, ended: boolean): Run | null {
   const { state } = useLoad(
     (abort) => (id === null ? Promise.resolve(null) : call("GET /api/v1/runs/{id}", { path: { id }, signal: abort })),
@@ -235,10 +235,10 @@ function useRun(id: string | null, ended: boolean): Run | null {
   return value?.id === id ? value : null;
 }
 
-/** Whether a session is told what to do by commands: it has no terminal to type into. */
+/** Whether a session is controlled by commands, because it has no terminal to type into. */
 const takesCommands = (run: Run): boolean => run.state === "running" && !run.terminal && (run.takes ?? []).length > 0;
 
-/** On a small screen a request has a page of its own. */
+/** On a small screen, requests are on a separate page. */
 function PendingLink({ approvals }: { approvals: OpenApproval[] }) {
   return (
     <a class="pending-link" href={`/approvals/${approvals[0]?.id ?? ""}`}>
@@ -249,7 +249,7 @@ function PendingLink({ approvals }: { approvals: OpenApproval[] }) {
   );
 }
 
-/** The place of a time in the events: found by halves, since sequences have no gaps. */
+/** The sequence of the event at a time, found by binary search, because sequences have no gaps. */
 async function sequenceAt(id: string, time: string): Promise<number> {
   let low = 0;
   let high = row(id)?.session.peek().last_sequence ?? 0;

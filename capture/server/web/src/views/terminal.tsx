@@ -1,5 +1,5 @@
-// The terminal of a run as rows of text: selection, zoom and screen readers work as on any text. Looking changes
-// nothing: the size is the program's own until somebody takes it visibly. Typing needs the scope `control` and a press.
+// A run's terminal as rows of text, so that selection, zoom and screen readers work as on any text. Viewing changes
+// nothing: the program keeps its size until the user visibly takes it. Typing needs the scope `control` and a press.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -22,7 +22,7 @@ import { ago } from "../text/format";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 
-/** Keys of the bar for touch: what a phone's keyboard lacks. */
+/** Keys of the touch bar, which phone keyboards lack. */
 const BAR: [string, string, string][] = [
   ["Esc", "esc", "Esc"],
   ["⇧Tab", "shift-tab", "Shift Tab"],
@@ -42,7 +42,7 @@ export function TerminalPage({ id }: { id: string }) {
   const { state, again } = useLoad((abort) => call("GET /api/v1/runs/{id}", { path: { id }, signal: abort }), [id]);
   const run = state.value.value;
   const link = useMemo(() => new Link(id), [id]);
-  // What runs its session itself has no screen to ask for.
+  // A process that runs its own session has no screen.
   const draws = run?.terminal !== false;
   useEffect(() => {
     if (!draws) return;
@@ -50,11 +50,11 @@ export function TerminalPage({ id }: { id: string }) {
     return () => link.close();
   }, [link, draws]);
   const typing = useSignal(false);
-  /** Whether text is typed into an open dialog too: asked for by hand, after it was refused. */
+  /** Whether to type even into an open dialog: requested by the user after a refusal. */
   const force = useSignal(false);
   const refused = useSignal<string | null>(null);
   const large = useSignal(false);
-  /** Whether the next letter is pressed with Control: for a keyboard without that key. */
+  /** Whether to combine the next letter with Control, for keyboards without that key. */
   const control = useSignal(false);
   const pane = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -83,13 +83,13 @@ export function TerminalPage({ id }: { id: string }) {
     follower.current = new Follower(target, (is) => (following.value = is));
     const observer = new ResizeObserver(() => follower.current?.changed());
     observer.observe(target);
-    // What the rows are drawn in is as large as the window allows.
+    // The container of the rows is as large as the window allows.
     const rows = target.querySelector(".terminal-screen");
     if (rows !== null) observer.observe(rows);
     return () => observer.disconnect();
   }, [state.value.cause === null, grid === null]);
   useLayoutEffect(() => follower.current?.changed(), [grid, link.scrollback.value, large.value]);
-  // The stream of the page knows of a dead connection first, and is often back before the next try.
+  // The page's stream detects a dead connection first and is often back before the next try.
   const live = connection.value === "live";
   useEffect(() => {
     if (!live) return;
@@ -126,7 +126,7 @@ export function TerminalPage({ id }: { id: string }) {
   const session = run?.session_id == null ? undefined : row(run.session_id);
   const away = link.mode.value === "away" && link.closed.value === null;
   const may = mayControl.value && link.closed.value === null;
-  // In the press itself: a phone opens its keyboard only then.
+  // Focus within the press event; only then does a phone open its keyboard.
   const begin = (): void => {
     typing.value = true;
     field.current?.focus({ preventScroll: true });
@@ -149,7 +149,7 @@ export function TerminalPage({ id }: { id: string }) {
     refused.value = null;
     field.current?.blur();
   };
-  /** Where what is typed goes, after a button was pressed. */
+  /** Returns the focus to the typing target after a button was pressed. */
   const back = (): void => {
     if (typing.peek()) field.current?.focus({ preventScroll: true });
   };
@@ -173,7 +173,7 @@ export function TerminalPage({ id }: { id: string }) {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.isComposing || !typing.peek()) return;
-    // Leaves the terminal without a key of the program's: as in `capture attach`.
+    // Leaves the terminal with a key that the program does not use, as in `capture attach`.
     if (event.ctrlKey && event.key === "]") {
       event.preventDefault();
       end();
@@ -396,7 +396,7 @@ function Above({ link, grid, follower, pane }: { link: Link; grid: Grid; followe
     const target = pane.current;
     if (target === null) return;
     const { scrollHeight, scrollTop } = target;
-    // From here on the lines stay where they are.
+    // Stop following the cursor, so that the lines stay where they are.
     follower.current?.stay();
     await attempt(() => link.more());
     requestAnimationFrame(() => follower.current?.above(scrollHeight, scrollTop));
@@ -413,7 +413,7 @@ function Above({ link, grid, follower, pane }: { link: Link; grid: Grid; followe
   );
 }
 
-/** Columns and rows that fit a pane. */
+/** The columns and rows that fit a pane. */
 function sizeOf(pane: HTMLElement | null): { cols: number; rows: number } {
   const width = (pane?.clientWidth ?? 800) - 24;
   const height = (pane?.clientHeight ?? 480) - 24;

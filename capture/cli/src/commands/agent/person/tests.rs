@@ -8,12 +8,12 @@ fn question(details: &str, can_last: bool) -> PermissionQuestion {
     PermissionQuestion { title, details, lasts: can_last.then_some(SessionOffer::SameCall), ..Default::default() }
 }
 
-/// The question as it is printed, without colours.
+/// The question without colours.
 fn plain(question: &PermissionQuestion, size: (usize, usize), replaces: bool) -> ShownQuestion {
     shown(question, size, replaces, false)
 }
 
-/// The verdict, what is allowed and the reason; nothing when the question stands again.
+/// The verdict, its scope and the reason; `None` if the question is repeated.
 fn decided_by(line: &str, can_last: bool, in_full: bool) -> Option<(CallVerdict, DecisionScope, Option<String>)> {
     let decided = decided(&question("", can_last), in_full, line)?;
     Some((decided.decision.verdict, decided.scope, decided.decision.reason))
@@ -27,7 +27,7 @@ fn only_the_words_that_are_offered_allow() {
     }
     for line in ["s", "S", "session"] {
         assert_eq!(decided_by(line, true, false), Some((Allow, DecisionScope::Session, None)), "{line}");
-        // Nobody would hold it: it is neither more nor less.
+        // The scope is not available, and must not become wider or narrower.
         assert_eq!(decided_by(line, false, false), None, "{line}");
     }
     for line in ["", "n", "N", "no", "No"] {
@@ -121,7 +121,7 @@ fn session_at_an_edit_says_what_else_it_allows() {
                this command ends, except of secrets and of files that decide what runs later\nAllow it? [y]es, \
                [s]ession, [n]o, or say what to do instead: ";
     assert!(text.ends_with(end), "{text}");
-    // Colours change neither the words nor how long the question is.
+    // Colours change neither the words nor the length of the question.
     let coloured = shown(&edit, (80, 60), false, true);
     assert!(coloured.text.contains("\u{1b}[") && !coloured.in_full, "{:?}", coloured.text);
     let mut bare = String::new();

@@ -1,4 +1,4 @@
-//! The program that drives a session, as somebody who decides about permission requests.
+//! The program that drives a session, as the decider of permission requests.
 
 use std::{
     collections::HashMap,
@@ -15,9 +15,9 @@ use rpc::{Dialog, DialogAnswer};
 use session_setup::{AskerDecision, PermissionAsker, PermissionQuestion, allowed, answered, denied, unanswered};
 use tokio::sync::{mpsc, oneshot};
 
-/// Who decides, in the session's file.
+/// The name of the decider in the session's file.
 const BY: &str = "client";
-/// Questions that wait to be written.
+/// Maximum number of questions waiting to be written.
 const WAITING: usize = 64;
 
 /// The program at the other end of standard input and output.
@@ -27,11 +27,11 @@ pub(super) struct RpcClient {
     asked: AtomicU64,
 }
 
-/// Who waits for an answer, by the question's id.
+/// The senders for pending answers, by the id of the question.
 #[derive(Default)]
 struct Waiting(Mutex<HashMap<String, oneshot::Sender<DialogAnswer>>>);
 
-/// A question that is taken back when its answer is not needed.
+/// A question that is withdrawn when dropped unanswered.
 struct AskedQuestion {
     waiting: Arc<Waiting>,
     id: String,
@@ -50,17 +50,17 @@ impl Drop for AskedQuestion {
 }
 
 impl RpcClient {
-    /// The program, and the lines that ask it.
+    /// Creates the client, and the receiver of the question lines to write to it.
     pub(super) fn new() -> (Self, mpsc::Receiver<String>) {
         let (questions, lines) = mpsc::channel(WAITING);
         (Self { questions, waiting: Arc::default(), asked: AtomicU64::new(0) }, lines)
     }
 
-    /// It answered. An answer to a question that nobody asks, or that says nothing, does nothing.
+    /// Handles an answer of the client. An empty answer, or one to an unknown question, is ignored.
     pub(super) fn answered(&self, id: &str, answer: Option<DialogAnswer>) {
         let Some(answer) = answer else { return };
         if let Some(waiting) = self.waiting.lock().remove(id) {
-            // Who waited may be gone.
+            // The task that asked may be gone.
             let _ = waiting.send(answer);
         }
     }

@@ -1,4 +1,4 @@
-//! The commands of a client, and what is answered.
+//! The commands of a client and their answers.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use settings::{ModelName, ThinkingLevel};
 
 use super::{CommandAnswer, RpcServer, SentMessage, answer_model, model};
 
-/// What has no place in this mode, or is not there yet.
+/// Refusals of commands that are unsuitable for this mode or not implemented.
 const NO_SHELL: &str = "commands of the client are not available; run them yourself, or ask the agent to";
 const NO_HTML: &str = "not available here; `capture export SESSION --format html` writes the session as HTML";
 const NO_COMPACTION: &str = "compaction is not available yet";
 const NO_TASKS: &str = "undo is not available yet, so there are no tasks";
 
 impl RpcServer {
-    /// Does a command. Nothing when its answer comes with what the session does.
+    /// Runs a command. Returns `None` if the answer follows with the session's events.
     pub(super) async fn command(
         &mut self,
         id: &Option<Json>,
@@ -136,7 +136,7 @@ impl RpcServer {
         self.input(input).await.map_err(|error| error.to_string())
     }
 
-    /// As in pi, what is queued goes on afterwards.
+    /// As in pi, queued messages run afterwards.
     async fn abort(&mut self) -> CommandAnswer {
         self.ask(EngineInput::Abort).await?;
         if self.events.queued().next().is_some() {
@@ -190,7 +190,7 @@ impl RpcServer {
 
     async fn switch_session(&mut self, path: String) -> CommandAnswer {
         let current = self.look_up_or(|file| Ok(file.path().to_owned())).await?;
-        // It is open, so nobody else can open it.
+        // A file that is already open cannot be opened again.
         if current != std::path::Path::new(&path) {
             let file = self.opener.file(&SessionChoice::Named(path)).map_err(|error| error.to_string())?;
             self.switch_to(file).await?;
@@ -214,7 +214,7 @@ impl RpcServer {
         Ok(Some(not_cancelled().to_text()))
     }
 
-    // Looking up
+    // Queries
 
     async fn look_up(&self, look_up: fn(&Tree) -> String) -> CommandAnswer {
         self.look_up_or(move |file| Ok(look_up(&*whole(file)?))).await.map(Some)
@@ -276,7 +276,7 @@ impl RpcServer {
     }
 
     async fn use_model(&mut self, name: ModelName) -> Result<(), String> {
-        // A model that does not have the level thinks as its vendor has it.
+        // If the model does not support the level, the vendor's default applies.
         let facts = self.opener.models.facts(&name);
         self.thinking = self.thinking.filter(|level| facts.thinking(*level).is_some());
         self.session.set_model(&self.opener, &name, self.thinking).await.map_err(|error| error.to_string())?;
@@ -285,7 +285,7 @@ impl RpcServer {
         Ok(())
     }
 
-    /// The models that can be chosen: the one that is used, the configured one, and those that are listed.
+    /// The models to choose from: the current one, the configured one, and the listed ones.
     fn available(&self) -> Vec<ModelName> {
         let mut all = vec![self.model.clone()];
         for name in self.opener.models.known() {
@@ -312,7 +312,7 @@ impl RpcServer {
         Ok(Some(told.to_text()))
     }
 
-    /// The levels of thinking of the model.
+    /// The model's thinking levels.
     fn levels(&self) -> Vec<ThinkingLevel> {
         let levels: Vec<ThinkingLevel> = self.opener.models.facts(&self.model).levels().collect();
         if levels.is_empty() { vec![ThinkingLevel::Off] } else { levels }
@@ -340,7 +340,7 @@ impl RpcServer {
     }
 }
 
-/// The entries with all their texts.
+/// The entries with complete texts.
 fn whole(file: &Session) -> Result<Cow<'_, Tree>, String> {
     file.whole_tree().map_err(|error| error.to_string())
 }
@@ -349,12 +349,12 @@ fn not_cancelled() -> Object {
     Object::new().with("cancelled", false)
 }
 
-/// The mode that there is.
+/// Accepts only the single available mode.
 fn only(mode: &str, there_is: &str) -> CommandAnswer {
     if mode == there_is { Ok(None) } else { Err(format!("only the mode `{there_is}` is available, got `{mode}`")) }
 }
 
-/// Whether vendors would take the images: one that they refuse stays in the session, and every later request with it.
+/// Checks that vendors would accept the images. A refused image would stay in the session and in every later request.
 fn check_images(images: &[RpcImage]) -> Result<(), String> {
     const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     for (at, image) in images.iter().enumerate() {
@@ -376,7 +376,7 @@ fn check_images(images: &[RpcImage]) -> Result<(), String> {
     Ok(())
 }
 
-/// The type of an image by its first bytes.
+/// The type of an image, detected from its first bytes.
 fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -387,7 +387,7 @@ fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A text, with images beside it.
+/// A text with the images next to it.
 fn content_of(message: String, images: &[RpcImage]) -> Json {
     if images.is_empty() {
         return Json::from(message);

@@ -1,29 +1,29 @@
-//! Lines of standard input, read by a thread of its own. They end with LF alone; a CR before it is not part of them.
+//! Lines of standard input, read on a separate thread. Lines end with LF only; a CR before the LF is removed.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use tokio::sync::mpsc;
 
-/// Most bytes of a line.
+/// Maximum length of a line, bytes.
 pub(super) const LINE_BYTES: usize = 4 << 20;
-/// Lines that wait before reading does.
+/// Maximum number of lines buffered before reading pauses.
 const WAITING: usize = 16;
 
 /// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum InputLine {
-    /// Without its end. What is not UTF-8 is replaced.
+    /// A line without its line ending. Invalid UTF-8 is replaced.
     Whole(String),
-    /// It was longer than a line may be, and is skipped.
+    /// A skipped line that exceeded the maximum length.
     TooLong,
 }
 
-/// The lines of standard input until it ends.
+/// The lines of standard input, until it ends.
 pub(super) fn of_stdin() -> io::Result<mpsc::Receiver<InputLine>> {
     let (lines, received) = mpsc::channel(WAITING);
     let read = move || {
         let mut input = BufReader::new(io::stdin());
-        // An error of the input is its end.
+        // Treat a read error as end of input.
         while let Ok(Some(line)) = next(&mut input) {
             if lines.blocking_send(line).is_err() {
                 return;

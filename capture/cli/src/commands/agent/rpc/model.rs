@@ -1,21 +1,21 @@
-//! Models in the words of the mode.
+//! Models in the format of RPC mode.
 
 use prices::CallTokens;
 use session_setup::ModelCatalog;
 use session_tree::{Json, Object};
 use settings::ModelName;
 
-/// What pi takes for the context of a model that says nothing of it, in tokens.
+/// The context window pi assumes if a model does not specify one, tokens.
 const UNKNOWN_WINDOW: u64 = 128_000;
-/// The same for an answer.
+/// The output limit pi assumes if a model does not specify one, tokens.
 const UNKNOWN_OUTPUT: u64 = 16_384;
 
-/// A model as pi's clients know it; costs are in US dollars for a million tokens.
+/// A model in the format of pi's clients; costs are in US dollars per million tokens.
 pub(super) fn object(models: &ModelCatalog, name: &ModelName) -> Object {
     const MANY: u64 = 1_000;
     let cost = |tokens: CallTokens| {
         let nano = models.cost_nano_usd(name, &tokens).unwrap_or_default();
-        // Billionths of a dollar for a thousand tokens are millionths for a million.
+        // Nanodollars per thousand tokens equal microdollars per million tokens.
         #[expect(clippy::cast_precision_loss, reason = "a price has few digits")]
         rpc::session::number(nano as f64 / 1e6)
     };

@@ -46,7 +46,7 @@ pub(super) struct Labels {
     clear: Option<String>,
 }
 
-/// Opens a file to write it. One that is not there or no session says so, and stays as it is.
+/// Opens a file for writing. A missing file, or one that is not a session, causes an error and is left unchanged.
 fn open(file: &Path) -> anyhow::Result<Session> {
     let session = Session::open(file, &working_directory()?, stamp()?).map_err(failed)?;
     Ok(session)
@@ -85,7 +85,7 @@ pub(super) fn fork(arguments: &Fork) -> anyhow::Result<SessionOutput> {
         let forked = session.forked(&id, stamp()?).map_err(failed)?;
         (forked.session, Some(forked.text))
     };
-    // Somebody asked for the file, so it is there even when nobody has said anything in it.
+    // The user asked for the file, so write it even if the conversation is empty.
     new.save().map_err(failed)?;
     let file = new.path().display().to_string();
     let leaf = new.tree().leaf_id().map_or(Json::Null, Json::from);
@@ -118,7 +118,7 @@ pub(super) fn migrate(file: &Path) -> anyhow::Result<SessionOutput> {
     Ok(SessionOutput { json: ok().with("migrated", is_old).with("size", changed), text: text.to_owned() })
 }
 
-/// The id of an entry that was named as it is shown.
+/// The id of an entry that the user named as shown.
 fn meant(file: &Path, id: &str) -> anyhow::Result<String> {
     let leaf = Leaf::Entry(id.to_owned());
     let loaded = Loaded::read(file)?.at(Some(&leaf))?;

@@ -1,4 +1,4 @@
-//! The session file that a command works on, and the point in it.
+//! The session file that a command uses, and the point in it.
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
@@ -14,14 +14,14 @@ use printing::safe;
 /// Maximum number of issues printed without `--issues`.
 const ISSUES: usize = 20;
 
-/// A point in the tree, as it is typed.
+/// A point in the tree, as typed by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leaf {
-    /// Before all entries.
+    /// The point before all entries.
     Before,
     /// An entry.
     Entry(String),
-    /// An entry; where it is not there, the last one.
+    /// An entry, or the last one if this one does not exist.
     EntryOrLast(String),
 }
 
@@ -37,35 +37,35 @@ impl FromStr for Leaf {
     }
 }
 
-/// Where a command looks.
+/// The point a command starts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Point {
-    /// Where the session is.
+    /// The session's current leaf.
     Leaf,
     Before,
     Entry(EntryKey),
 }
 
-/// A file that was read.
+/// A file after reading.
 pub(super) struct Loaded {
     pub(super) tree: Tree,
     pub(super) title: Option<String>,
     pub(super) issues: Vec<DocumentIssue>,
-    /// Whether there is not a byte in the file: whoever opens it to write begins a session.
+    /// Whether the file is empty: opening it for writing would begin a session.
     pub(super) is_empty: bool,
-    /// Whether opening it to write changes it, and how large it is before and after that.
+    /// Whether opening the file for writing would rewrite it; its sizes before and after are below.
     pub(super) is_rewritten: bool,
-    /// Whether the file is of an older version.
+    /// Whether the file has an older format version.
     pub(super) is_old: bool,
     pub(super) size_before: u64,
     pub(super) size_after: u64,
-    /// Whether the ids are ours, since the file has none.
+    /// Whether we generated the ids because the file has none.
     minted_ids: bool,
     point: Point,
 }
 
 impl Loaded {
-    /// Reads the file, and says on standard error what is wrong with it.
+    /// Reads the file and prints its problems to standard error.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = fs::read(path).map_err(|error| {
             if error.kind() == ErrorKind::NotFound {
@@ -118,7 +118,7 @@ impl Loaded {
         })
     }
 
-    /// The same file, looked at from another point.
+    /// The same file, starting from another point.
     pub(super) fn at(mut self, leaf: Option<&Leaf>) -> anyhow::Result<Self> {
         self.point = match leaf {
             None => Point::Leaf,
@@ -144,7 +144,7 @@ impl Loaded {
         }
     }
 
-    /// An id as it is shown: one the file does not have yet is told by its place.
+    /// An id as shown. An id that the file does not contain yet is shown as its position.
     pub(super) fn shown(&self, id: &str) -> String {
         match u64::from_str_radix(id, 16) {
             Ok(place) if self.minted_ids => format!("gen-{place}"),
@@ -152,14 +152,14 @@ impl Loaded {
         }
     }
 
-    /// The id that is meant by one that was shown.
+    /// The id that a shown id refers to.
     fn meant(&self, shown: &str) -> String {
         let place = shown.strip_prefix("gen-").and_then(|place| place.parse::<u64>().ok());
         place.filter(|_| self.minted_ids).map_or_else(|| shown.to_owned(), |place| format!("{place:08x}"))
     }
 }
 
-/// Says what is wrong with a file.
+/// Prints the problems of a file.
 fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
         let position = issue.position;
@@ -173,7 +173,7 @@ fn complain(path: &Path, issues: &[DocumentIssue]) {
     }
 }
 
-/// An error of a session as one of ours, with its exit code.
+/// Converts an error of a session to one of ours, with its exit code.
 pub(super) fn failed(error: SessionError) -> anyhow::Error {
     let text = error.to_string();
     let failed = match error {
@@ -191,7 +191,7 @@ pub(super) fn failed(error: SessionError) -> anyhow::Error {
     failed.into()
 }
 
-/// Now, with randomness.
+/// The current time, with randomness.
 pub(super) fn stamp() -> anyhow::Result<Stamp> {
     let mut random = [0; 16];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;

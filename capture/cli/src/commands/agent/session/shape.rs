@@ -1,4 +1,4 @@
-//! The JSON output of the session commands: the shapes in which pi's answers were recorded.
+//! The JSON output of the session commands, in the format of pi's recorded answers.
 
 use session_tree::{Context, Entry, Json, Node, Object, compaction::CompactionPlan};
 
@@ -8,7 +8,7 @@ fn ok() -> Object {
     Object::new().with("ok", true)
 }
 
-/// The leaf's id; `null` before the first entry, and no key when the leaf has none.
+/// Adds the leaf's id: `null` before the first entry, and no key if the leaf has no id.
 fn with_leaf(object: Object, loaded: &Loaded, leaf: Option<&Entry>) -> Object {
     match leaf {
         None => object.with("leafId", Json::Null),
@@ -16,7 +16,7 @@ fn with_leaf(object: Object, loaded: &Loaded, leaf: Option<&Entry>) -> Object {
     }
 }
 
-/// The id as it is shown; one that is not a string as it was written.
+/// The id as shown. An id that is not a string is returned unchanged.
 fn id(loaded: &Loaded, entry: &Entry) -> Option<Json> {
     entry.id().map(|id| loaded.shown(id).into()).or_else(|| entry.fields().get("id").cloned())
 }

@@ -7,7 +7,7 @@ use session_tree::{Entry, EntryBody, Json, Object, compaction::CompactionPlan, c
 use super::file::Loaded;
 use printing::safe;
 
-/// Maximum number of characters of a text in a line.
+/// Maximum number of characters of a text on one line.
 const WIDTH: usize = 100;
 
 pub(super) fn load(loaded: &Loaded, path: &Path) -> String {
@@ -55,7 +55,7 @@ pub(super) fn path(loaded: &Loaded, path: &[&Entry]) -> String {
     path.iter().map(|entry| line(loaded, entry)).collect::<Vec<_>>().join("\n")
 }
 
-/// The tree; only where it branches is what follows indented, so that a long talk stays at the margin.
+/// The tree. Entries are indented only below a branch, so that a long conversation stays at the margin.
 pub(super) fn tree(loaded: &Loaded) -> String {
     let outline = loaded.tree.outline();
     let at = loaded.tree.leaf().map(std::ptr::from_ref::<Entry>);
@@ -111,7 +111,7 @@ pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> String
     out
 }
 
-/// An entry in a line.
+/// An entry on one line.
 fn line(loaded: &Loaded, entry: &Entry) -> String {
     let id = entry.id().map_or_else(|| "-".to_owned(), |id| loaded.shown(id));
     let (what, text) = match entry.body() {
@@ -171,7 +171,7 @@ fn message_text(message: &Object) -> String {
     short(&text)
 }
 
-/// A text in one line, cut where it is too long.
+/// A text on one line, shortened if it is too long.
 fn short(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {

@@ -11,7 +11,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/session-tree")
 }
 
-/// Runs a command as it is typed.
+/// Runs a command line.
 fn ask(words: &[&str]) -> anyhow::Result<SessionOutput> {
     #[derive(clap::Parser)]
     struct Typed {
@@ -26,7 +26,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// The same JSON, whatever the order of keys and the form of numbers.
+/// Normalizes JSON: the order of keys and the format of numbers do not matter.
 fn value(text: &str) -> serde_json::Value {
     fn plain(value: serde_json::Value) -> serde_json::Value {
         match value {
@@ -39,7 +39,8 @@ fn value(text: &str) -> serde_json::Value {
     plain(serde_json::from_str(text).unwrap())
 }
 
-/// Whether pi would rewrite the file without lines that we keep, or with a directory that is not ours.
+/// Whether our `sizeAfter` must equal pi's. It need not if the file has issues, because pi would rewrite the file
+/// without lines that we keep, or with another directory.
 fn size_is_ours(session: &Path) -> bool {
     let bytes = fs::read(session).unwrap();
     session_tree::SessionDocument::read(&bytes).is_ok_and(|document| document.issues.is_empty())

@@ -1,4 +1,4 @@
-//! What the server tells the driver of a session that it started.
+//! Commands of the server to the driver of a session that the server started.
 
 use std::{net::Shutdown, time::Instant};
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::{Driver, GRACE, Signal};
 
-/// Why what is done in a terminal cannot be done.
+/// Refusal of a terminal command.
 const NO_TERMINAL: &str = "this session has no terminal; send it a prompt, or `abort` its turn";
-/// Why a prompt is not taken.
+/// Refusal of a prompt.
 const WORKING: &str = "the agent is working; wait for the end of its turn, or `abort` it";
 
 impl Driver {
@@ -48,12 +48,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether the agent waits for a prompt.
+    /// Whether the agent is waiting for a prompt.
     fn is_ready(&self) -> bool {
         self.prompted && self.outcome.is_some() && self.stopped.is_none()
     }
 
-    /// Whether a prompt would be taken now.
+    /// Whether a prompt would be accepted now.
     fn gate(&self) -> TypingGate {
         if self.is_ready() { TypingGate::Open } else { TypingGate::Busy { shows: WORKING.to_owned() } }
     }
@@ -71,7 +71,7 @@ impl Driver {
                 self.send(&line);
                 self.report_working();
             }
-            // A turn that is over has nothing to end.
+            // The turn is already over.
             SessionCommand::Abort if self.outcome.is_some() => {}
             SessionCommand::Abort => {
                 self.withdraw_requests()?;

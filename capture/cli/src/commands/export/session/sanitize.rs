@@ -1,15 +1,16 @@
-//! What a dataset leaves out beside what looks like a secret: the user's home, and calls about files of secrets.
+//! Removes what a dataset must not contain besides recognizable secrets: the user's home directory, and calls about
+//! files of secrets.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// The text with `~` for the home directory, also where an agent made a name of a path (`-home-me-project`).
+/// Replaces the home directory with `~`, including names an agent derived from its path (`-home-me-project`).
 pub(super) fn without_home(text: &str, home: &str) -> String {
     let plain = home.trim_end_matches('/');
     let dashed = plain.replace(['/', '.'], "-");
     let mut text = text.to_owned();
-    // `-root` is also an option.
+    // `-root` could also be an option.
     let has_parts = dashed.matches('-').count() > 1;
     for name in [Some(plain), has_parts.then_some(&*dashed)].into_iter().flatten().filter(|name| name.len() > 1) {
         let mut found = text.as_str();
@@ -17,7 +18,7 @@ pub(super) fn without_home(text: &str, home: &str) -> String {
         while let Some(at) = found.find(name) {
             let (before, rest) = (&found[..at], &found[at + name.len()..]);
             out.push_str(before);
-            // `/home/medium` is another directory than `/home/me`.
+            // `/home/medium` is not below `/home/me`.
             let goes_on = rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
             out.push_str(if goes_on { name } else { "~" });
             found = rest;
@@ -28,8 +29,8 @@ pub(super) fn without_home(text: &str, home: &str) -> String {
     text
 }
 
-/// Whether the input of a call names a file whose name says that it holds secrets (`.env`, `id_rsa`): neither what is
-/// written there nor what was read looks like a secret in each case.
+/// Whether the input of a call names a file whose name indicates secrets (`.env`, `id_rsa`). The text such a call reads
+/// or writes does not always look like a secret.
 pub(super) fn names_secrets(input: &str) -> bool {
     match serde_json::from_str::<Value>(input) {
         Ok(value) => in_value(&value),
@@ -47,7 +48,7 @@ fn in_value(value: &Value) -> bool {
 }
 
 fn in_text(text: &str) -> bool {
-    // What stands between paths in a shell, in JSON and in git's names of files (`HEAD:.env`).
+    // The separators between paths in a shell, in JSON and in git's file names (`HEAD:.env`).
     let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>(){}[],:=$\\".contains(c);
     text.split(is_between).filter(|word| !word.is_empty()).any(|word| approver::is_secret(Path::new(word)))
 }

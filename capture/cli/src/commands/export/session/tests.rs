@@ -33,7 +33,7 @@ fn starts(sequence: u64, child: u128) -> ConversationItem {
     item_of(sequence, ItemBody::Subagent(subagent))
 }
 
-/// A server's pages of conversations, an item each; without an item it does not know the session any more.
+/// A server's pages of conversations, one item each. `None` means that the server no longer has the session.
 fn pages(of: &[(u128, &[Option<ConversationItem>])]) -> impl Fn(SessionId, &ConversationQuery) -> Page {
     move |session, query| {
         let items = of.iter().find(|(n, _)| id(*n) == session).map_or(&[][..], |(_, items)| items);
@@ -56,7 +56,7 @@ fn pages(of: &[(u128, &[Option<ConversationItem>])]) -> impl Fn(SessionId, &Conv
 
 type Page = Result<ConversationPage, ClientError>;
 
-/// What is written of a session: items by their sequences, sub-agents in parentheses.
+/// The output for a session: items as their sequences, sub-agents in parentheses.
 fn written(of: &[(u128, &[Option<ConversationItem>])]) -> Result<String, SessionExportError> {
     let mut out = String::new();
     let mut take = |part: ConversationPart<'_>| {

@@ -185,13 +185,13 @@ fn colours_can_be_read_on_white_and_on_black() {
     let now = moment();
     let text = table(&sessions(), &Needs::default(), now, Paper { width: Some(120), colour: true });
     assert!(text.contains("\x1b[38;5;1m"), "{text:?}");
-    // The bright ones: 8 to 15.
+    // The bright colours are 8 to 15.
     for bright in 8..=15 {
         assert!(!text.contains(&format!("38;5;{bright}m")), "{text:?}");
     }
 }
 
-/// Columns of a text in which only the CJK characters are wide.
+/// The width of a text in which only CJK characters are wide.
 fn unicode_width(line: &str) -> usize {
     line.chars().map(|c| if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 }).sum()
 }

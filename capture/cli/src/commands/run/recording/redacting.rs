@@ -1,8 +1,8 @@
 //! Removes secrets from a recording: terminal output is held back until its line is complete, searched together with
 //! the text before it, and only then written.
 //!
-//! A full-screen program ends no lines, so a part of its output is written whenever much is held back. Output still
-//! held back when the terminal host is killed is missing from the recording.
+//! A full-screen program does not end its lines, so part of its output is written whenever much is held back. Output
+//! still held back when the terminal host is killed is missing from the recording.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use events::Timestamp;
 use host_protocol::screen::Size;
 use terminal::host::sink::RecordingSink;
 
-/// Maximum size of held-back output, bytes; above it half is written even without a line end.
+/// Maximum size of held-back output, bytes. Above it, half is written even without a line end.
 const MOST: usize = 512 << 10;
-/// Size of the written output that is searched together with what follows, bytes.
+/// Size of the written output that is searched together with the following output, bytes.
 const CONTEXT: usize = 16 << 10;
 
 enum SinkCall {
@@ -22,12 +22,12 @@ enum SinkCall {
     Gap(Timestamp, u64),
 }
 
-/// Hands on to another sink what holds no secrets any more.
+/// Passes output to another sink once its secrets are removed.
 pub(super) struct Redacting<S> {
     inner: S,
     held: VecDeque<SinkCall>,
     held_bytes: usize,
-    /// The end of what was written, as it was.
+    /// The end of the written output, before redaction.
     context: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl<S: RecordingSink> Redacting<S> {
         Self { inner, held: VecDeque::new(), held_bytes: 0, context: Vec::new() }
     }
 
-    /// Writes what is held back, up to this many bytes of output.
+    /// Writes held-back output, up to this many bytes.
     fn write(&mut self, bytes: usize) {
         let mut pieces = vec![std::mem::take(&mut self.context)];
         pieces.extend(self.held.iter().filter_map(|thing| match thing {
@@ -71,7 +71,7 @@ impl<S: RecordingSink> Redacting<S> {
         self.context = whole[cut.saturating_sub(CONTEXT)..cut].to_vec();
     }
 
-    /// Writes the lines that are over.
+    /// Writes the complete lines.
     fn write_lines(&mut self) {
         let mut before = self.held_bytes;
         for thing in self.held.iter().rev() {
@@ -85,7 +85,7 @@ impl<S: RecordingSink> Redacting<S> {
     }
 
     fn queue(&mut self, thing: SinkCall) {
-        // Without output before it, nothing is to be held back for.
+        // There is no earlier output to wait for.
         if self.held_bytes == 0 && !matches!(thing, SinkCall::Output(..)) {
             self.held.push_back(thing);
             return self.write(0);
