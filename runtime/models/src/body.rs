@@ -1,7 +1,8 @@
-//! The bytes of bodies, each of which is held once, however many requests it is part of.
+//! The bytes of request bodies, stored once even if many requests contain them.
 //!
-//! [`BodyText`] grows at its end. What is complete is sealed: requests share it instead of copying it. Of what is sealed
-//! only the last part stays in memory when there is a [`SpillFile`]; the rest is read again while it is sent.
+//! [`BodyText`] grows at its end. Complete blocks are sealed: requests share them instead of copying them. With a
+//! [`SpillFile`], only the last part of the sealed text stays in memory; the rest is read from the file while it is
+//! sent.
 
 use std::{
     fs::File,
