@@ -12,7 +12,6 @@
 //! - It ends when we end, however that happens: by a signal of the kernel, and because its input ends.
 //!
 //! None of this keeps out a process that traces another of the same user. See `docs/security.md`.
-//! `docs/security.md`.
 
 use std::{
     ffi::OsString,
