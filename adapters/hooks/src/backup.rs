@@ -1,9 +1,8 @@
 //! Backups of settings files: a copy before every change, and a note of which copy is the file without our entries.
-//! They are in the data directory and private, since settings can contain keys.
+//! They are private files in the data directory, since settings can contain keys.
 //!
-//! The note is written before the settings are. Power that fails between the two leaves a note about
-//! bytes that never came to be, which is never believed: it counts only for exactly the bytes it
-//! names.
+//! The note is written before the settings. If power fails in between, the note refers to bytes that were never
+//! written; it is then ignored, since it applies only to exactly the bytes it names.
 
 use std::{
     fs,
@@ -32,9 +31,9 @@ pub(super) struct Backups {
 /// The file without our entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Without {
-    /// Not there.
+    /// The file does not exist.
     Absent,
-    /// These bytes.
+    /// The bytes of the file.
     Bytes(Vec<u8>),
 }
 
@@ -42,21 +41,21 @@ pub(super) enum Without {
 struct BackupNote {
     version: u32,
     path: PathBuf,
-    /// Hash of what install wrote.
+    /// Hash of the bytes that install wrote.
     installed: String,
-    /// The copy's name and hash; none when there was no file.
+    /// The copy's name and hash; `None` if there was no file.
     without: Option<(String, String)>,
 }
 
 impl Backups {
-    /// Those of the file at `path`.
+    /// The backups of the file at `path`.
     pub(super) fn of(data: &Path, provider: Provider, path: &Path) -> Self {
         let name = format!("{}-{}", provider.as_str(), &hash(path.as_os_str().as_encoded_bytes())[..16]);
         Self { dir: data.join("backups/hooks").join(name), path: path.to_owned() }
     }
 
-    /// What the last install recorded: the file without our entries, and whether `bytes` is exactly what it wrote.
-    /// `None` when there is no note that can be trusted.
+    /// The file without our entries as recorded by the last install, and whether `bytes` is exactly what it wrote.
+    /// `None` if there is no trustworthy note.
     pub(super) fn without(&self, bytes: &[u8]) -> Option<(Without, bool)> {
         let note: BackupNote = serde_json::from_slice(&fs::read(self.note_file()).ok()?).ok()?;
         if note.version != VERSION || note.path != self.path {
@@ -64,7 +63,7 @@ impl Backups {
         }
         let exact = note.installed == hash(bytes);
         let Some((name, expected)) = note.without else { return Some((Without::Absent, exact)) };
-        // A file name, never a path.
+        // Only a file name, never a path.
         let name = Path::new(&name).file_name()?;
         let copy = fs::read(self.dir.join(name)).ok()?;
         (hash(&copy) == expected).then_some((Without::Bytes(copy), exact))
@@ -79,7 +78,7 @@ impl Backups {
         Ok(path)
     }
 
-    /// Records what will be written, and what the file is without our entries.
+    /// Records the bytes about to be written, and the file without our entries.
     pub(super) fn record_installed(&self, installed: &[u8], without: &Without) -> Result<(), Error> {
         make_private_dir(&self.dir)?;
         let without = match without {
@@ -100,7 +99,7 @@ impl Backups {
         Ok(())
     }
 
-    /// Removes the note of the last install; the copies stay.
+    /// Removes the note of the last install; keeps the copies.
     pub(super) fn forget_installed(&self) {
         fs::remove_file(self.note_file()).ok();
     }

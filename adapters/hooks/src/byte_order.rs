@@ -1,4 +1,4 @@
-//! The mark of byte order that a settings file may begin with.
+//! The byte order mark that a settings file may begin with.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::{error::Error, text::Problem};
 
 pub(super) const BOM: &str = "\u{feff}";
 
-/// The mark of byte order, if there is one, and the text.
+/// Splits off the byte order mark, if there is one.
 pub(super) fn split<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, &'t str), Error> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);

@@ -7,14 +7,14 @@ use events::Provider;
 
 use crate::{delivery::answer::asking_event, facts::facts};
 
-/// Comment at the end of every command line of ours, by which our entries are recognised.
+/// Comment at the end of each of our command lines, by which our entries are recognised.
 pub const MARK: &str = " # capture-hook";
 
 /// Subcommand of the program.
 const VERB: &str = "hook";
 
-/// How long an agent waits for an entry of ours before it goes on, seconds. The answer takes
-/// milliseconds; this is for a machine that swaps.
+/// How long an agent waits for one of our entries, in seconds. The answer takes milliseconds; this allows for a machine
+/// that swaps.
 const PATIENCE_S: u64 = 5;
 
 /// The option of entries that answer requests for permission.
@@ -25,20 +25,19 @@ pub const APPROVER: &str = "--approver";
 pub struct HookCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
-    /// The data directory, an absolute path; `None` when the program finds it by itself.
+    /// The data directory, an absolute path; `None` if the program determines it.
     pub data_dir: Option<PathBuf>,
-    /// How long a permission request waits for a person's decision, seconds; `None` when
-    /// requests are only reported.
+    /// How long a permission request waits for the user's decision, in seconds; `None` if requests are only reported.
     pub approver: Option<u32>,
 }
 
 /// A path that cannot be written into a settings file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnwritablePath {
-    /// Settings are JSON, which holds text only.
+    /// Settings are JSON, which contains only text.
     #[error("{}: a path that is not UTF-8 cannot be written into settings", .0.display())]
     NotText(PathBuf),
-    /// A relative path would mean something else in each project.
+    /// A relative path would have a different meaning in each project.
     #[error("{}: not an absolute path", .0.display())]
     Relative(PathBuf),
 }
@@ -47,7 +46,7 @@ impl HookCommand {
     /// The line for the shell.
     ///
     /// # Errors
-    /// When a path is relative or not UTF-8.
+    /// If a path is relative or not UTF-8.
     pub fn line(&self, provider: Provider) -> Result<String, UnwritablePath> {
         let mut line = format!("{} {VERB} {}", quoted(&self.program)?, provider.as_str());
         if let Some(dir) = &self.data_dir {
@@ -60,14 +59,14 @@ impl HookCommand {
     }
 }
 
-/// How long an entry with this command waits for a person, seconds; `None` when it waits for nobody.
+/// How long an entry with this command waits for the user, in seconds; `None` if it does not wait.
 pub(super) fn approver(line: &str) -> Option<u32> {
     let (_, seconds) = line.strip_suffix(MARK)?.rsplit_once(' ')?;
     let seconds = seconds.parse().ok()?;
     line.ends_with(&format!(" {APPROVER} {seconds}{MARK}")).then_some(seconds)
 }
 
-/// The command of one event: only the one that asks for permission waits for an answer.
+/// The command for one event: only the event that asks for permission waits for an answer.
 pub(super) fn of_event(line: &str, provider: Provider, event: &str) -> String {
     match approver(line) {
         Some(seconds) if asking_event(provider) != Some(event) => {
@@ -81,7 +80,7 @@ pub(super) fn of_event(line: &str, provider: Provider, event: &str) -> String {
 /// How long the agent waits for an entry with this command, in the unit of its settings.
 pub(super) fn patience(provider: Provider, line: &str) -> u64 {
     let facts = facts(provider);
-    // No person is waited for by what is called before the agent's own rules are asked.
+    // Hooks called before the agent's own rules are checked do not wait for the user.
     let person = approver(line).filter(|_| facts.is_none_or(|hooks| !hooks.answers.before_rules)).unwrap_or(0);
     let seconds = PATIENCE_S + u64::from(person);
     match facts.map(|hooks| hooks.timeout_unit) {
@@ -91,13 +90,13 @@ pub(super) fn patience(provider: Provider, line: &str) -> u64 {
     }
 }
 
-/// Whether a command in a settings file is ours.
+/// Whether a command in a settings file is one of ours.
 #[must_use]
 pub fn is_ours(line: &str) -> bool {
     line.ends_with(MARK)
 }
 
-/// The program that a command of ours runs; `None` for any other command.
+/// The program that one of our commands runs; `None` for any other command.
 #[must_use]
 pub fn program(line: &str) -> Option<PathBuf> {
     let rest = line.strip_suffix(MARK)?.strip_prefix('\'')?;
@@ -105,7 +104,7 @@ pub fn program(line: &str) -> Option<PathBuf> {
     let mut pieces = rest.split('\'');
     loop {
         path += pieces.next()?;
-        // Between two quoted pieces stands an escaped quote, behind the last one the verb.
+        // Between two quoted pieces is an escaped quote, after the last one the verb.
         match pieces.next()? {
             "\\" if pieces.next() == Some("") => path.push('\''),
             tail if tail.starts_with(" hook ") => return Some(PathBuf::from(path)),
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!(written, line);
         assert!(is_ours(&written));
         assert_eq!(program(&written), Some(PathBuf::from(program_path)));
-        // The shell reads the same words.
+        // The shell parses the same words.
         let shown =
             std::process::Command::new("/bin/sh").arg("-c").arg(format!("printf '%s\\n' {written}")).output().unwrap();
         let words = String::from_utf8(shown.stdout).unwrap();

@@ -1,5 +1,5 @@
-//! The commands that a user configured for agents: hooks of their own, status lines. They run below an agent as the
-//! commands do that it asks permission for, and show nothing of what was allowed.
+//! The commands that users configured for agents: their own hooks, status lines. They run below an agent like the
+//! commands it asks permission for, but show nothing about what was allowed.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     text::{JsonDialect, parse},
 };
 
-/// The member of the settings that holds a command line.
+/// The member of the settings that contains a command line.
 const COMMAND: &str = "command";
 
 /// The command lines configured in agents' settings.
@@ -26,13 +26,13 @@ pub struct ConfiguredCommands(Vec<ConfiguredCommand>);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ConfiguredCommand {
     line: String,
-    /// It is called when the agent asks for permission, and may decide.
+    /// Whether it is called when the agent asks for permission, and may decide.
     decides: bool,
 }
 
 impl ConfiguredCommands {
-    /// Reads them from the settings below the agents' homes and in the directory that an agent works in. What cannot be
-    /// read has none.
+    /// Reads them from the settings below the agents' homes and in the working directory of an agent. Unreadable
+    /// settings count as empty.
     #[must_use]
     pub fn read(homes: &Homes, project: Option<&Path>) -> Self {
         let mut lines = Vec::new();
@@ -46,7 +46,7 @@ impl ConfiguredCommands {
                 .flat_map(|directory| agent.home.usual.iter().map(move |home| directory.join(home)));
             for home in homes.of(provider).iter().cloned().chain(in_project) {
                 let settings = home.join(hooks.settings_file);
-                // Claude Code: settings that are not shared with others.
+                // Claude Code: settings that are not shared.
                 for file in [settings.with_extension("local.json"), settings] {
                     add_json(&file, asking, &mut lines);
                 }
@@ -63,19 +63,19 @@ impl ConfiguredCommands {
         Self(lines)
     }
 
-    /// Whether a process with these arguments, which end with NUL, runs one of them.
+    /// Whether a process with these NUL-terminated arguments runs one of them.
     #[must_use]
     pub fn are_run_by(&self, arguments: &[u8]) -> bool {
         self.run_by(arguments).next().is_some()
     }
 
-    /// Whether it runs one that may decide about a request for permission.
+    /// Whether it runs one that may decide a permission request.
     #[must_use]
     pub fn decide_in(&self, arguments: &[u8]) -> bool {
         self.run_by(arguments).any(|command| command.decides)
     }
 
-    /// Whether any of them may decide about a request for permission.
+    /// Whether any of them may decide a permission request.
     #[must_use]
     pub fn may_decide(&self) -> bool {
         self.0.iter().any(|command| command.decides)
@@ -92,15 +92,15 @@ impl ConfiguredCommands {
     }
 }
 
-/// The directories whose settings hold for a project: the working directory, and those above it up to the root of its
+/// The directories whose settings apply to a project: the working directory and its ancestors up to the root of its
 /// repository.
 fn directories_of_project(project: &Path) -> Vec<PathBuf> {
     let root = project.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(project);
     project.ancestors().take_while(|directory| directory.starts_with(root)).map(Path::to_owned).collect()
 }
 
-/// The files with the hooks of plugins: `plugins/cache/MARKETPLACE/PLUGIN/VERSION/hooks/hooks.json` below a home, in
-/// Claude Code and Codex.
+/// The hook files of plugins: `plugins/cache/MARKETPLACE/PLUGIN/VERSION/hooks/hooks.json` below a home, for Claude Code
+/// and Codex.
 fn files_of_plugins(home: &Path) -> Vec<PathBuf> {
     let mut directories = vec![home.join("plugins/cache")];
     for _ in 0..3 {
@@ -110,7 +110,7 @@ fn files_of_plugins(home: &Path) -> Vec<PathBuf> {
     directories.into_iter().map(|directory| directory.join("hooks/hooks.json")).collect()
 }
 
-/// Maximum number of plugins looked at below a home.
+/// Maximum number of plugins read below a home.
 const MAX_PLUGINS: usize = 256;
 
 fn text_of(file: &PathBuf) -> Option<String> {
@@ -168,7 +168,7 @@ fn add_toml(file: &PathBuf, asking: &str, lines: &mut Vec<ConfiguredCommand>) {
     }
 }
 
-/// Whether a command line is what was configured, with any text for its variables: Gemini CLI expands some itself.
+/// Whether a command line matches the configured one, with any text for its variables: Gemini CLI expands some itself.
 fn is_expanded_from(word: &str, configured: &str) -> bool {
     let mut pieces = configured.split('$');
     let first = pieces.next().unwrap_or_default();
@@ -185,10 +185,10 @@ fn is_expanded_from(word: &str, configured: &str) -> bool {
     })
 }
 
-/// Shortest text beside variables by which a command line is recognised, bytes.
+/// Minimum length of the text around variables by which a command line is recognised, in bytes.
 const LITERAL: usize = 4;
 
-/// What stands behind the name of a variable.
+/// The text after the name of a variable.
 fn after_variable(piece: &str) -> &str {
     match piece.strip_prefix('{') {
         Some(braced) => braced.split_once('}').map_or("", |(_, behind)| behind),

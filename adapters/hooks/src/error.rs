@@ -1,4 +1,4 @@
-//! Why a settings file is left as it is.
+//! The reasons for leaving a settings file unchanged.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use events::Provider;
 
 use crate::{command::UnwritablePath, versions::Unsupported};
 
-/// Why a settings file is left as it is.
+/// The reason for leaving a settings file unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The agent that is on the PATH cannot have entries of ours.
+    /// Our entries cannot be installed for the agent on the PATH.
     #[error("not installed: {0}. {advice}", advice = .0.advice())]
     Unsupported(#[from] Unsupported),
     /// The agent runs no hooks.
@@ -24,15 +24,15 @@ pub enum Error {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at that position.
         what: String,
     },
-    /// What the path leads to is not for us to change.
+    /// The target of the path must not be changed by us.
     #[error("{}: {what}; nothing was changed", path.display())]
     Refused {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// The agent has no directory here.
@@ -40,10 +40,10 @@ pub enum Error {
     NoDirectory {
         /// The agent.
         provider: Provider,
-        /// Where its directory would be.
+        /// The expected path of its directory.
         directory: PathBuf,
     },
-    /// Somebody else wrote the file meanwhile.
+    /// Another program wrote the file in the meantime.
     #[error("another program changed {} meanwhile, so capture did not write it; try again", path.display())]
     Changed {
         /// The file.
@@ -57,7 +57,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

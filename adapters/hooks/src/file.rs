@@ -1,6 +1,6 @@
-//! Reads a settings file without following unsafe links, and replaces it whole or not at all.
+//! Reads a settings file without following unsafe links, and replaces it atomically.
 //!
-//! Owns every rule about which file may be touched. Knows nothing of its content.
+//! This module has all rules about which file may be touched, and does not interpret the content.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -18,16 +18,16 @@ use rustix::{
 
 use crate::error::Error;
 
-/// A settings file as it was when it was read.
+/// A settings file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SettingsFile {
-    /// The file itself, behind all links.
+    /// The file itself, with all links resolved.
     pub(super) path: PathBuf,
-    /// What is in it; `None` when it is not there.
+    /// Its content; `None` if it does not exist.
     pub(super) content: Option<SettingsContent>,
 }
 
-/// What is in a file, and whose it is.
+/// The content and ownership of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SettingsContent {
     pub(super) bytes: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) struct SettingsContent {
 /// Reads a settings file.
 ///
 /// # Errors
-/// When not a regular file, belongs to another user, is too large, or cannot be read.
+/// If it is not a regular file, belongs to another user, is too large, or cannot be read.
 pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
     let target = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => fs::canonicalize(path)
@@ -82,7 +82,7 @@ impl SettingsFile {
     /// Checks that the file could be replaced, before a change is announced.
     ///
     /// # Errors
-    /// When the file or its directory is read-only, or the file has further names.
+    /// If the file or its directory is read-only, or the file has other hard links.
     pub(super) fn writable(&self, provider: Provider) -> Result<(), Error> {
         let dir = self.dir()?;
         let meta = match fs::metadata(dir) {
@@ -92,7 +92,7 @@ impl SettingsFile {
             }
             Err(error) => return Err(Error::io(dir, error)),
         };
-        // The mode is asked as well as the system, which lets root write everywhere.
+        // Checks the mode in addition to `access`, which lets root write everywhere.
         let closed = meta.uid() == geteuid().as_raw() && meta.mode() & 0o200 == 0;
         if closed || access(dir, Access::WRITE_OK | Access::EXEC_OK).is_err() {
             return Err(Error::refused(dir, "the directory is read-only"));
@@ -103,16 +103,16 @@ impl SettingsFile {
         }
         let names = fs::metadata(&self.path).map_err(|error| Error::io(&self.path, error))?.nlink();
         if names > 1 {
-            // A replaced file has one name; the others would keep the old content.
+            // A replaced file has one name; its other names would keep the old content.
             return Err(Error::refused(&self.path, format!("the file has {names} names (hard links)")));
         }
         Ok(())
     }
 
-    /// Replaces the file with these bytes, if nobody changed it meanwhile.
+    /// Replaces the file with these bytes, unless it was changed in the meantime.
     ///
     /// # Errors
-    /// When somebody did, or it cannot be written; then it is as it was.
+    /// If it was changed or cannot be written; in that case it is unchanged.
     pub(super) fn replace(&self, bytes: &[u8]) -> Result<(), Error> {
         let io = |error| Error::io(&self.path, error);
         let mut draft = Draft::beside(&self.path, ".capture").map_err(io)?;
@@ -145,17 +145,17 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Removes the file, if nobody changed it meanwhile.
+    /// Removes the file, unless it was changed in the meantime.
     ///
     /// # Errors
-    /// When somebody did, or it cannot be removed.
+    /// If it was changed or cannot be removed.
     pub(super) fn remove(&self) -> Result<(), Error> {
         self.unchanged()?;
         fs::remove_file(&self.path).map_err(|error| Error::io(&self.path, error))?;
         self.sync_dir()
     }
 
-    /// Checks that the file is still what was read.
+    /// Checks that the file is still as it was read.
     fn unchanged(&self) -> Result<(), Error> {
         if read_settings(&self.path)? == *self { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
     }
@@ -170,21 +170,21 @@ impl SettingsFile {
     }
 }
 
-/// Writes a file of our own, whole or not at all, readable by its owner only.
+/// Writes one of our own files atomically, readable only by its owner.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     atomic_file::replace(path, bytes, Durability::Synced).map_err(|error| Error::io(path, error))
 }
 
-/// Makes a directory of our own, and those above it.
+/// Creates one of our own directories and its parents.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub(super) fn make_private_dir(dir: &Path) -> Result<(), Error> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| Error::io(dir, error))
 }
 
-/// Largest settings file that is read or changed, bytes.
+/// Maximum size of a settings file that is read or changed, in bytes.
 pub const LARGEST: u64 = 4 * 1024 * 1024;

@@ -1,14 +1,14 @@
 //! Our entries in the agents' settings: which events they cover, the command they run, and how a settings file is
 //! changed safely.
 //!
-//! Owns the plan of a change ([`Plan`]) and what is there now ([`HookStatus`]), which events a version of an
-//! agent accepts ([`accepted_events`]) and which version that is ([`ProgramSearch`]). What differs between agents
-//! is stated in [`agents::hooks`]. An entry of ours is known by the mark at the end of its command
-//! ([`command::MARK`]) and by nothing else. [`ConfiguredCommands`] are those of others in the same settings.
+//! This crate plans changes ([`Plan`]), reads the current state ([`HookStatus`]), and determines which events a version
+//! of an agent accepts ([`accepted_events`]) and which version is installed ([`ProgramSearch`]). The differences
+//! between agents are in [`agents::hooks`]. Our entries are identified only by the mark at the end of their command
+//! ([`command::MARK`]). [`ConfiguredCommands`] are the other commands in the same settings.
 //!
-//! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
-//! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
-//! agents then send to those commands is stored in the spool and decoded in [`delivery`].
+//! A file is never reformatted: `text` inserts text into it and removes it again, so that everything else stays byte
+//! for byte. The crate never prompts, prints, or decides whether to continue. The reports that agents then send to
+//! these commands are stored in the spool and decoded in [`delivery`].
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

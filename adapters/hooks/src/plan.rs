@@ -1,4 +1,4 @@
-//! Plans a change of a settings file before anything is touched, then applies it.
+//! Plans a change of a settings file before touching anything, then applies it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,28 +13,28 @@ use super::{
 };
 use crate::{command::HookCommand, error::Error, facts::place, file::LARGEST};
 
-/// The change a user wants.
+/// The change a user requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedChange {
-    /// Our entries for these events and no others.
+    /// Have our entries for exactly these events.
     Install {
-        /// What they run.
+        /// The command they run.
         command: HookCommand,
-        /// The events, of the catalogue.
+        /// The events, from the catalogue.
         events: Vec<&'static str>,
     },
-    /// None of ours.
+    /// Have none of our entries.
     Uninstall,
 }
 
-/// A change of one agent's settings that has not happened yet.
+/// A planned change of one agent's settings.
 #[derive(Debug)]
 pub struct Plan {
     /// The agent.
     pub provider: Provider,
-    /// The settings file as the agent names it; what is written may stand behind a link.
+    /// The settings file as the agent names it; the file that is written may be the target of a link.
     pub path: PathBuf,
-    /// What a person should know before they agree.
+    /// Notes for the user to read before agreeing.
     pub notes: Vec<String>,
     seen: SettingsFile,
     after: Without,
@@ -46,15 +46,15 @@ pub struct Plan {
 /// The result of an applied plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedPlan {
-    /// The copy of what was there before, if something was.
+    /// The copy of the previous file, if there was one.
     pub backup: Option<PathBuf>,
 }
 
 impl Plan {
-    /// Plans what `wish` makes of the settings below `home`, and changes nothing.
+    /// Plans the change `wish` of the settings below `home`, without changing anything.
     ///
     /// # Errors
-    /// When the file cannot be changed safely; the error says where it is wrong.
+    /// If the file cannot be changed safely; the error names the position of the problem.
     pub fn new(provider: Provider, home: &Path, data: &Path, wish: &RequestedChange) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
         let seen = file::read_settings(&path)?;
@@ -76,7 +76,7 @@ impl Plan {
         let plan = Self { provider, path, notes, seen, after, without, backups, install };
         if plan.changes() {
             plan.seen.writable(provider)?;
-            // What is written must not be too large to be taken out again.
+            // The written file must not be too large for removing the entries again.
             if plan.after().is_some_and(|bytes| bytes.len() as u64 > LARGEST) {
                 return Err(Error::refused(
                     plan.target(),
@@ -93,19 +93,19 @@ impl Plan {
         self.before() != self.after()
     }
 
-    /// The file that would be written, behind all links.
+    /// The file that would be written, with all links resolved.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.seen.path
     }
 
-    /// What is there; `None` when there is no file.
+    /// The current content; `None` if there is no file.
     #[must_use]
     pub fn before(&self) -> Option<&[u8]> {
         self.seen.text()
     }
 
-    /// What would be there; `None` when there would be no file.
+    /// The content after the change; `None` if there would be no file.
     #[must_use]
     pub fn after(&self) -> Option<&[u8]> {
         match &self.after {
@@ -114,10 +114,10 @@ impl Plan {
         }
     }
 
-    /// Applies the plan, if the file is still what it was when the plan was made.
+    /// Applies the plan, if the file is still unchanged since the plan was made.
     ///
     /// # Errors
-    /// When the file changed meanwhile, or cannot be written; then it is as it was.
+    /// If the file changed in the meantime or cannot be written; in that case it is unchanged.
     pub fn apply(self, now: Timestamp) -> Result<AppliedPlan, Error> {
         if !self.changes() {
             return Ok(AppliedPlan { backup: None });
@@ -148,17 +148,17 @@ impl SettingsFile {
 fn install(seen: &SettingsFile, provider: Provider, line: &str, events: &[&'static str]) -> Result<String, Error> {
     let (bom, text) = seen.text().map_or(Ok(("", "")), |bytes| split(&seen.path, bytes))?;
     let content = |problem| Error::content(&seen.path, problem);
-    // An empty file is what some agents leave; it holds nothing that could be lost.
+    // Some agents leave an empty file; it contains nothing that could be lost.
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let after = settings::install(text, provider, line, events).map_err(content)?;
-    // Whoever edits must be able to read it again, and find what was put in.
+    // Parses the result again to check that the inserted entries are found.
     if settings::install(&after, provider, line, events).map_err(content)? != after {
         return Err(Error::refused(&seen.path, "the entries could not be found again after inserting them"));
     }
     Ok(format!("{bom}{after}"))
 }
 
-/// The file without us: exactly what was there before, when nothing else changed since.
+/// The file without our entries: exactly the previous file, if nothing else has changed since.
 fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result<Without, Error> {
     let Some(bytes) = seen.text() else { return Ok(Without::Absent) };
     let (bom, text) = split(&seen.path, bytes)?;

@@ -1,8 +1,8 @@
-//! Finds out which version of an agent is on the PATH.
+//! Determines which version of an agent is on the PATH.
 //!
-//! The cheap ways come first: npm's `package.json` beside the program, and the file name that Claude
-//! Code's own installer gives it. Only what neither tells is run with `--version`: in `/`, with little of
-//! the caller's environment, and for a limited time. Nothing here decides what a version means.
+//! Cheap sources come first: npm's `package.json` beside the program, and the file name chosen by Claude Code's own
+//! installer. Only if neither has the version, the program is run with `--version`: in `/`, with little of the caller's
+//! environment, and with a time limit. This module does not interpret versions.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,36 +18,36 @@ use events::Provider;
 use rustix::process::{Pid, Signal, kill_process_group};
 use semver::Version;
 
-/// Most time that `--version` may take. Gemini CLI needs seconds on a busy machine.
+/// Time limit of `--version`. Gemini CLI takes seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Most bytes read of what a program prints, and of a `package.json`.
+/// Maximum number of bytes read from a program's output and from a `package.json`.
 const LARGEST: u64 = 256 * 1024;
 
-/// How far above a program its `package.json` may be: `bin/claude.exe`, `dist/src/index.js`.
+/// Maximum number of levels from a program up to its `package.json`: `bin/claude.exe`, `dist/src/index.js`.
 const LEVELS: usize = 4;
 
-/// Where agents are looked for, and what they are started with.
+/// Where to search for agents, and how to start them.
 #[derive(Debug, Clone)]
 pub struct ProgramSearch {
     /// The directories, as in `PATH`.
     pub path: OsString,
-    /// The environment of a program that is asked for its version, without `PATH`.
+    /// The environment of a program run for its version, without `PATH`.
     pub environment: Vec<(OsString, OsString)>,
-    /// Most time a program may take to answer.
+    /// Time limit for the program's answer.
     pub patience: Duration,
 }
 
 /// An agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// As it was found on the PATH.
+    /// The path as found on the PATH.
     pub program: PathBuf,
     /// Its version.
     pub version: Version,
 }
 
-/// Why a version is not known.
+/// Why a version is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionUnknown {
     /// There is no such program.
@@ -61,7 +61,7 @@ pub enum VersionUnknown {
     CannotStart {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
     /// It did not answer in time.
@@ -69,7 +69,7 @@ pub enum VersionUnknown {
     TimedOut {
         /// The program.
         program: PathBuf,
-        /// How long it was waited for, seconds.
+        /// The time limit, in seconds.
         seconds: u64,
     },
     /// No file beside it has the version, and the program must not be run.
@@ -78,12 +78,12 @@ pub enum VersionUnknown {
         /// The program.
         program: PathBuf,
     },
-    /// Its answer names no version.
+    /// Its output contains no version.
     #[error("`{} --version` printed no version: {answer:?}", .program.display())]
     Unreadable {
         /// The program.
         program: PathBuf,
-        /// The beginning of the answer.
+        /// The start of its output.
         answer: String,
     },
 }
@@ -98,7 +98,7 @@ impl ProgramSearch {
     /// Finds an agent's program on the PATH, and its version.
     ///
     /// # Errors
-    /// When the program is not found, or does not print its version.
+    /// If the program is not found, or does not print its version.
     pub fn installed(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
         let program = self.program(provider)?;
         let version = match version_beside(provider, &program) {
@@ -108,11 +108,11 @@ impl ProgramSearch {
         Ok(Installed { program, version })
     }
 
-    /// The same from files alone; nothing is run. For callers that no person started, since
-    /// whoever can replace the program could get it run.
+    /// Like `installed`, but reads only files and runs nothing. For callers not started by the user, since anyone able
+    /// to replace the program could get it run.
     ///
     /// # Errors
-    /// When it is not there, or no file tells its version.
+    /// If the program is not found, or no file has its version.
     pub fn installed_by_files(&self, provider: Provider) -> Result<Installed, VersionUnknown> {
         let program = self.program(provider)?;
         match version_beside(provider, &program) {
@@ -123,12 +123,12 @@ impl ProgramSearch {
 
     fn program(&self, provider: Provider) -> Result<PathBuf, VersionUnknown> {
         let name = Agent::of(provider).and_then(|agent| agent.programs.first()).map_or(provider.as_str(), |name| name);
-        // What a relative directory holds depends on the working directory.
+        // The contents of a relative directory depend on the working directory.
         let dirs = std::env::split_paths(&self.path).filter(|dir| dir.is_absolute());
         processes::find_program(dirs, OsStr::new(name)).map_err(|_| VersionUnknown::NotOnPath { name })
     }
 
-    /// Runs it with `--version`.
+    /// Runs the program with `--version`.
     fn run_version(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
         let cannot =
             |error: std::io::Error| VersionUnknown::CannotStart { program: program.to_owned(), why: error.to_string() };
@@ -156,7 +156,7 @@ impl ProgramSearch {
             });
         }
         let answer = answer.recv_timeout(self.patience);
-        // Ends whatever it started as well; it may be gone already.
+        // Also ends processes it started; the group may already be gone.
         kill_process_group(group, Signal::KILL).ok();
         child.wait().ok();
         let Ok(answer) = answer else {
@@ -170,15 +170,15 @@ impl ProgramSearch {
     }
 }
 
-/// The version in what `--version` printed: "2.1.330 (Claude Code)", "codex-cli 0.169.0", "0.61.0". Before
-/// it may be warnings. Anything else is not taken for one.
+/// Parses the output of `--version`: "2.1.330 (Claude Code)", "codex-cli 0.169.0", "0.61.0", possibly after warnings.
+/// Nothing else is accepted.
 fn version_in(provider: Provider, answer: &str) -> Option<Version> {
     let printed = Agent::of(provider)?.version.printed.as_ref()?;
     let of_line = |line| Version::parse(printed.in_line(line)?).ok();
     answer.lines().rev().find_map(of_line)
 }
 
-/// The version as the files around the program tell it.
+/// The version according to the files around the program.
 fn version_beside(provider: Provider, program: &Path) -> Option<Version> {
     let real = program.canonicalize().ok()?;
     let sources = &Agent::of(provider)?.version;
@@ -192,7 +192,7 @@ fn version_beside(provider: Provider, program: &Path) -> Option<Version> {
     above.filter_map(|dir| package_version(&dir.join("package.json"), package)).next()
 }
 
-/// The version of the package of this name.
+/// The version in a `package.json`, if it is of this package.
 fn package_version(file: &Path, package: &str) -> Option<Version> {
     let small = std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
     let text = small.then(|| std::fs::read(file).ok()).flatten()?;

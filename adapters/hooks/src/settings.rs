@@ -1,9 +1,9 @@
 //! Finds, adds, updates and removes our handlers in the structure that the agents share, `{"hooks": {"<Event>":
-//! [{"matcher"?, "hooks": [handler…]}]}}`. Text in, text out.
+//! [{"matcher"?, "hooks": [handler…]}]}}`. Operates on text.
 //!
-//! Claude Code 2.1.328, Codex 0.169 and Gemini CLI 0.61 read this shape. Ours are a group of their
-//! own at the end of each event: the others keep their places, and Codex, which remembers what was
-//! trusted by place, does not ask about them again.
+//! Claude Code 2.1.328, Codex 0.169 and Gemini CLI 0.61 read this structure. Our handlers form a separate group at the
+//! end of each event: the other handlers keep their positions, so that Codex, which remembers trusted hooks by
+//! position, does not ask about them again.
 
 use events::Provider;
 use jsonc_parser::{
@@ -19,7 +19,7 @@ use crate::facts::facts;
 
 const HOOKS: &str = "hooks";
 
-/// Containers to keep although nothing is left in them: they were there, and empty, before.
+/// Containers to keep when empty, because they already were empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeptContainers {
     hooks: bool,
@@ -33,10 +33,10 @@ impl KeptContainers {
     }
 }
 
-/// A handler of ours, and the path to it.
+/// One of our handlers, and the path to it.
 #[derive(Debug)]
 struct FoundHandler<'o, 't> {
-    /// Whether a later member of the same name hides it.
+    /// Whether a later member of the same name overrides it.
     hidden: bool,
     hooks: (usize, &'o Object<'t>),
     event: (usize, &'o str, &'o Array<'t>),
@@ -46,12 +46,12 @@ struct FoundHandler<'o, 't> {
     command: &'o str,
 }
 
-/// Which JSON an agent reads.
+/// The dialect of JSON an agent reads.
 pub(super) fn dialect(provider: Provider) -> JsonDialect {
     if facts(provider).is_some_and(|hooks| !hooks.comments) { JsonDialect::Plain } else { JsonDialect::Commented }
 }
 
-/// A handler as we want it for an event.
+/// The handler to install for an event.
 fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str, JsonForm)> {
     let named = facts(provider).is_some_and(|hooks| hooks.named_entries);
     let name = named.then(|| ("name", JsonForm::Text(NAME.into())));
@@ -64,10 +64,10 @@ fn handler(provider: Provider, command: &str, event: &str) -> Vec<(&'static str,
         .collect()
 }
 
-/// The name of our entries where entries have names.
+/// The name of our entries, for agents whose entries have names.
 pub(super) const NAME: &str = "capture";
 
-/// The text with exactly one handler of ours for each of these events, as it should be, and for no other.
+/// The text with exactly one correct handler of ours for each of these events, and for no others.
 pub(super) fn install(
     text: &str,
     provider: Provider,
@@ -78,7 +78,7 @@ pub(super) fn install(
     let wanted = |event: &str| handler(provider, command, event);
     let mut text = text.to_owned();
     refuse_other_shapes(&text, dialect, events)?;
-    // One edit at a time, each on a fresh look: the file is small, and spans are never stale.
+    // One edit at a time, parsing again after each: the file is small, and spans are never stale.
     while let Some(next) = drop_stray(&text, dialect, events)? {
         text = next;
     }
@@ -91,7 +91,7 @@ pub(super) fn install(
     Ok(text)
 }
 
-/// The text without anything of ours.
+/// The text without our entries.
 pub(super) fn strip(text: &str, dialect: JsonDialect, keep: &KeptContainers) -> Result<String, Problem> {
     let mut text = text.to_owned();
     loop {
@@ -102,12 +102,12 @@ pub(super) fn strip(text: &str, dialect: JsonDialect, keep: &KeptContainers) -> 
     Ok(text)
 }
 
-/// Whether anything of ours is in it.
+/// Whether it contains one of our entries.
 pub(super) fn has_ours(text: &str, dialect: JsonDialect) -> Result<bool, Problem> {
     Ok(!found(&parse(text, dialect)?).is_empty())
 }
 
-/// Finds the containers that must stay although they are empty.
+/// Finds the containers to keep although they are empty.
 pub(super) fn empty_containers(text: &str, dialect: JsonDialect) -> KeptContainers {
     let Ok(root) = parse(text, dialect) else { return KeptContainers::default() };
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
@@ -121,8 +121,7 @@ pub(super) fn empty_containers(text: &str, dialect: JsonDialect) -> KeptContaine
     }
 }
 
-/// For each handler of ours that counts: its event, its command, and whether it is as it should be
-/// but for the command.
+/// For each of our effective handlers: its event, its command, and whether it is correct apart from the command.
 pub(super) fn ours(root: &Object<'_>, provider: Provider, events: &[&str]) -> Vec<(String, String, bool)> {
     found(root)
         .into_iter()
@@ -136,14 +135,14 @@ pub(super) fn ours(root: &Object<'_>, provider: Provider, events: &[&str]) -> Ve
         .collect()
 }
 
-/// The events that have an entry of ours, whatever it looks like.
+/// The events that have an entry of ours, in any form.
 pub(super) fn events_with_ours(root: &Object<'_>) -> Vec<String> {
     let mut events: Vec<_> = found(root).iter().map(|found| found.event.1.to_owned()).collect();
     events.dedup();
     events
 }
 
-/// Follows names down to a value.
+/// Follows a path of names to a value.
 pub(super) fn find_value<'o, 't>(root: &'o Object<'t>, path: &[&str]) -> Option<&'o Value<'t>> {
     let (last, way) = path.split_last()?;
     let mut object = root;
@@ -176,7 +175,7 @@ fn refuse_other_shapes(text: &str, dialect: JsonDialect, events: &[&str]) -> Res
     Ok(())
 }
 
-/// Removes one handler that is hidden, duplicated, for an event no longer wanted, or restricted by a matcher.
+/// Removes one handler that is overridden, duplicated, for an unwanted event, or restricted by a matcher.
 fn drop_stray(text: &str, dialect: JsonDialect, events: &[&str]) -> Result<Option<String>, Problem> {
     let root = parse(text, dialect)?;
     let all = found(&root);
@@ -196,7 +195,7 @@ fn is_stray(found: &FoundHandler<'_, '_>, events: &[&str]) -> bool {
     found.hidden || narrowed || !events.contains(&found.event.1)
 }
 
-/// Makes one member of one handler what it should be.
+/// Corrects one member of one handler.
 fn renew(
     text: &str,
     dialect: JsonDialect,
@@ -234,7 +233,7 @@ fn has(handler: &Object<'_>, name: &str, form: &JsonForm) -> bool {
     })
 }
 
-/// Adds what is missing: all of `hooks`, or one event.
+/// Adds what is missing: `hooks` itself, or one event.
 fn add(
     text: &str,
     dialect: JsonDialect,
@@ -260,7 +259,7 @@ fn add(
     }))
 }
 
-/// Removes a handler, and the containers that hold nothing else.
+/// Removes a handler, and containers that contain nothing else.
 fn remove_handler(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, keep: &KeptContainers) -> String {
     let (hooks_at, hooks) = found.hooks;
     let (event_at, event, groups) = found.event;
@@ -277,7 +276,7 @@ fn remove_handler(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, k
     remove(text, &Container::from(root), hooks_at)
 }
 
-/// All handlers of ours, in order. What has another shape is somebody else's and passed over.
+/// All our handlers, in order. Values of another form belong to others and are skipped.
 fn found<'o, 't>(root: &'o Object<'t>) -> Vec<FoundHandler<'o, 't>> {
     let mut all = Vec::new();
     let objects = |(at, value): (usize, &'o Value<'t>)| value.as_object().map(|object| (at, object));

@@ -1,4 +1,4 @@
-//! Which entries of ours are in an agent's settings now, and what keeps the agent from running them.
+//! The state of our entries in an agent's settings, and the obstacles to running them.
 
 use std::{
     fs,
@@ -35,48 +35,48 @@ pub struct HookStatus {
     pub provider: Provider,
     /// The settings file.
     pub path: PathBuf,
-    /// In short.
+    /// The overall state.
     pub state: InstallState,
-    /// Each event of the catalogue that the agent's version accepts; all of them while it is not known.
+    /// The events of the catalogue that the agent's version accepts; all of them if the version is unknown.
     pub events: Vec<(&'static str, EventState)>,
-    /// The version of the agent; `None` when it is not known, or nothing of ours is there.
+    /// The version of the agent; `None` if it is unknown, or there are no entries of ours.
     pub version: Option<Version>,
-    /// Whether it accepts all entries that are there.
+    /// Whether the agent accepts all existing entries.
     pub fit: Fit,
-    /// The programs that our entries run, and whether each could be started.
+    /// The programs our entries run, and whether each can be started.
     pub programs: Vec<(PathBuf, bool)>,
-    /// What keeps the agent from running them.
+    /// What prevents the agent from running them.
     pub hindrances: Vec<String>,
-    /// What else a person should know.
+    /// Other notes for the user.
     pub remarks: Vec<String>,
 }
 
-/// The state of our entries in one agent's settings, in one word.
+/// The overall state of our entries in one agent's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallState {
-    /// All of it, as it should be.
+    /// All entries are present and correct.
     Installed,
     /// Some events are missing.
     Partly,
-    /// All events, but other commands than would be installed now.
+    /// All events are present, but with other commands than would be installed now.
     OutOfDate,
-    /// Nothing.
+    /// There are no entries.
     NotInstalled,
 }
 
 /// The state of the entry for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventState {
-    /// As it should be.
+    /// Present and correct.
     Installed,
-    /// There, but not what would be installed now.
+    /// Present, but different from what would be installed now.
     OutOfDate,
-    /// Not there.
+    /// Missing.
     Missing,
 }
 
 impl InstallState {
-    /// The word for it.
+    /// The name of the state.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl InstallState {
 }
 
 impl EventState {
-    /// The word for it.
+    /// The name of the state.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -101,11 +101,11 @@ impl EventState {
 }
 
 impl HookStatus {
-    /// Looks at the settings below `home`; `command` is what would be installed now. `installed` finds the
-    /// agent that reads them, and is called only when there are entries of ours.
+    /// Reads the settings below `home`; `command` is the command that would be installed now. `installed` finds the
+    /// agent that reads the settings, and is called only if there are entries of ours.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If the settings cannot be read.
     pub fn read(
         provider: Provider,
         home: &Path,
@@ -124,7 +124,7 @@ impl HookStatus {
         let accepted = version.as_ref().and_then(|version| accepted_events(provider, version).ok());
         let expected = accepted.unwrap_or_else(|| catalogue(provider));
         let ours = settings::ours(&root, provider, &expected);
-        // Whether they answer requests is the user's choice, not a reason to reinstall them.
+        // Answering requests is the user's choice, so a difference there is no reason to reinstall.
         let approver = ours.iter().find_map(|(_, command, _)| approver(command));
         let line = HookCommand { approver, ..command.clone() }.line(provider)?;
         let events: Vec<_> = expected
@@ -180,12 +180,12 @@ fn can_start(program: &Path) -> bool {
     fs::metadata(program).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// What else must happen before new entries are run.
+/// The step still needed before new entries run.
 pub(super) fn what_next(provider: Provider) -> Option<&'static str> {
     facts(provider)?.after_install
 }
 
-/// Settings that keep the agent from running our entries, in words.
+/// Descriptions of settings that prevent the agent from running our entries.
 pub(super) fn hindrances(provider: Provider, home: &Path, settings: &[u8]) -> Vec<String> {
     let Some(hooks) = facts(provider) else { return Vec::new() };
     let in_settings = hooks.switches.iter().filter(|switch| turns_off(switch, settings)).map(in_words);
@@ -227,7 +227,7 @@ fn in_words(switch: &Switch) -> String {
     format!("{which} hooks are turned off in the same file: {member}")
 }
 
-/// Versions that run hooks only when a setting says so, and none does.
+/// Reports a version that runs hooks only if enabled by a setting that is missing.
 fn off_by_default(provider: Provider, home: &Path, version: &Version) -> Option<String> {
     let hooks = facts(provider)?;
     let (since, setting) = hooks.versions.on_by_default.as_ref()?;
@@ -237,7 +237,7 @@ fn off_by_default(provider: Provider, home: &Path, version: &Version) -> Option<
     (version < since && !on).then(|| format!("{provider} {version} runs hooks only with {setting}"))
 }
 
-/// The switches of the second file that are off.
+/// Descriptions of switches in the second file that are off.
 fn switched_off(config: &HookConfig, home: &Path) -> Vec<String> {
     let (settings, file) = (table(config, home), home.join(config.file));
     let off = |key: &&&str| feature(&settings, key) == Some(false);
@@ -249,7 +249,7 @@ fn feature(settings: &toml::Table, key: &str) -> Option<bool> {
     settings.get("features")?.as_table()?.get(key)?.as_bool()
 }
 
-/// What a person should know before and after.
+/// Notes for the user, before and after.
 pub(super) fn remarks(provider: Provider, home: &Path) -> Vec<String> {
     let Some(config) = facts(provider).and_then(|hooks| hooks.config) else { return Vec::new() };
     let settings = table(&config, home);
@@ -262,8 +262,8 @@ pub(super) fn remarks(provider: Provider, home: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether the agent has noted any hook of these files as trusted: `[hooks.state."<file>:<event>:0:0"]` with a
-/// `trusted_hash` (Codex 0.169). Which of them, and whether it still holds, is the agent's to say.
+/// Whether the agent has recorded any hook of these files as trusted: `[hooks.state."<file>:<event>:0:0"]` with a
+/// `trusted_hash` (Codex 0.169). Only the agent knows which hooks, and whether the record is still valid.
 fn trusted_any(config: &HookConfig, home: &Path, files: &[&Path]) -> bool {
     let settings = table(config, home);
     let state = settings.get("hooks").and_then(|hooks| hooks.get("state")).and_then(toml::Value::as_table);
@@ -273,7 +273,7 @@ fn trusted_any(config: &HookConfig, home: &Path, files: &[&Path]) -> bool {
     state.is_some_and(|state| state.iter().any(|(key, of)| of_these(key) && of.get("trusted_hash").is_some()))
 }
 
-/// The second file; empty when there is none that can be read.
+/// The second file; empty if there is no readable one.
 fn table(config: &HookConfig, home: &Path) -> toml::Table {
     let path = home.join(config.file);
     let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);

@@ -1,4 +1,4 @@
-//! Settings by hand and by chance: put in, taken out, and everything of the person is there.
+//! Handwritten and random settings: entries are installed and removed, and everything of the user is preserved.
 
 mod disk;
 mod layout;
@@ -63,7 +63,7 @@ impl SettingsFixture {
         Plan::new(self.provider, &self.home(), &self.data(), wish)
     }
 
-    /// Does it, and says whether anything changed.
+    /// Applies the change; returns whether anything changed.
     fn make(&self, wish: &RequestedChange) -> bool {
         let plan = self.plan(wish).unwrap();
         let changes = plan.changes();
@@ -121,7 +121,7 @@ fn text(bytes: &[u8]) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Puts in and takes out, and holds every promise against it.
+/// Installs and uninstalls, and checks every guarantee.
 fn check(name: &str, provider: Provider, bytes: &[u8]) {
     let place = SettingsFixture::new(provider, Some(bytes));
     assert!(place.make(&install(PROGRAM)), "{name}");
@@ -153,7 +153,7 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     assert!(!place.make(&install(PROGRAM)), "{name}: twice is once");
     assert_eq!(place.bytes().unwrap(), installed, "{name}");
 
-    // Another path of the program, and back.
+    // A different path of the program, and back.
     assert_eq!(place.status("/new/capture").state, InstallState::OutOfDate, "{name}");
     assert!(place.make(&install("/new/capture")), "{name}");
     assert_eq!(place.status("/new/capture").state, InstallState::Installed, "{name}");
@@ -164,7 +164,7 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     assert_eq!(place.bytes().unwrap(), bytes, "{name}: as it was");
     assert!(!place.make(&RequestedChange::Uninstall), "{name}");
 
-    // Without the note about what was there: as it was, but for space in what was empty.
+    // Without the note of the previous file: as before, except for space in empty containers.
     fs::write(place.file(), &installed).unwrap();
     fs::remove_dir_all(place.data()).unwrap();
     assert!(place.make(&RequestedChange::Uninstall), "{name}");
@@ -230,7 +230,7 @@ fn a_file_that_was_not_there_goes_again() {
         assert!(place.make(&install("/other/capture")));
         assert!(place.make(&RequestedChange::Uninstall));
         assert_eq!(place.bytes(), None);
-        // Not exactly as written, but nothing of a person in it.
+        // Not exactly as written, but without content of the user.
         assert!(place.make(&install(PROGRAM)));
         fs::write(place.file(), [&written[..], b"\n"].concat()).unwrap();
         assert!(place.make(&RequestedChange::Uninstall));

@@ -1,11 +1,10 @@
-//! Edits JSON that people wrote in place: text is inserted and removed, and the rest stays byte for byte.
+//! Edits handwritten JSON in place: text is inserted and removed, and the rest stays byte for byte.
 //!
-//! Two edits are all there is, and the second undoes the first: [`insert`] puts something at the
-//! end of an object or array, [`remove`] takes one of its members out. They know text and spans,
-//! nothing of hooks. Comments stay where they are, a trailing comma stays one, and what is put in
-//! looks like its neighbours ([`style`]).
+//! There are two edits, and the second undoes the first: [`insert`] adds a member at the end of an object or array,
+//! [`remove`] removes a member. They operate on text and spans and are independent of hooks. Comments stay in place, a
+//! trailing comma is preserved, and inserted text is formatted like its neighbours ([`style`]).
 //!
-//! Parsing is `jsonc-parser`'s: it tells where every value stands.
+//! `jsonc-parser` parses the text and returns the span of every value.
 
 mod span;
 mod style;
@@ -19,16 +18,16 @@ use jsonc_parser::{
 pub(super) use self::style::{JsonForm, Style};
 pub(super) use span::{Container, TextSpan};
 
-/// What an agent takes for JSON.
+/// The dialect of JSON an agent accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonDialect {
-    /// As the standard has it.
+    /// Standard JSON.
     Plain,
-    /// With comments, and commas behind the last member.
+    /// With comments, and with trailing commas.
     Commented,
 }
 
-/// Where and why text is not what it should be.
+/// The position and description of a problem in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) line: usize,
@@ -37,7 +36,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// The problem with what stands at `offset`.
+    /// The problem with the text at `offset`.
     pub(super) fn at(text: &str, offset: usize, what: impl Into<String>) -> Self {
         let before = &text[..offset];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -73,12 +72,12 @@ pub(super) fn parse(text: &str, dialect: JsonDialect) -> Result<Object<'_>, Prob
     }
 }
 
-/// The member of this name that counts: of several the last, as every agent's parser has it.
+/// The effective member with this name: the last one, as in every agent's parser.
 pub(super) fn member<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == name)
 }
 
-/// Puts a member behind the last one, and behind the comments that follow that one.
+/// Inserts a member after the last one and the comments following it.
 pub(super) fn insert(text: &str, style: &Style, into: &Container, item: &JsonForm) -> String {
     let close = into.span.end - 1;
     let from = into.members.last().map_or(into.span.start + 1, |last| last.end);
@@ -107,7 +106,7 @@ pub(super) fn insert(text: &str, style: &Style, into: &Container, item: &JsonFor
     }
     let rest = &text[at..close];
     if into.members.is_empty() && lines && !rest.contains('\n') {
-        // The closing bracket goes on a line of its own.
+        // The closing bracket goes on its own line.
         out += style.newline;
         out += style::line_indent(text, into.span.start);
     } else {
@@ -117,7 +116,7 @@ pub(super) fn insert(text: &str, style: &Style, into: &Container, item: &JsonFor
     out
 }
 
-/// Takes a member out, with the comma that belongs to it and the space before it.
+/// Removes a member, with its comma and the space before it.
 pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
     let close = from.span.end - 1;
     let member = from.members[index];
@@ -126,7 +125,7 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
     let following = Gap::of(text, member.end, after);
     let preceding = Gap::of(text, before, member.start);
 
-    // The space before it goes, unless it ends a comment's line and nothing else would.
+    // The space before it is removed, unless its line end is needed to terminate a comment.
     let mut start = before + text[before..member.start].trim_end().len();
     let mut end = member.end;
     let comma = match following.comma {
@@ -159,17 +158,17 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
     out + &text[kept..]
 }
 
-/// Puts other text in the place of a span.
+/// Replaces a span by other text.
 pub(super) fn replace(text: &str, span: TextSpan, with: &str) -> String {
     format!("{}{with}{}", &text[..span.start], &text[span.end..])
 }
 
-/// What stands between two members: space, comments, at most one comma.
+/// The text between two members: space, comments, at most one comma.
 #[derive(Debug, Default)]
 struct Gap {
     comma: Option<usize>,
     comments: Vec<TextSpan>,
-    /// Whatever follows must begin a new line.
+    /// Whether the following text must begin a new line.
     ends_in_line_comment: bool,
 }
 

@@ -1,12 +1,11 @@
 //! Which hook events each version of an agent accepts, and what happens to the others.
 //!
-//! Claude Code before 2.1.101 treats a settings file with one event name that it does not know as no
-//! settings at all: the user's permission rules are gone with it, and a denied command runs. So only
-//! events that the installed version accepts are installed, and what is installed is compared with the
-//! version again whenever somebody looks.
+//! If a settings file contains one unknown event name, Claude Code before 2.1.101 ignores the whole file: the user's
+//! permission rules are lost with it, and a denied command runs. So only events that the installed version accepts are
+//! installed, and existing entries are compared with the version again at every status check.
 //!
-//! Every fact here was found by running the published programs against a scripted model:
-//! `tests/live/versions` repeats that. An [`agents::hooks::HookEvent`] names the two versions that were run.
+//! Every fact here was found by running the published programs against a scripted model, which `tests/live/versions`
+//! repeats. An [`agents::hooks::HookEvent`] names the two versions that were run.
 
 use agents::hooks::HookVersions;
 use events::Provider;
@@ -38,7 +37,7 @@ pub fn accepted_events(provider: Provider, version: &Version) -> Result<Vec<&'st
     }
 }
 
-/// Whether this version of an agent calls a hook when it asks for permission; one that is not known is taken to.
+/// Whether this version of an agent calls a hook when it asks for permission; assumed if the version is unknown.
 #[must_use]
 pub fn reports_requests(provider: Provider, version: Option<&str>) -> bool {
     let Some(hooks) = facts(provider) else { return true };
@@ -47,25 +46,25 @@ pub fn reports_requests(provider: Provider, version: Option<&str>) -> bool {
     asking.zip(version).is_none_or(|(asking, version)| version >= asking.since)
 }
 
-/// Why nothing can be installed for the agent that is on the PATH.
+/// Why no entries can be installed for the agent on the PATH.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// The version is not known.
+    /// The version is unknown.
     #[error("{why}, so its version is unknown")]
     Unknown {
         /// The agent.
         provider: Provider,
-        /// Why not.
+        /// The reason.
         why: VersionUnknown,
     },
-    /// It is not known what this version does with our entries.
+    /// It is untested how this version handles our entries.
     #[error("{provider} {version} is older than {oldest}, the oldest version that capture was tested with")]
     TooOld {
         /// The agent.
         provider: Provider,
         /// Its version.
         version: Version,
-        /// The oldest that was run.
+        /// The oldest version that was tested.
         oldest: Version,
     },
     /// This version runs no hooks.
@@ -91,7 +90,7 @@ impl Unsupported {
         }
     }
 
-    /// What a person can do to have hooks installed.
+    /// The user's options for having hooks installed.
     pub(crate) const fn advice(&self) -> &'static str {
         match self {
             Self::Unknown { why: VersionUnknown::NotOnPath { .. }, .. } => "Put it on the PATH, or use --force",
@@ -101,10 +100,10 @@ impl Unsupported {
     }
 }
 
-/// How the entries in a settings file suit the agent that is on the PATH.
+/// How the entries in a settings file suit the agent on the PATH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
-    /// It accepts them all, or there are none.
+    /// It accepts all entries, or there are none.
     Accepted,
     /// It skips the entries of these events and reads the rest.
     Skips {
@@ -112,7 +111,7 @@ pub enum Fit {
         provider: Provider,
         /// Its version.
         version: Version,
-        /// The events it does not know.
+        /// The events it does not support.
         events: Vec<String>,
     },
     /// It ignores the whole file because of these events.
@@ -121,12 +120,12 @@ pub enum Fit {
         provider: Provider,
         /// Its version.
         version: Version,
-        /// The events it does not know.
+        /// The events it does not support.
         events: Vec<String>,
     },
     /// Unknown.
     Unchecked {
-        /// Why.
+        /// The reason.
         why: Unsupported,
         /// Whether some version of this agent ignores the whole file because of an unknown event.
         can_drop_settings: bool,
@@ -134,7 +133,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// Compares the events with entries of ours in a settings file with the version of the agent.
+    /// Compares the events that have entries of ours with the version of the agent.
     #[must_use]
     pub fn of(provider: Provider, events: &[String], found: &Result<Installed, VersionUnknown>) -> Self {
         let Some(facts) = version_facts(provider).filter(|_| !events.is_empty()) else { return Self::Accepted };
@@ -157,7 +156,7 @@ impl Fit {
         }
     }
 
-    /// Whether the entries harm the agent: the user's own settings are not in force, or may not be.
+    /// Whether the entries harm the agent: the user's own settings are not, or may not be, in force.
     #[must_use]
     pub fn is_harmful(&self) -> bool {
         match self {
@@ -167,7 +166,7 @@ impl Fit {
         }
     }
 
-    /// What a person should know, and do; `None` when all is well.
+    /// A message for the user with the required action; `None` if there is no problem.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         match self {
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(missing("2.1.76"), ["PermissionDenied", "StopFailure"]);
         assert_eq!(missing("2.1.88"), Vec::<&str>::new());
         assert_eq!(missing("3.0.0"), Vec::<&str>::new());
-        // Before a version there is less in it.
+        // A pre-release has fewer events than its release.
         assert_eq!(missing("2.1.88-beta.1"), ["PermissionDenied"]);
         assert_eq!(
             accepted(Provider::Claude, "1.0.38").unwrap(),
@@ -284,7 +283,7 @@ mod tests {
         assert_eq!(fit(Provider::Claude, &["Stop"], "1.0.38"), Fit::Accepted);
         assert_eq!(fit(Provider::Claude, &[], "0.2.9"), Fit::Accepted, "nothing of ours is there");
         assert!(fit(Provider::Claude, &["Stop"], "1.0.30").is_harmful(), "not known");
-        // One that reads the rest: not of our catalogue, but it could be.
+        // A version that reads the rest: the event is not in our catalogue, but it could be.
         let skips = fit(Provider::Claude, &["Stop", "NoSuchEvent"], "2.1.101");
         assert!(!skips.is_harmful() && skips.in_words().unwrap().contains("`NoSuchEvent` and skips it"), "{skips:?}");
         let codex = fit(Provider::Codex, &catalogue(Provider::Codex), "0.120.0");

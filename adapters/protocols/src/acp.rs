@@ -1,9 +1,9 @@
-//! ACP, the Agent Client Protocol, as `gemini --acp` and `opencode acp` speak it: JSON-RPC, one message a line.
+//! ACP, the Agent Client Protocol, as spoken by `gemini --acp` and `opencode acp`: JSON-RPC, one message per line.
 //!
-//! A permission request does not carry the tool's input. What Gemini CLI 0.61.0 shows of its shell is the
-//! command itself, to the byte, and beside it the directory; of an edit, the file before and after. Of
-//! all other tools it shows only a description, so their requests are never complete. opencode 1.18.33 shows a command
-//! without its directory, and is not known to show all of an edit: no request of it is complete.
+//! A permission request does not contain the tool's input. For its shell, Gemini CLI 0.61.0 shows the exact command and
+//! the directory; for an edit, the file before and after. For all other tools it shows only a description, so their
+//! requests are never complete. opencode 1.18.33 shows a command without its directory, and may not show all of an
+//! edit: none of its requests is complete.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ const NEW: u64 = 2;
 pub struct Acp {
     cwd: String,
     session: Option<String>,
-    /// The id of the last request of ours.
+    /// The id of our last request.
     last: u64,
-    /// The request whose answer is the end of the turn.
+    /// The request whose answer ends the turn.
     prompted: Option<u64>,
 }
 
@@ -226,10 +226,10 @@ fn selected(id: &str, option: &str) -> String {
     DIALECT.result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } }))
 }
 
-/// A request for permission, as the agent writes it.
+/// A permission request as written by the agent.
 #[derive(Debug)]
 pub(super) struct AcpRequest {
-    /// The sort of the call, in the protocol's words.
+    /// The kind of call, in the protocol's terms.
     pub kind: String,
     /// The title shown for the call.
     pub title: String,
@@ -241,11 +241,11 @@ pub(super) struct AcpRequest {
     allow: Option<String>,
     /// Id of the option that rejects the call.
     deny: Option<String>,
-    /// What is shown of the call and which answers are offered, byte for byte.
+    /// The shown part of the call and the offered answers, as exact bytes.
     pub input: String,
 }
 
-/// Reads a permission request; `None` when the line is another message.
+/// Parses a permission request; `None` if the line is another message.
 pub(super) fn parse_request(line: &RawValue) -> Option<AcpRequest> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
@@ -258,7 +258,7 @@ pub(super) fn parse_request(line: &RawValue) -> Option<AcpRequest> {
     read(&serde_json::to_string(&fields).ok()?)
 }
 
-/// Reads what is shown of a call, and the answers offered.
+/// Parses the shown part of a call and the offered answers.
 fn read(input: &str) -> Option<AcpRequest> {
     #[derive(Deserialize)]
     struct ShownCall<'a> {
@@ -283,7 +283,7 @@ fn read(input: &str) -> Option<AcpRequest> {
     let shown: ShownCall<'_> = serde_json::from_str(input).ok()?;
     let offered = |kind: &str| {
         let mut fitting = shown.options.iter().filter(|option| &*option.kind == kind);
-        // Two options of the same kind cannot be told apart.
+        // Two options of the same kind cannot be distinguished.
         let first = fitting.next().filter(|_| fitting.next().is_none());
         first.map(|option| option.option_id.to_string())
     };
@@ -304,8 +304,8 @@ fn read(input: &str) -> Option<AcpRequest> {
 }
 
 impl AcpRequest {
-    /// Whether it is Gemini CLI's shell in this directory, in the foreground. The words before the
-    /// bracket are its own, those behind it are the model's.
+    /// Whether it is Gemini CLI's shell in this directory, in the foreground. The text before the bracket is from
+    /// Gemini CLI, the text after it from the model.
     pub(super) fn is_shell_in(&self, cwd: &str) -> bool {
         let here = format!("[current working directory {cwd}]");
         let rest = self.words.as_deref().and_then(|words| words.strip_prefix(&here));

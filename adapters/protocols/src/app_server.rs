@@ -1,6 +1,6 @@
-//! Codex' app-server: JSON-RPC without its version, one message a line, over `codex app-server`.
+//! Codex' app-server: JSON-RPC without its version, one message per line, over `codex app-server`.
 //!
-//! A request to change files names only its item; the changes themselves came when the item began.
+//! A request to change files names only its item; the changes themselves were sent when the item started.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const FILES: &str = "item/fileChange/requestApproval";
 const INITIALIZE: u64 = 1;
 const START: u64 = 2;
 
-/// Fields that identify a request and differ between requests for the same thing.
+/// Fields that identify a request, and differ between requests for the same action.
 const NAMES: [&str; 7] = ["threadId", "turnId", "itemId", "startedAtMs", "completedAtMs", "id", "status"];
 
 /// A conversation with Codex.
@@ -29,11 +29,11 @@ pub struct AppServer {
     cwd: String,
     thread: Option<String>,
     turn: Option<String>,
-    /// The id of the last request of ours.
+    /// The id of our last request.
     last: u64,
     /// The request that starts the turn.
     prompted: Option<u64>,
-    /// The turn is to be stopped as soon as its id is known.
+    /// Whether to stop the turn as soon as its id is known.
     stops: bool,
     /// File changes of the items in progress.
     items: Calls<Box<RawValue>>,
@@ -73,7 +73,7 @@ struct AppServerObject<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow, rename = "type")]
     kind: Option<Text<'a>>,
-    /// Of a turn and an item a word; of a thread more.
+    /// A string for a turn or an item; an object for a thread.
     #[serde(borrow)]
     status: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -202,7 +202,7 @@ impl AppServer {
                     _ => Vec::new(),
                 }
             }
-            // What is asked for later is the patch as it is then.
+            // Later requests refer to the patch in its updated state.
             "item/fileChange/patchUpdated" => {
                 let item = told.item_id.map(Text::into_string).unwrap_or_default();
                 match told.changes.and_then(with_changes) {
@@ -236,7 +236,7 @@ impl AppServer {
                 vec![Meaning::Failed(words.unwrap_or_else(|| "an error without a message".into()))]
             }
             "thread/started" if self.thread.is_none() => {
-                // The answer to our request says so again.
+                // The answer to our request contains it too.
                 self.thread = thing(told.thread).id.map(Text::into_string);
                 Vec::new()
             }
@@ -333,7 +333,7 @@ impl Codec for AppServer {
     }
 }
 
-/// A request for permission, as the agent writes it.
+/// A permission request as written by the agent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct AppServerRequest<'a> {
@@ -349,22 +349,22 @@ pub(super) struct AppServerRequest<'a> {
     pub grant_root: Option<Text<'a>>,
     #[serde(borrow)]
     available_decisions: Option<Vec<&'a RawValue>>,
-    /// Whether it is about files.
+    /// Whether it concerns files.
     #[serde(skip)]
     pub is_files: bool,
-    /// The fields that say what is asked for, byte for byte.
+    /// The fields that describe the request, as exact bytes.
     #[serde(skip)]
     pub input: String,
 }
 
 impl AppServerRequest<'_> {
-    /// Whether accepting once is among the answers.
+    /// Whether the offered answers include accepting once.
     fn accepts(&self) -> bool {
         self.available_decisions.as_ref().is_none_or(|all| all.iter().any(|one| one.get() == "\"accept\""))
     }
 }
 
-/// Reads a permission request; `None` when the line is another message.
+/// Parses a permission request; `None` if the line is another message.
 pub(super) fn parse_request(line: &RawValue) -> Option<AppServerRequest<'_>> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let method = message.method?;
@@ -373,14 +373,14 @@ pub(super) fn parse_request(line: &RawValue) -> Option<AppServerRequest<'_>> {
     Some(AppServerRequest { is_files: &*method == FILES, input: nameless(params.get())?, ..asked })
 }
 
-/// A change of files that makes these changes.
+/// A file change item with these changes.
 fn with_changes(changes: &RawValue) -> Option<Box<RawValue>> {
     let item = BTreeMap::from([("changes", changes)]);
     serde_json::value::to_raw_value(&item).ok()
 }
 
-/// What a request for a change of files asks for: what its item would change, and what the request says beside it, such as
-/// the directory that it wants for longer.
+/// The full content of a request for file changes: the changes of its item, and additional fields of the request, such
+/// as a directory it wants lasting access to.
 pub(super) fn changes_and(item: &str, request: &str) -> Option<String> {
     let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&nameless(item)?).ok()?;
     let beside: BTreeMap<String, Box<RawValue>> = serde_json::from_str(request).ok()?;
@@ -411,7 +411,7 @@ struct ChangeKind {
     move_path: Option<String>,
 }
 
-/// The files an item would change, by their names before and after; `None` when it does not say.
+/// The files an item would change, by their names before and after; `None` if it does not say.
 pub(super) fn changed(item: &RawValue) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct ChangedItem {
@@ -429,8 +429,8 @@ pub(super) fn can_express(input: Option<&str>, given: &AgentAnswer) -> bool {
         || given.rewrite.is_none() && given.answers.is_none() && asked.as_ref().is_none_or(AppServerRequest::accepts)
 }
 
-/// Whether a request for a command asks for nothing else: no other rights, no other place, no input to
-/// a program that runs.
+/// Whether a request for a command asks for nothing else: no other permissions, no other location, no input to a
+/// running program.
 pub(super) fn is_plain(input: &str) -> bool {
     const KNOWN: [&str; 8] = [
         "availableDecisions",

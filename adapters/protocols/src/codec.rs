@@ -1,13 +1,13 @@
-//! What every protocol does: lines in, meanings out, and the lines that answer.
+//! The interface of all protocols: decodes lines, and builds the lines that answer.
 
 use agents::AgentAnswer;
 use events::ToolOutcome;
 use serde_json::value::RawValue;
 
-/// Maximum number of calls remembered for the requests that name them.
+/// Maximum number of calls remembered for requests that refer to them.
 const CALLS: usize = 256;
 
-/// What a line of the agent means.
+/// The meaning of a line from the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     /// A line to send at once: a step of the handshake, or an answer that needs no decision.
@@ -16,20 +16,20 @@ pub enum Meaning {
     Session(String),
     /// The agent accepts a prompt.
     Ready,
-    /// Something the agent says to its user; one text may come in parts.
+    /// A text for the user; one text may arrive in parts.
     Text(String),
     /// The agent calls a tool.
     Called {
         /// The agent's id of the call.
         call: String,
-        /// The tool, by the agent's name or words.
+        /// The tool, by the agent's name or description.
         tool: String,
     },
     /// A call ended.
     Returned {
         /// The agent's id of the call.
         call: String,
-        /// How.
+        /// The outcome.
         outcome: ToolOutcome,
     },
     /// The agent asks for permission, and waits.
@@ -38,37 +38,37 @@ pub enum Meaning {
     Settled(String),
     /// The turn is over.
     Ended(TurnEnd),
-    /// An error; the turn may go on.
+    /// An error; the turn may continue.
     Failed(String),
-    /// A message of an unknown kind, named.
+    /// A message of an unknown kind, with its name.
     Unrecognized(String),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// Completed.
+    /// It completed.
     Completed,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
-    /// With an error, in the agent's words.
+    /// It ended with an error, in the agent's words.
     Failed(String),
 }
 
 /// A request for permission.
 #[derive(Debug, Clone)]
 pub struct PermissionRequest {
-    /// The protocol's id of it, as JSON.
+    /// The protocol's id of the request, as JSON.
     pub id: String,
     /// The session that asks.
     pub session: String,
-    /// The call it is about, by the agent's id.
+    /// The agent's id of the call.
     pub call: Option<String>,
-    /// The directory of the call, where the agent sent it beside the request.
+    /// The directory of the call, if the agent sent it separately.
     pub place: Option<String>,
-    /// The request line, byte for byte.
+    /// The request line, as exact bytes.
     pub line: Box<RawValue>,
-    /// The part of the call that the request leaves out, byte for byte.
+    /// The part of the call missing from the request, as exact bytes.
     pub item: Option<Box<RawValue>>,
 }
 
@@ -86,23 +86,23 @@ pub trait Codec: Send {
     /// The lines to send first.
     fn begin(&mut self) -> Vec<String>;
 
-    /// The line that sends a prompt; `None` while there is no session.
+    /// The line that sends a prompt; `None` if there is no session yet.
     fn prompt(&mut self, text: &str) -> Option<String>;
 
-    /// The line that stops the turn; `None` when no turn is open.
+    /// The line that stops the turn; `None` if no turn is open.
     fn interrupt(&mut self) -> Option<String>;
 
     /// Decodes a line of the agent.
     fn decode_line(&mut self, line: &str) -> Vec<Meaning>;
 
-    /// The line that answers a request; `None` when the protocol cannot express the decision.
+    /// The line that answers a request; `None` if the protocol cannot express the decision.
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String>;
 
     /// The line that cancels the request because the turn is stopped; it grants nothing.
     fn cancel(&self, request: &PermissionRequest) -> String;
 }
 
-/// Remembers something of the last calls; the oldest are forgotten.
+/// Remembers data of recent calls; the oldest are dropped.
 #[derive(Debug)]
 pub(crate) struct Calls<T>(std::collections::VecDeque<(String, T)>);
 
@@ -130,7 +130,7 @@ impl<T> Calls<T> {
     }
 }
 
-/// A message as it was written.
+/// A message as written.
 pub(crate) fn raw(line: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(line.trim().to_owned()).ok()
 }

@@ -1,17 +1,17 @@
 //! Follows Codex's shared daemon as a live source of its threads' status.
 //!
-//! Plain `codex` lets a shared daemon work (`codex app-server`), whose socket below the home speaks
-//! WebSocket with a message for each change of a thread's status. [`Daemons::start`] follows the
-//! daemon of every home on one thread and hands on claims of the source `protocol`.
+//! Plain `codex` uses a shared daemon (`codex app-server`), whose socket below the home speaks WebSocket and sends a
+//! message for each change of a thread's status. [`Daemons::start`] follows the daemons of all homes on one thread and
+//! reports claims of the source `protocol`.
 //!
-//! It listens. It says who it is, asks once for the threads that are loaded and their status, and
-//! sends nothing else, ever (`wire::Say` has no words for more): it subscribes to no thread, which
-//! would make it one of those asked for permission, and answers nothing it is asked.
+//! The follower is passive. It identifies itself, asks once for the loaded threads and their status, and sends nothing
+//! else (`wire::Say` has no other messages): it does not subscribe to threads, since subscribers are asked for
+//! permission, and does not answer requests.
 //!
-//! A daemon calls itself after the first client that comes. So a new socket is left alone until
-//! whoever started the daemon has spoken.
+//! A daemon takes its name from its first client. Therefore a new socket is left alone until the program that started
+//! the daemon has connected.
 //!
-//! `wire` has the shapes, `session` the meaning, `link` one connection, `socket` how it is found.
+//! `wire` defines the messages, `session` interprets them, `link` is one connection, `socket` finds the socket.
 
 mod link;
 mod session;
@@ -43,9 +43,9 @@ use processes::wake;
 pub use session::PROVIDER;
 pub use timing::Timing;
 
-/// Most unknown threads queued to be reported again.
+/// Maximum number of unknown threads queued to be reported again.
 const STRANGERS: usize = 256;
-/// How long the claim of a thread without a known transcript is repeated, ms.
+/// How long the claim of a thread without a known transcript is repeated, in ms.
 const AGAIN_MS: i64 = 30_000;
 /// Interval between repetitions.
 const AGAIN_EVERY: Duration = Duration::from_millis(250);
@@ -55,19 +55,19 @@ const AGAIN_EVERY: Duration = Duration::from_millis(250);
 pub enum DaemonEvent {
     /// Claims, oldest first.
     Claims(Vec<NewEvent>, UnknownThreads),
-    /// Every daemon was looked for once: for threads other than these, claims made
-    /// before the start no longer hold.
+    /// Every daemon has been searched for once: claims made before the start no longer apply to threads other than
+    /// these.
     Only(Vec<Arc<str>>),
 }
 
-/// Takes threads that no session is known for; their claims are repeated for a while.
+/// Receives threads without a known session; their claims are repeated for a while.
 #[derive(Debug, Clone)]
 pub struct UnknownThreads(Sender<Arc<str>>, wake::Wake);
 
 impl UnknownThreads {
     /// Asks for the claim of this thread to be repeated.
     pub fn report(&self, thread: Arc<str>) {
-        // When the channel is full it is not repeated.
+        // If the channel is full, the claim is not repeated.
         self.0.try_send(thread).ok();
         self.1.wake();
     }
@@ -78,15 +78,15 @@ impl UnknownThreads {
 pub struct DaemonHealth {
     /// Whether a daemon's socket was ever seen.
     pub seen: bool,
-    /// Daemons that are connected.
+    /// Number of connected daemons.
     pub connected: u64,
-    /// Messages that came.
+    /// Number of messages received.
     pub messages: u64,
-    /// When the last one came.
+    /// When the last message was received.
     pub last_at: Option<Timestamp>,
-    /// Messages that were not understood, and connections that failed.
+    /// Number of messages not understood and of failed connections.
     pub errors: u64,
-    /// Why a daemon is not connected, or what was not understood last.
+    /// Why a daemon is not connected, or the last message not understood.
     pub trouble: Option<String>,
 }
 
@@ -99,7 +99,7 @@ pub struct Daemons {
     thread: JoinHandle<()>,
 }
 
-/// Reads the health.
+/// Gives access to the health.
 #[derive(Debug, Clone, Default)]
 pub struct HealthHandle(Arc<Mutex<DaemonHealth>>);
 
@@ -116,11 +116,10 @@ impl HealthHandle {
 }
 
 impl Daemons {
-    /// Follows the daemons of these homes; `clock` reads the wall clock. Events go to
-    /// `sink`, which may block.
+    /// Follows the daemons of these homes; `clock` reads the wall clock. Events are passed to `sink`, which may block.
     ///
     /// # Errors
-    /// When a thread or a descriptor cannot be made.
+    /// If the thread or a descriptor cannot be created.
     pub fn start<C, S>(homes: Vec<PathBuf>, timing: Timing, clock: C, sink: S) -> io::Result<Self>
     where
         C: Fn() -> Timestamp + Send + 'static,
@@ -154,7 +153,7 @@ impl Daemons {
         self.health.clone()
     }
 
-    /// Stops the thread and waits for it. Its claims stand: the daemon goes on.
+    /// Stops the thread and waits for it. Its claims remain, since the daemon continues.
     pub fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.wake.wake();
@@ -166,13 +165,13 @@ impl Daemons {
 
 struct DaemonFollower<C, S> {
     links: Vec<DaemonConnection>,
-    /// Whether [`DaemonEvent::Only`] was told.
+    /// Whether [`DaemonEvent::Only`] was reported.
     settled: bool,
-    /// Threads that were not known when a notification named them.
+    /// Threads without a known session when a notification named them.
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
     strangers: UnknownThreads,
-    /// When those that wait are offered again.
+    /// When the claims of waiting threads are reported again.
     offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,
@@ -197,13 +196,13 @@ where
         }
     }
 
-    /// Waits until a socket is ready, something is due, or somebody wants the end.
+    /// Waits until a socket is ready, an action is due, or the thread is to stop.
     fn wait(&self, more: bool) {
         let now = Instant::now();
         let again = if self.waiting.is_empty() { None } else { Some(self.offer_due) };
         let due = self.links.iter().map(DaemonConnection::due).chain(again).min();
         let wait = if more { Some(Duration::ZERO) } else { due.map(|due| due.saturating_duration_since(now)) };
-        // A poll counts in milliseconds; rounding down would turn the last one into a busy wait.
+        // `poll` has a resolution of milliseconds; rounding down would turn the last one into a busy wait.
         let wait = wait.map(|wait| if wait.is_zero() { wait } else { wait + Duration::from_millis(1) });
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
         let sockets = self.links.iter().filter_map(DaemonConnection::socket);
@@ -211,11 +210,11 @@ where
             .chain(sockets)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        // Interrupted is as good as woken.
+        // An interrupt is treated like a wake-up.
         poll(&mut fds, timeout.as_ref()).ok();
     }
 
-    /// Gives every home its turn; true when there is more to read at once.
+    /// Handles every home once; returns whether there is more to read at once.
     fn round(&mut self) -> Result<bool, Stopped> {
         self.woken.drain();
         let now = (self.clock)();
@@ -241,7 +240,7 @@ where
         Ok(more)
     }
 
-    /// Repeats claims that still hold of threads whose transcript had not been found yet.
+    /// Repeats valid claims of threads whose transcript had not been found yet.
     fn offer_again(&mut self, now: Timestamp, events: &mut Vec<NewEvent>) {
         self.waiting.extend(self.strange.try_iter());
         let instant = Instant::now();

@@ -1,8 +1,8 @@
 //! The events of a conversation over an agent's protocol: started, working, requesting permission, waiting, ended. The
-//! conversation itself is in the agent's own files, as always, and is not repeated here.
+//! conversation itself is in the agent's own files and is not repeated here.
 //!
-//! A request is delivered whole, with its session and directory, so that the hash of a delivery's
-//! payload is that of all that is decided on.
+//! A request is delivered complete, with its session and directory, so that the hash of a delivery's payload covers
+//! everything the decision is based on.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ use hooks::delivery::{
 pub struct ProtocolEvent {
     /// The agent's own id of the session.
     pub session_id: String,
-    /// The directory the session was begun in.
+    /// The directory in which the session was started.
     pub cwd: String,
-    /// What happened.
+    /// The event.
     pub what: ProtocolEventKind,
 }
 
-/// What happened.
+/// The kind of event.
 #[derive(Debug)]
 pub enum ProtocolEventKind {
-    /// The session began.
+    /// The session started.
     Began,
     /// A turn is running.
     Works,
@@ -46,10 +46,10 @@ pub enum ProtocolEventKind {
     Settled {
         /// The approval.
         approval: ApprovalId,
-        /// How the wait ended.
+        /// How the waiting ended.
         end: RequestEnd,
     },
-    /// The call that an approval was about has ended.
+    /// The call of an approval has ended.
     Returned {
         /// The approval.
         approval: ApprovalId,
@@ -58,37 +58,37 @@ pub enum ProtocolEventKind {
     },
     /// A turn is over.
     Rests,
-    /// The driver is gone.
+    /// The driver has ended.
     Left,
 }
 
-/// How an agent stopped waiting for the answer to a request. None of these decides it.
+/// How an agent stopped waiting for the answer to a request. None of these is a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestEnd {
-    /// It has an answer from elsewhere, or does not say why.
+    /// It was answered elsewhere, or for an unknown reason.
     Over,
-    /// It was given up because nobody had answered in time.
+    /// It was not answered in time.
     Expired,
-    /// It was taken back: its turn was ended.
+    /// It was withdrawn because its turn was ended.
     Withdrawn,
 }
 
-/// A request for permission, as it is delivered.
+/// A permission request to deliver.
 #[derive(Debug)]
 pub struct PermissionPayload {
-    /// The line of the agent.
+    /// The line from the agent.
     pub request: Box<RawValue>,
-    /// The part of the call that the request leaves out.
+    /// The part of the call missing from the request.
     pub item: Option<Box<RawValue>>,
-    /// The call, by the agent's id.
+    /// The agent's id of the call.
     pub call: Option<String>,
-    /// The directory of the call, where the agent sent it beside the request.
+    /// The directory of the call, if the agent sent it separately.
     pub place: Option<String>,
 }
 
 impl PermissionPayload {
-    /// A request, to be delivered.
+    /// A request to deliver.
     #[must_use]
     pub fn of(request: &PermissionRequest) -> Self {
         Self {
@@ -135,10 +135,10 @@ enum EventPayloadKind {
 }
 
 impl ProtocolEvent {
-    /// The payload of its delivery.
+    /// The payload of the event's delivery.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// If it cannot be serialized to JSON.
     pub fn payload(self) -> Result<Box<RawValue>, serde_json::Error> {
         let Self { session_id, cwd, what } = self;
         let plain = |what| EventPayload {
@@ -251,7 +251,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
             closed.into_iter().chain([withdrawn.into()]).collect()
         }
         ProtocolEventKind::Returned { approval, outcome } => {
-            // How it ended, and nothing of whether it was allowed.
+            // How the call ended; this does not say whether it was allowed.
             let approval_id = approval.clone();
             vec![ApprovalResolved { approval_id, outcome: Some(*outcome), ..ApprovalResolved::default() }.into()]
         }
@@ -262,8 +262,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
     Ok(DecodedDelivery { session, cwd: Some(told.cwd), events })
 }
 
-/// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
-/// which no rule decides.
+/// The details of a request. If anything is uncertain, the request counts as incomplete, and no rule decides on it.
 fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     if is_own(provider) {
         return runtime::details(&asks.request);
@@ -280,7 +279,7 @@ fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -
 fn stream_json_details(provider: Provider, asks: &PermissionPayload) -> Option<PermissionDetails> {
     let asked = stream_json::parse_request(&asks.request)?;
     let of_tool = details_of_tool(provider, &asked.tool, asked.input)?;
-    // The shell may have moved since the session began.
+    // The shell may have changed its directory since the session started.
     Some(PermissionDetails { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
@@ -293,7 +292,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
             about: Some(ApprovalKind::Edit),
             tool: Some("apply_patch".into()),
             subject: paths.as_ref().and_then(|paths| paths.first().cloned()),
-            // Without its item it is not known what would change; a root would be granted for longer.
+            // Without its item the changes are unknown; a root would be granted for longer.
             cut: asks.item.is_none() || asked.grant_root.is_some(),
             paths,
             input: asks.item.as_deref().and_then(|item| app_server::changes_and(item.get(), &asked.input)),
@@ -310,7 +309,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
         subject: subject(command),
         cut: command.is_none() || asked.cwd.is_none() || asked.environment_id.as_deref().is_some_and(|e| e != "local"),
         cwd: asked.cwd.as_deref().map(str::to_owned),
-        // In code mode the call of the transcript is another one.
+        // In code mode, the call in the transcript is a different one.
         input: Some(asked.input),
         ..PermissionDetails::default()
     })
@@ -318,7 +317,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
 
 fn acp_details(drive: &Drive, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = acp::parse_request(&asks.request)?;
-    // Of another agent the same words may be the model's.
+    // From another agent, the same text may have been written by the model.
     let shell = drive.names_directory && asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
     let about = match asked.kind.as_str() {

@@ -1,18 +1,16 @@
-//! Protocols of agents that run without a terminal: Claude Code's stream-json, Codex' app-server, and ACP as Gemini CLI
-//! speaks it. No screen, no terminal.
+//! Protocols of agents that run without a terminal: Claude Code's stream-json, Codex' app-server, and ACP as spoken by
+//! Gemini CLI. No screen, no terminal.
 //!
-//! A [`Codec`] is pure: a line of the agent in, what it means out ([`Meaning`]), and the lines that
-//! begin, prompt, interrupt and answer. It decides nothing: a request for permission is handed on with
-//! every byte of it ([`PermissionRequest`]), and its answer is made of a decision somebody else took. What nobody
-//! understands is kept as unrecognized; a request nobody understands is answered with the protocol's
-//! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
-//! given: it would outlive the decision.
+//! A [`Codec`] does no I/O: it decodes a line of the agent to its [`Meaning`], and builds the lines that start, prompt,
+//! interrupt and answer. It makes no decisions: it passes on a permission request with all its bytes
+//! ([`PermissionRequest`]), and builds the answer from a decision of the caller. Unknown messages are preserved as
+//! unrecognized; an unknown request is answered with the protocol's own error, which is never an approval. Permanent
+//! grants of the agent ("for this session", "always") are never given, since they would outlive the decision.
 //!
-//! [`conversation`] is what is delivered of it, [`program`] the process of the agent, [`runtime`] what our own agent
-//! asks for.
+//! [`conversation`] has the deliveries, [`program`] the process of the agent, [`runtime`] the requests of the built-in
+//! agent.
 //!
-//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0
-//! (`fixtures/protocol`).
+//! Formats: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0 (`fixtures/protocol`).
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -36,16 +34,16 @@ use hooks::delivery::permission::is_only_a_command;
 
 pub use codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 
-/// Longest line read from an agent, bytes.
+/// Maximum length of a line read from an agent, in bytes.
 pub const LINE_BYTES: usize = 32 << 20;
 
-/// How an agent is driven; `None` where it speaks no protocol that is known here.
+/// How an agent is driven; `None` if it speaks no known protocol.
 #[must_use]
 pub fn drive(provider: Provider) -> Option<&'static Drive> {
     Agent::of(provider)?.drive.as_ref()
 }
 
-/// The codec of a protocol, for an agent that works in this directory.
+/// The codec of a protocol, for an agent in this working directory.
 #[must_use]
 pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
     match protocol {
@@ -69,7 +67,7 @@ pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, 
     })
 }
 
-/// Whether a request asks for nothing but to run its command.
+/// Whether a request asks only to run its command.
 #[must_use]
 pub fn is_plain(provider: Provider, input: &str) -> bool {
     if is_own(provider) {
@@ -82,14 +80,14 @@ pub fn is_plain(provider: Provider, input: &str) -> bool {
     })
 }
 
-/// Whether it is our own agent: it takes another command in place of the one it asked for, and runs commands with
+/// Whether it is the built-in agent: it accepts a replacement for the command it asked for, and runs commands with
 /// bash.
 #[must_use]
 pub const fn is_own(provider: Provider) -> bool {
     matches!(provider, Provider::Capture)
 }
 
-/// Cuts what an agent writes into lines.
+/// Splits an agent's output into lines.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
     half: Vec<u8>,
@@ -100,7 +98,7 @@ pub struct LineSplitter {
 /// One line of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentLine {
-    /// A line, without its end.
+    /// A line, without its newline.
     Whole(String),
     /// A line that is not UTF-8, or longer than [`LINE_BYTES`].
     Damaged,

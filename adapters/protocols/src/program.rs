@@ -1,18 +1,17 @@
 //! The process of an agent that is driven over its protocol.
 //!
-//! Nobody but us may speak to it, least of all itself: an answer to its request for permission is a line
-//! on its standard input, and its shell runs as the same user.
+//! Only capture may write to the agent, and the agent itself must not: an answer to its permission request is a line on
+//! its standard input, and its shell runs as the same user.
 //!
-//! - It has socket pairs, each open in one direction only. A pipe could be opened again through
-//!   `/proc/PID/fd` by any process of the user, and an answer written into it; a socket cannot.
-//! - It leads a session of its own, without a terminal: what it starts cannot type into ours, which may
-//!   be asking its user, nor write over the question. Its standard error comes through us as well.
-//! - What it cuts loose becomes a child of ours, and is known by that to be none of the user's.
-//! - It inherits nothing else of ours: all our descriptors are closed on exec.
-//! - It ends when we end: by a signal of the kernel, whatever way we go, and its input ends too.
+//! - It has socket pairs, each open in one direction only. Any process of the user could reopen a pipe through
+//!   `/proc/PID/fd` and write an answer into it; a socket cannot be reopened.
+//! - It leads its own session, without a terminal: its processes cannot type into our terminal, which may be asking the
+//!   user, nor overwrite the question. Its standard error passes through us as well.
+//! - Processes it detaches become our children, which shows that they are not the user's.
+//! - It inherits no other descriptors: all of ours are closed on exec.
+//! - It ends when we end, however that happens: by a signal of the kernel, and because its input ends.
 //!
-//! What no one of this can keep out is a process that traces another of the same user. See
-//! `docs/security.md`.
+//! None of this keeps out a process that traces another of the same user. See `docs/security.md`.
 
 use std::{
     ffi::OsString,
@@ -39,7 +38,7 @@ pub struct Program {
     group: Pid,
 }
 
-/// What is written to it, and what it writes.
+/// The streams connected to the agent.
 #[derive(Debug)]
 pub struct Streams {
     /// Its standard input.
@@ -51,11 +50,11 @@ pub struct Streams {
 }
 
 impl Program {
-    /// Starts it in this directory. To be called by a thread that lives as long as the agent is to: the
-    /// kernel ends the agent with it.
+    /// Starts it in this directory. Must be called by a thread that lives as long as the agent: the kernel ends the
+    /// agent with the thread.
     ///
     /// # Errors
-    /// When no process can be made.
+    /// If the process cannot be created.
     pub fn start(words: &[OsString], cwd: &Path) -> io::Result<(Self, Streams)> {
         let (input, its_input) = one_way()?;
         let (its_output, output) = one_way()?;
@@ -82,24 +81,24 @@ impl Program {
         self.child.id()
     }
 
-    /// Its exit code, a signal as a shell tells it; `None` while it runs.
+    /// Its exit code, with a signal encoded as by a shell; `None` while it runs.
     ///
     /// # Errors
-    /// When it cannot be asked for.
+    /// If the status cannot be read.
     pub fn ended(&mut self) -> io::Result<Option<i32>> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.try_wait()?;
         Ok(status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
     }
 
-    /// Takes leave of what it cut loose and has ended: nobody else is there to do it.
+    /// Reaps detached processes that have ended: no other process can.
     pub fn reap(&self) {
         processes::reap_adopted(self.group);
     }
 
-    /// Signals it and all it started that is in its group still.
+    /// Signals it and the processes still in its group.
     pub fn signal(&self, signal: Signal) {
-        // Gone is what it is to be.
+        // If it is gone, nothing needs to be done.
         kill_process_group(self.group, signal).ok();
     }
 }
@@ -107,13 +106,13 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        // Where it has no group yet.
+        // In case it has no group yet.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Two ends: what is written to the first is read from the second, and nothing the other way.
+/// A pair of sockets: data written to the first is read from the second; the other direction is closed.
 fn one_way() -> io::Result<(UnixStream, UnixStream)> {
     let (write, read) = UnixStream::pair()?;
     write.shutdown(Shutdown::Read)?;
@@ -121,7 +120,7 @@ fn one_way() -> io::Result<(UnixStream, UnixStream)> {
     Ok((write, read))
 }
 
-/// Becomes the agent; comes back only when that fails.
+/// Becomes the agent; returns only if that fails.
 #[must_use]
 pub fn become_program(driver: i32, words: &[OsString]) -> CannotRun {
     let failed = |error: &io::Error| CannotRun::of(words.first().map(OsString::as_os_str).unwrap_or_default(), error);
@@ -129,7 +128,7 @@ pub fn become_program(driver: i32, words: &[OsString]) -> CannotRun {
     if let Err(error) = begun {
         return failed(&error.into());
     }
-    // Whoever started us may have ended before the kernel was told to say so.
+    // The parent may have ended before the kernel was asked to signal that.
     if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(driver) {
         return failed(&io::Error::other("the process that started it is gone"));
     }

@@ -1,14 +1,14 @@
-//! JSON-RPC as Codex and ACP write it: one message a line.
+//! JSON-RPC as used by Codex and ACP: one message per line.
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use agents::borrowed::Text;
 
-/// What a client answers to a request it does not know.
+/// The error code for an unknown request.
 const UNKNOWN_METHOD: i64 = -32_601;
 
-/// A message of any sort.
+/// A message of any kind.
 #[derive(Debug, Deserialize)]
 pub(super) struct RpcMessage<'a> {
     #[serde(borrow)]
@@ -23,16 +23,16 @@ pub(super) struct RpcMessage<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug)]
 pub(super) enum RpcMessageKind<'a> {
-    /// Asks for an answer under this id.
+    /// A request to be answered under this id.
     Request { id: &'a RawValue, method: &'a str, params: Option<&'a RawValue> },
-    /// Tells something.
+    /// A notification.
     Notice { method: &'a str, params: Option<&'a RawValue> },
-    /// Answers a request of ours.
+    /// A result for one of our requests.
     Result { id: u64, result: &'a RawValue },
-    /// Refuses a request of ours.
+    /// An error for one of our requests.
     Error { id: u64, words: String },
     /// None of these.
     Strange,
@@ -42,7 +42,7 @@ impl<'a> RpcMessage<'a> {
     pub(super) fn sort(&'a self) -> RpcMessageKind<'a> {
         let number = |id: &RawValue| id.get().parse::<u64>().ok();
         match (self.id, &self.method, self.result, self.error) {
-            // An id that is null names nothing: such a message cannot be answered.
+            // An id of `null` is not valid: such a message cannot be answered.
             (Some(id), Some(method), None, None) if id.get() != "null" => {
                 RpcMessageKind::Request { id, method, params: self.params }
             }
@@ -58,7 +58,7 @@ impl<'a> RpcMessage<'a> {
     }
 }
 
-/// What an error says.
+/// The message of an error.
 fn words(error: &RawValue) -> String {
     #[derive(Deserialize)]
     struct RpcError<'a> {
@@ -69,12 +69,12 @@ fn words(error: &RawValue) -> String {
         .map_or_else(|_| error.get().to_owned(), |told| told.message.into_string())
 }
 
-/// Whether messages name the version of JSON-RPC.
+/// Whether messages contain the version of JSON-RPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RpcDialect {
-    /// They do (ACP).
+    /// Messages contain it (ACP).
     Versioned,
-    /// They do not (Codex).
+    /// Messages omit it (Codex).
     Bare,
 }
 
@@ -98,13 +98,13 @@ impl RpcDialect {
         self.line(message)
     }
 
-    /// The answer to a request of the agent; its id is given back as it was written.
+    /// The answer to a request of the agent; its id is returned as written.
     pub(super) fn result(self, id: &str, result: &Value) -> String {
         let version = if self == Self::Versioned { "\"jsonrpc\":\"2.0\"," } else { "" };
         format!("{{{version}\"id\":{id},\"result\":{result}}}")
     }
 
-    /// A request nobody understands: refused, in the protocol's own way.
+    /// The protocol's error for an unknown request.
     pub(super) fn unknown(self, id: &str, method: &str) -> String {
         let version = if self == Self::Versioned { "\"jsonrpc\":\"2.0\"," } else { "" };
         let error = json!({ "code": UNKNOWN_METHOD, "message": format!("{method} is not supported") });

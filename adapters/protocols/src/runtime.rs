@@ -1,7 +1,7 @@
-//! Permission requests of our own agent.
+//! Permission requests of the built-in agent.
 //!
-//! It says everything that is decided on: what kind of call it is, the directory it runs in, the files, and the
-//! arguments byte for byte. So a request of it is always whole, and rules decide on it.
+//! A request contains everything the decision is based on: the kind of call, the working directory, the files, and the
+//! exact bytes of the arguments. It is therefore always complete, and rules decide on it.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 /// The tool that runs commands.
 const SHELL: &str = "bash";
-/// The tool that asks a person.
+/// The tool that asks the user.
 const QUESTION: &str = "ask";
 
-/// What stands before the reason why a call would change nothing.
+/// The text before the reason why a call would change nothing.
 const NO_EFFECT: &str = "nothing changes as things are; if it is allowed, the agent only gets this text";
 
-/// A permission request as our own agent delivers it.
+/// A permission request as delivered by the built-in agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RuntimeRequest {
-    /// The model's id of the call, by which the session file names it.
+    /// The model's id of the call, used in the session file.
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// What it asks for; `None` for what is none of these.
+    /// The kind of permission; `None` if it is none of these.
     pub kind: Option<ApprovalKind>,
     /// The directory in which it would run.
     pub cwd: String,
@@ -36,28 +36,28 @@ pub struct RuntimeRequest {
     /// The address it would connect to.
     #[serde(default)]
     pub url: Option<String>,
-    /// The arguments of the call, byte for byte; of a question, [`question_input`].
+    /// The arguments of the call as exact bytes; for a question, [`question_input`].
     pub arguments: Box<RawValue>,
     /// The mode of the session.
     pub mode: String,
-    /// How commands are kept from doing harm.
+    /// How commands are sandboxed.
     pub sandbox: String,
-    /// Why the call would change nothing as things are, where that is known: the text that the model would get.
+    /// Why the call would change nothing at present, if known: the text that the model would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_effect: Option<String>,
 }
 
 impl RuntimeRequest {
-    /// The request as it is delivered.
+    /// The request as delivered.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// If it cannot be serialized to JSON.
     pub fn to_raw(&self) -> Result<Box<RawValue>, serde_json::Error> {
         serde_json::value::to_raw_value(self)
     }
 }
 
-/// The input of a question in the form in which every agent's questions are answered: by their words.
+/// The input of a question in the form shared by all agents, whose questions are answered by their text.
 #[must_use]
 pub fn question_input(question: &str, options: &[&str]) -> Value {
     let options: Vec<Value> = options.iter().map(|label| json!({ "label": label })).collect();
@@ -80,7 +80,7 @@ struct OneQuestion {
     question: String,
 }
 
-/// The details of a request; `None` when it cannot be decoded.
+/// The details of a request; `None` if it cannot be decoded.
 pub(crate) fn details(request: &RawValue) -> Option<PermissionDetails> {
     let request: RuntimeRequest = serde_json::from_str(request.get()).ok()?;
     let input = request.arguments.get();
@@ -103,7 +103,7 @@ pub(crate) fn details(request: &RawValue) -> Option<PermissionDetails> {
     })
 }
 
-/// Whether a request for this tool with this input can be decided so.
+/// Whether a request for this tool with this input can be given this decision.
 pub(crate) fn can_express(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     if !given.allow {
         return true;

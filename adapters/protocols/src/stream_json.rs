@@ -1,9 +1,9 @@
-//! Claude Code's stream-json: what `claude -p --input-format stream-json --output-format stream-json
-//! --permission-prompt-tool stdio` speaks.
+//! Claude Code's stream-json: the protocol of `claude -p --input-format stream-json --output-format stream-json
+//! --permission-prompt-tool stdio`.
 //!
-//! A request for permission names no directory, and the agent's shell may have moved; so a callback
-//! before each call is asked for, which tells it, and is answered at once with nothing. Where it was not
-//! told, the request is not known whole.
+//! A permission request names no directory, and the agent's shell may have changed it; so capture registers a callback
+//! before each call, which reports the directory and is answered at once without a decision. If the directory was not
+//! reported, the request counts as incomplete.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json, value::RawValue};
 use crate::codec::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
 use agents::{AgentAnswer, borrowed::Text};
 
-/// Our id of the greeting.
+/// The id of our initialization request.
 const GREETING: &str = "capture-begins";
-/// Names the callback before each call.
+/// The id of the callback before each call.
 const PLACE: &str = "capture-place";
-/// What an agent is told that was denied without a word.
+/// The reason given to an agent if a denial has none.
 const DENIED: &str = "denied through capture";
 
 /// A conversation with Claude Code.
@@ -26,13 +26,13 @@ const DENIED: &str = "denied through capture";
 pub struct StreamJson {
     session: Option<String>,
     began: bool,
-    /// Interrupts that were sent.
+    /// Number of interrupts sent.
     interrupts: u64,
-    /// A turn goes on.
+    /// Whether a turn is running.
     works: bool,
-    /// Parts of the message at hand were told.
+    /// Whether parts of the current message were reported.
     told_parts: bool,
-    /// Where each call would happen.
+    /// The directory of each call.
     places: Calls<String>,
 }
 
@@ -85,7 +85,7 @@ struct ControlRequest<'a> {
     callback_id: Option<Text<'a>>,
 }
 
-/// What the callback before a call tells.
+/// The data of the callback before a call.
 #[derive(Debug, Deserialize)]
 struct PreToolUse<'a> {
     #[serde(borrow)]
@@ -126,7 +126,7 @@ struct ContentBlock<'a> {
     is_error: Option<bool>,
 }
 
-/// What is said of a result beside it.
+/// Metadata of a result.
 #[derive(Debug, Deserialize)]
 struct ResultMeta<'a> {
     #[serde(borrow)]
@@ -157,16 +157,16 @@ struct Delta<'a> {
     text: Option<Text<'a>>,
 }
 
-/// A request for permission, as the agent writes it.
+/// A permission request as written by the agent.
 #[derive(Debug)]
 pub(super) struct ToolRequest<'a> {
     /// The tool.
     pub tool: String,
-    /// Its input, every byte of it.
+    /// Its input, as exact bytes.
     pub input: &'a RawValue,
 }
 
-/// Reads a request for permission; `None` when it is none.
+/// Parses a permission request; `None` if the line is another message.
 pub(super) fn parse_request(line: &RawValue) -> Option<ToolRequest<'_>> {
     let message: StreamMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let control: ControlRequest<'_> = serde_json::from_str(message.request?.get()).ok()?;
@@ -204,7 +204,7 @@ impl Codec for StreamJson {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         let mut meanings = Vec::new();
-        // Its first words may come before the greeting is answered; a prompt may not.
+        // The agent's first messages may precede the answer to our initialization; a prompt may not.
         if let Some(session) = message.session_id.as_deref().filter(|id| !id.is_empty())
             && self.session.as_deref() != Some(session)
         {
@@ -290,7 +290,7 @@ impl StreamJson {
                 {
                     self.places.insert(call.into_string(), cwd.into_string());
                 }
-                // No decision: the agent's own rules count, and then it asks.
+                // No decision: the agent applies its own rules, and then asks.
                 meanings.push(Meaning::Send(answered(&json!(id).to_string(), "{}")));
             }
             other => {
@@ -300,7 +300,7 @@ impl StreamJson {
         }
     }
 
-    /// The answer to a request of ours. The agent repeats our own answers too.
+    /// Handles the answer to one of our requests. The agent repeats our own answers too.
     fn response(&mut self, response: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
         let response = response.and_then(|response| serde_json::from_str::<ControlResponse<'_>>(response.get()).ok());
         let Some(response) = response else { return };
@@ -329,7 +329,7 @@ impl StreamJson {
     fn decode_message(&mut self, message: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
         for block in blocks(message) {
             match (&*block.kind, block.text, block.id, block.name) {
-                // A text that came in parts is told once more as a whole.
+                // A text that arrived in parts is repeated as a whole.
                 ("text", Some(_), ..) if std::mem::take(&mut self.told_parts) => {}
                 ("text", Some(text), ..) => meanings.push(Meaning::Text(text.into_string())),
                 ("tool_use", _, Some(id), Some(name)) => {
@@ -360,13 +360,13 @@ impl StreamJson {
     }
 }
 
-/// The blocks of a message; none when it is one text.
+/// The blocks of a message; empty if it is a plain text.
 fn blocks(message: Option<&RawValue>) -> Vec<ContentBlock<'_>> {
     let said = message.and_then(|message| serde_json::from_str::<AssistantMessage<'_>>(message.get()).ok());
     said.and_then(|said| serde_json::from_str(said.content?.get()).ok()).unwrap_or_default()
 }
 
-/// Whether a field is there and true.
+/// Whether a field is present and true.
 fn is(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
@@ -390,8 +390,8 @@ fn answered(id: &str, response: &str) -> String {
     )
 }
 
-/// The answer to a request for this tool; `None` when what was decided does not fit it. An input that
-/// nobody changes is given back byte for byte.
+/// The answer to a request for this tool; `None` if the decision does not fit it. An unchanged input is returned as
+/// exact bytes.
 fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
     if !given.allow {
         let message = given.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
@@ -403,7 +403,7 @@ fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
         serde_json::to_string(&fields).ok()
     };
     let input = match (tool, &given.rewrite, &given.answers) {
-        // An allowance without answers is none.
+        // An allowance without answers would not answer the question.
         ("AskUserQuestion", None, Some(answers)) => changed("answers", json!(answers))?,
         ("AskUserQuestion", ..) => return None,
         ("Bash", Some(command), None) => changed("command", json!(command))?,
@@ -416,7 +416,7 @@ fn response(tool: &str, input: &str, given: &AgentAnswer) -> Option<String> {
 pub(super) fn can_express(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     match (tool, input) {
         (Some(tool), Some(input)) => response(tool, input, given).is_some(),
-        // What is too long to be kept can be denied, and allowed as it is.
+        // A request too long to be stored can be denied, or allowed unchanged.
         (tool, _) => {
             given.rewrite.is_none() && given.answers.is_none() && tool != Some("AskUserQuestion") || !given.allow
         }

@@ -1,17 +1,15 @@
 //! Decodes agents' OpenTelemetry (OTLP) requests into events.
 //!
-//! Pure: bytes and the time they came in, nothing else. [`receive`] walks the message without
-//! building it: records are cut out one by one (`envelope`), decoded one at a time and within
-//! limits (`record`), and understood by whoever wrote them (`claude`, `codex`, `gemini`), so that
-//! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
-//! and counted; a message that is none is [`Malformed`].
+//! The input is only the bytes and the time of receipt. [`receive`] walks the message without building it: records are
+//! extracted one by one (`envelope`), decoded within limits (`record`), and interpreted per program that wrote them
+//! (`claude`, `codex`, `gemini`), so that a request needs memory in proportion to the data kept. A record over a limit
+//! is rejected and counted; an invalid message is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `meaning::TelemetryEvent`. Spans and
-//! metrics are walked and counted, and nothing of them is read: they come later than the log
-//! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
-//! without the record's own time. What a call used is told as the agent's account of it, which is
-//! compared with what transcripts report and never added to it. It closes no approval, because
-//! whoever has the ingest token may send anything.
+//! Of log records only data useful for status and history is kept, see `meaning::TelemetryEvent`. Spans and metrics are
+//! counted but not read: they arrive later than the log records and add nothing to the status. Telemetry arrives
+//! seconds late, so every event has the record's own time. The usage of a call is reported as the agent's account,
+//! which is compared with the usage in transcripts and never added to it. Telemetry closes no approval, because every
+//! holder of the ingest token can send anything.
 
 mod claude;
 mod codex;
@@ -34,7 +32,7 @@ use prost::Message;
 pub use limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RECORDS};
 use record::{RecordSource, TelemetryRecord};
 
-/// What a request holds.
+/// The kind of data in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Log records, which agents use for events.
@@ -53,25 +51,25 @@ pub struct Malformed(String);
 /// Counts for one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProviderTally {
-    /// Records, spans and metrics that came.
+    /// Number of records, spans and metrics received.
     pub records: u64,
-    /// Telemetry records that were damaged or over a limit.
+    /// Number of records that were damaged or over a limit.
     pub rejected: u64,
 }
 
 /// The result of decoding a request.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// What its records mean, oldest first. The same request gives the same identities.
+    /// The events of its records, oldest first. The same request gives the same identities.
     pub events: Vec<NewEvent>,
-    /// Counts by agent; [`Provider::Unknown`] for services that are not a known agent.
+    /// Counts by agent; [`Provider::Unknown`] for services that are not known agents.
     pub tallies: BTreeMap<Provider, ProviderTally>,
-    /// Why a record was rejected, of the first one.
+    /// Why the first rejected record was rejected.
     pub why: Option<String>,
 }
 
 impl Received {
-    /// How many records were rejected.
+    /// The number of records rejected.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.tallies.values().map(|tally| tally.rejected).sum()
@@ -83,10 +81,10 @@ impl Received {
     }
 }
 
-/// Reads a request.
+/// Decodes a request.
 ///
 /// # Errors
-/// When the bytes are not such a message.
+/// If the bytes are not a valid message.
 pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Timestamp) -> Result<Received, Malformed> {
     let keep = match signal {
         Signal::Logs => RECORDS,
@@ -123,10 +121,10 @@ pub fn receive(signal: Signal, encoding: Encoding, body: &[u8], observed_at: Tim
     Ok(received)
 }
 
-/// The answer to a request that was taken, in its own encoding.
+/// The answer to an accepted request, in the request's encoding.
 #[must_use]
 pub fn answer(signal: Signal, encoding: Encoding, received: &Received) -> Vec<u8> {
-    // Of spans and metrics nothing is ever rejected, and their empty answers look alike.
+    // Spans and metrics are never rejected, and their empty answers are equal.
     let rejected = match signal {
         Signal::Logs => received.rejected(),
         Signal::Traces | Signal::Metrics => 0,
@@ -137,7 +135,7 @@ pub fn answer(signal: Signal, encoding: Encoding, received: &Received) -> Vec<u8
     });
     match (encoding, &partial_success) {
         (Encoding::Protobuf, _) => ExportLogsServiceResponse { partial_success }.encode_to_vec(),
-        // As text, as the mapping of 64-bit numbers wants it.
+        // As a string, as the JSON mapping of 64-bit numbers requires.
         (Encoding::Json, Some(partial)) => serde_json::json!({ "partialSuccess": {
             "rejectedLogRecords": partial.rejected_log_records.to_string(),
             "errorMessage": partial.error_message,

@@ -37,7 +37,7 @@ pub(super) fn codec_of(provider: Provider, cwd: &str) -> Box<dyn Codec> {
     codec(drive(provider).unwrap().protocol, cwd)
 }
 
-/// What the agent wrote in a recording.
+/// The agent's lines in a recording.
 pub(super) fn written(name: &str) -> (Provider, Vec<&'static str>) {
     let (provider, _, text) = RECORDINGS.into_iter().find(|(_, known, _)| *known == name).unwrap();
     let all = text.lines().map(|line| serde_json::from_str::<Recorded<'static>>(line).unwrap());
@@ -53,8 +53,8 @@ pub(super) fn requests(name: &str) -> Vec<PermissionRequest> {
     heard.filter_map(|meaning| if let Meaning::Asks(request) = meaning { Some(*request) } else { None }).collect()
 }
 
-/// A recording as it is understood: a line for what is sent, and one for each meaning. A prompt follows
-/// whatever makes the agent take one.
+/// The interpretation of a recording: a line for each message sent, and one for each meaning. A prompt is sent whenever
+/// the agent is ready for one.
 fn understood(name: &str) -> String {
     let (provider, lines) = written(name);
     let mut codec = codec_of(provider, "/home/dev/proj");
@@ -276,7 +276,7 @@ fn a_request_nobody_understands_is_refused() {
         other => panic!("{other:?}"),
     };
     for subtype in ["elicitation", "can_use_all_tools", "can_use_tool"] {
-        // The last without a tool, and before anybody knows the session.
+        // The last one has no tool and arrives before the session is known.
         let asked = json!({"type": "control_request", "request_id": "r", "request": {"subtype": subtype}});
         let answer = sent(hears(Provider::Claude, &asked));
         assert_eq!((&answer["response"]["subtype"], &answer["response"]["request_id"]), (&json!("error"), &json!("r")));

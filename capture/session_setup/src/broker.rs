@@ -1,5 +1,5 @@
-//! The broker of a session without the server: what needs nobody is decided in process, the rest by whoever can be
-//! asked here (`PermissionAsker`), or by nobody.
+//! The broker of a session without a server: decisions that need no approval are made in process, others by an
+//! available `PermissionAsker`; without one the call is not run.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use crate::{
     question::{PermissionQuestion, SessionOffer, unanswered},
 };
 
-/// What whoever was asked said.
+/// The decision of an asker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskerDecision {
-    /// What is decided.
+    /// The decision.
     pub decision: CallDecision,
-    /// What is allowed: this call, or also the same later in the session.
+    /// Its scope: this call only, or also the same call later in the session.
     pub scope: DecisionScope,
-    /// Rules that are added to the user's policy, as they were shown.
+    /// Rules to add to the user's policy, as they were shown.
     pub rule: Option<String>,
 }
 
 impl AskerDecision {
-    /// About this call and no other.
+    /// A decision for this call only.
     #[must_use]
     pub const fn once(decision: CallDecision) -> Self {
         Self { decision, scope: DecisionScope::Once, rule: None }
@@ -39,24 +39,24 @@ impl AskerDecision {
     }
 }
 
-/// Somebody who can be asked: a person here, or the program that drives a session.
+/// A source of decisions: the user here, or the program that drives a session.
 pub trait PermissionAsker: Send + Sync {
-    /// Asks, and waits for a decision at most `wait`. A future that is dropped withdraws the question.
+    /// Asks, and waits for a decision at most `wait`. Dropping the future withdraws the question.
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<AskerDecision>>;
 }
 
-/// A call as whoever decides about it sees it.
+/// A call with the preview shown to the approver.
 #[derive(Debug, Clone)]
 pub(crate) struct PreviewedCall {
     pub(crate) asked: AskedPermission,
-    /// What it would do as things were when its turn came; nothing where its arguments say it all.
+    /// The preview at the time of the call's turn; `None` if its arguments describe it fully.
     pub(crate) preview: Option<Preview>,
-    /// Why a person is asked, where that is not clear from the call.
+    /// Why the user is asked, if the call does not show it.
     pub(crate) why: Option<String>,
 }
 
 impl PreviewedCall {
-    /// Looks at a call whose turn has come.
+    /// Previews a call whose turn has come.
     pub(crate) async fn of(asked: AskedPermission, tools: Arc<SessionTools>) -> Self {
         let call = asked.call.call;
         // Without a preview the question shows the arguments.
@@ -64,20 +64,20 @@ impl PreviewedCall {
         Self { asked, preview, why: None }
     }
 
-    /// The same, with the reason for which a person decides it.
+    /// Adds the reason why the user decides.
     pub(crate) fn with_reason(self, in_process: &InProcess) -> Self {
         let why = in_process.why_asked(&self.asked);
         Self { why, ..self }
     }
 
-    /// The same while no server is running.
+    /// Adds the reason why the user decides while no server is running.
     pub(crate) fn without_server(self, in_process: &InProcess) -> Self {
         let why = in_process.why_asked_without_server(&self.asked);
         Self { why, ..self }
     }
 
-    /// The question with everything that can be offered for it. Whoever is told that nothing changes allows no change,
-    /// now or later, and a question of the agent has one answer.
+    /// The question with all available offers. If nothing would change, the approver cannot allow any change, now or
+    /// later; and a question of the agent has a single answer.
     pub(crate) fn question(&self, in_process: &InProcess, has_server: bool) -> PermissionQuestion {
         let kind = self.asked.facts.kind;
         let can_last = !self.is_without_effect() && kind != CallClass::Question;
@@ -90,13 +90,12 @@ impl PreviewedCall {
         PermissionQuestion { lasts: lasts.filter(|_| can_last), rule, ..PermissionQuestion::of(self) }
     }
 
-    /// Whether nothing would change as things are.
+    /// Whether the call would change nothing at present.
     pub(crate) fn is_without_effect(&self) -> bool {
         self.preview.as_ref().is_some_and(Preview::is_without_effect)
     }
 
-    /// The decision as it is carried out. Who allowed a call has allowed the change that they were shown, or none, and no
-    /// other.
+    /// The decision to carry out. An approver has allowed only the change that was shown, if any, and no other.
     pub(crate) async fn as_shown(&self, mut decision: CallDecision, tools: Arc<SessionTools>) -> CallDecision {
         if decision.verdict == CallVerdict::Allow && (self.is_without_effect() || !self.would_do_the_same(tools).await)
         {
@@ -105,7 +104,7 @@ impl PreviewedCall {
         decision
     }
 
-    /// Whether it would do now what it would have done when its turn came.
+    /// Whether the call would still do what the preview showed.
     async fn would_do_the_same(&self, tools: Arc<SessionTools>) -> bool {
         self.preview.is_none() || Self::of(self.asked.clone(), tools).await.preview == self.preview
     }

@@ -1,4 +1,4 @@
-//! The requests of a session: what was expected of the provider's cache, what was reported, and why it was less.
+//! The requests of a session: the predicted and the reported use of the provider's cache, and the cause of a shortfall.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -16,11 +16,11 @@ use crate::{RunError, SessionChoice, sessions};
 pub struct CacheTable {
     /// The session's id.
     pub session: String,
-    /// The share of all input that was read from the cache, 0 to 1; nothing when no usage was reported.
+    /// The share of all input that was read from the cache, 0 to 1; `None` if no usage was reported.
     pub hit_rate: Option<f64>,
-    /// For how long the system prompt is kept from the next turn on, and why; nothing where the provider decides that.
+    /// How long the system prompt is cached from the next turn on, and why; `None` if the provider decides.
     pub kept: Option<LongCacheChoice>,
-    /// The requests in their order.
+    /// The requests in order.
     pub requests: Vec<CachedRequest>,
 }
 
@@ -35,43 +35,43 @@ pub struct CachedRequest {
     pub provider: String,
     /// The model.
     pub model: String,
-    /// How often it was tried before.
+    /// Number of earlier attempts.
     pub retries: u32,
     /// The size of its blocks, in bytes.
     pub bytes: u64,
-    /// What was expected of the cache.
+    /// The predicted use of the cache.
     pub predicted: CachePrediction,
-    /// What it used; nothing when the provider did not say, or the process ended before.
+    /// Its usage; `None` if the provider did not report it or the process ended first.
     pub usage: Option<UsedTokens>,
-    /// Why less was read than there was.
+    /// Why fewer tokens were read than were available.
     pub cause: Option<MissCause>,
-    /// What the entry is from which on it differs from the request before, when that is the cause.
+    /// The kind of the first entry that differs from the previous request, if that is the cause.
     pub changed_kind: Option<String>,
     /// Why it failed.
     pub failure: Option<FailureKind>,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     pub total_ms: Option<u64>,
 }
 
-/// What a request used, in tokens.
+/// The usage of a request, in tokens.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct UsedTokens {
     /// All input.
     #[serde(skip)]
     pub prompt: u64,
-    /// Input that was neither read from the cache nor written to it.
+    /// Input neither read from the cache nor written to it.
     pub input: u64,
-    /// Input that was read from the cache.
+    /// Input read from the cache.
     pub cache_read: u64,
-    /// Input that was written to the cache for five minutes, or for as long as the provider decides.
+    /// Input written to the cache for five minutes, or for a time the provider chooses.
     pub cache_write_5m: u64,
-    /// Input that was written to the cache for an hour.
+    /// Input written to the cache for an hour.
     pub cache_write_1h: u64,
-    /// Output, thoughts included.
+    /// Output, including thinking.
     pub output: u64,
-    /// The thoughts in `output`.
+    /// The thinking tokens in `output`.
     pub reasoning: u64,
-    /// The price in billionths of a dollar; nothing when it is unknown.
+    /// The price in billionths of a dollar; `None` if unknown.
     pub cost_nano_usd: Option<u64>,
 }
 
@@ -113,16 +113,16 @@ impl CachedRequest {
     }
 }
 
-/// What an entry is: the role of a message, or the type of any other.
+/// The kind of an entry: the role of a message, or the type of another entry.
 fn kind_of(tree: &Tree, id: &str) -> Option<String> {
     let entry = tree.entry(id)?;
     entry.role().or_else(|| entry.type_name()).map(str::to_owned)
 }
 
-/// Reads the requests of a session, which cannot be a new one: then it is the last.
+/// Reads the requests of a session. If a new session is chosen, reads the last one instead.
 ///
 /// # Errors
-/// When the session is not found or its file cannot be read.
+/// If the session is not found or its file cannot be read.
 pub fn cache_table(data: &Path, cwd: &Path, session: &SessionChoice) -> Result<CacheTable, RunError> {
     let path = match session {
         SessionChoice::Named(given) => sessions::find(data, given)?,
@@ -144,7 +144,7 @@ impl CacheTable {
         }
     }
 
-    /// The table for people.
+    /// The table as text for the user.
     #[must_use]
     pub fn to_text(&self) -> String {
         if self.requests.is_empty() {
@@ -184,7 +184,7 @@ impl CacheTable {
     }
 }
 
-/// Why less was read than there was, or why the request failed.
+/// Why fewer tokens were read than were available, or why the request failed.
 fn why(row: &CachedRequest) -> String {
     match (&row.cause, &row.failure) {
         (Some(cause), _) => match cause {

@@ -7,20 +7,20 @@ use rustix::{
     time::{ClockId, Timespec, clock_gettime},
 };
 
-/// Those of the system.
+/// The system's clocks and random numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemClock;
 
 impl SessionClock for SystemClock {
     fn now(&self) -> StepTime {
-        // Unlike the monotonic clock this one goes on while the machine sleeps.
+        // Unlike the monotonic clock, this one continues while the computer sleeps.
         let mono = clock_gettime(ClockId::Boottime);
         StepTime { wall_ms: millis(clock_gettime(ClockId::Realtime)), mono_ms: millis(mono).unsigned_abs() }
     }
 
     fn random(&self) -> u128 {
         let mut bytes = [0_u8; 16];
-        // Few bytes come whole and at once; if ever not, ids differ by the time they hold.
+        // A request for so few bytes never fails or blocks; if it ever did, ids would still differ by their times.
         getrandom(&mut bytes, GetRandomFlags::empty()).ok();
         u128::from_le_bytes(bytes)
     }

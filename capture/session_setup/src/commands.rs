@@ -1,5 +1,5 @@
-//! What the server wants of a session: prompts, messages for the running turn, limits. Each has an outcome, which is
-//! known once the machine has taken it in.
+//! Commands of the server to a session: prompts, messages for the running turn, limits. Each has an outcome, which is
+//! known once the machine has processed it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,39 +23,40 @@ use tokio::{
     time::timeout,
 };
 
-/// Longest wait for the machine to take something in. The server waits longer.
+/// Longest wait for the machine to process an input. The server waits longer.
 const WITHIN: Duration = Duration::from_secs(4);
 /// Billionths of a dollar.
 const NANO: f64 = 1e9;
-/// Why what is done in a terminal cannot be done.
+/// The refusal of commands for a terminal.
 const NO_TERMINAL: &str =
     "this session has no terminal of its own; `capture send` gives it a message, and with `--interrupt` ends its turn";
 
-/// Chooses another model for a session: gives what the machine is told, or why there is none.
+/// Chooses another model for a session: returns the input for the machine, or why there is no such model.
 pub(crate) type ChooseModel = Arc<dyn Fn(&str) -> Result<EngineInput, String> + Send + Sync>;
 
-/// A session that takes commands.
+/// A session that accepts commands.
 #[derive(Clone)]
 pub(crate) struct CommandedSession {
     /// The session.
     pub(crate) session: SessionHandle,
-    /// Ids of messages.
+    /// Generates ids of messages.
     pub(crate) clock: Arc<dyn SessionClock>,
     /// Chooses another model.
     pub(crate) choose_model: ChooseModel,
-    /// Is notified when the process is to end; nothing when it ends by itself.
+    /// Notified when the process is to end; `None` if it ends without a request.
     pub(crate) end: Option<Arc<Notify>>,
-    /// Whether somebody is at the terminal of this process.
+    /// Whether a user is at the terminal of this process.
     pub(crate) at_terminal: bool,
 }
 
 impl CommandedSession {
-    /// Answers requests of the server, one after the other, until the connection is closed. On a thread of its own.
+    /// Answers requests of the server one by one until the connection is closed, on its own thread.
     pub(crate) fn answer_all(self, requests: Receiver<PendingRequest>, runtime: Handle) -> std::io::Result<()> {
         let answers = move || {
             for PendingRequest { ask, reply } in requests {
                 let answer = runtime.block_on(async { timeout(WITHIN, self.answer(ask)).await });
-                // What was not answered in time may have been done: the server learns of no outcome, and repeats nothing.
+                // A command without an answer in time may have been executed: the server learns no outcome, and does
+                // not retry it.
                 if let Ok(answer) = answer {
                     reply(answer);
                 }
@@ -90,7 +91,7 @@ impl CommandedSession {
         }
     }
 
-    /// Whether a prompt would be taken now.
+    /// Whether a prompt would be accepted now.
     async fn gate(&self) -> Result<TypingGate, String> {
         let is_idle = self.snapshot().await? == EngineActivity::Idle;
         Ok(if is_idle { TypingGate::Open } else { TypingGate::Busy { shows: "the agent is working".to_owned() } })
@@ -138,11 +139,11 @@ impl CommandedSession {
         self.take_in(id, input).await
     }
 
-    /// Hands something to the machine. What comes of it at once is told before the machine answers the next question.
+    /// Sends an input to the machine. Its immediate results are reported before the answer to the next query.
     async fn take_in(&self, id: Option<String>, input: EngineInput) -> Result<CommandOutcome, String> {
         let closed = |error: executor::SessionClosed| error.to_string();
         let mut updates = self.session.subscribe();
-        // A session that answers one prompt is over with its turn.
+        // A session that answers one prompt may close when its turn ends.
         let may_close = matches!(input, EngineInput::Abort);
         self.session.input(input).await.map_err(closed)?;
         let answered = self.session.snapshot().await;

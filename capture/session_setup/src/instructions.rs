@@ -1,7 +1,7 @@
 //! Files with instructions for agents (<https://agents.md>): the user's own, and those of the repository from its top
-//! down to the working directory, one in each directory. They are told to the model as what they are, in a message.
+//! down to the working directory, one per directory. The model gets them in a message that names their origin.
 //!
-//! A repository may be anybody's: its files are read only if the tool `read` could read them without asking, so a link
+//! A repository may be untrusted: its files are read only if the tool `read` could read them without asking, so a link
 //! that leads out of the workspace or to a secret is not followed.
 
 use std::{
@@ -14,12 +14,12 @@ use std::{
 use engine::{InstructionFile, InstructionOrigin};
 use rustix::fs::OFlags;
 
-/// Most bytes of all files together, as in Codex (`project_doc_max_bytes`).
+/// Maximum total size of the files, in bytes, as in Codex (`project_doc_max_bytes`).
 const MOST: usize = 32 * 1024;
-/// Files of a directory; the first that is there counts.
+/// File names in order of precedence; only the first existing one is read.
 const NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
-/// Where instructions are looked for.
+/// Where to search for instructions.
 pub(crate) struct InstructionPlaces<'a> {
     /// The user's own file.
     pub(crate) own: &'a Path,
@@ -27,21 +27,21 @@ pub(crate) struct InstructionPlaces<'a> {
     pub(crate) workspace: &'a Path,
     /// The working directory.
     pub(crate) cwd: &'a Path,
-    /// Names of further files of a directory.
+    /// Names of further instruction files in a directory.
     pub(crate) names: &'a [String],
 }
 
-/// The instructions, and what a person should know of them.
+/// The instructions, and notes for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundInstructions {
     /// The files, the most general first.
     pub(crate) files: Vec<InstructionFile>,
-    /// Files that were not read, or not whole, and why.
+    /// Files that were not read, or not completely, with the reason.
     pub(crate) notes: Vec<String>,
 }
 
-/// Finds and reads them. `may_read` decides about a file of the repository, by its path without links; `clean` takes
-/// secrets out of a text.
+/// Finds and reads the files. `may_read` decides about a file of the repository, by its path without links; `clean`
+/// removes secrets from a text.
 pub(crate) fn find(
     places: &InstructionPlaces<'_>,
     may_read: impl Fn(&Path) -> bool,
@@ -88,9 +88,9 @@ impl FoundInstructions {
     }
 }
 
-/// The first bytes of a file, one more than the limit when it is longer; nothing when there is none.
+/// The first bytes of a file, one more than the limit if it is longer; `None` if the file does not exist.
 fn read(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
-    // A pipe in its place would block.
+    // Prevents blocking if the path is a FIFO.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = match File::options().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A repository with a directory in it, and what of it may be read.
+    /// A repository with a directory, and the files in it that may be read.
     struct Place {
         dir: tempfile::TempDir,
         names: Vec<String>,

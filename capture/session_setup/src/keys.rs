@@ -1,6 +1,7 @@
 //! Keys of providers: from a variable, a file that only its owner can read, or a program that prints it.
 //!
-//! A key is in no error and no argument, and the environment of commands is made without the variables that hold keys.
+//! A key never appears in an error or an argument, and the environment of commands excludes the variables that contain
+//! keys.
 
 use std::{
     ffi::OsString,
@@ -19,13 +20,12 @@ use settings::ProviderSettings;
 
 use crate::RunError;
 
-/// How long a program that prints a key may take: the user may have to unlock it.
+/// Time limit of a program that prints a key: the user may have to unlock it.
 const COMMAND: Duration = Duration::from_secs(120);
-/// Most bytes of a key.
+/// Maximum size of a key, in bytes.
 const MOST: u64 = 64 * 1024;
 
-/// The key of a provider, when it is to have one. A provider of the user's own without any of the three settings has
-/// none.
+/// The key of a provider, if it needs one. A provider defined by the user without any of the three settings has none.
 pub(crate) fn key_of(
     name: &str,
     provider: &ProviderSettings,
@@ -55,7 +55,7 @@ pub(crate) fn key_of(
     Ok(Some(key))
 }
 
-/// Where the key of a provider comes from, in words.
+/// The source of a provider's key, as text.
 pub(crate) fn source_in_words(name: &str, provider: &ProviderSettings) -> String {
     let setting = |key: &str| format!("agent.providers.{name}.{key}");
     if let Some(file) = &provider.key_file {
@@ -86,18 +86,18 @@ fn from_file(path: &Path) -> Result<String, RunError> {
     read_key(file).map_err(|error| wrong(&error.to_string()))
 }
 
-/// What the program prints. Its errors go to the user's terminal.
+/// The output of the program. Its errors go to the user's terminal.
 fn from_command(program: &str, arguments: &[String], limit: Duration) -> Result<String, RunError> {
     let wrong = |why: &str| RunError::Usage(format!("cannot use the key command `{program}`: {why}"));
     let child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = child.map_err(|error| wrong(&error.to_string()))?;
     let (send, printed) = channel();
     if let Some(output) = child.stdout.take() {
-        // It ends with the last program that has the output.
+        // The thread ends when all programs with the output open have ended.
         std::thread::spawn(move || drop(send.send(read_key(output))));
     }
     let Ok(text) = printed.recv_timeout(limit) else {
-        // It may have ended by itself meanwhile.
+        // The program may have ended in the meantime.
         let _ = child.kill().and_then(|()| child.wait());
         return Err(wrong(&format!("it did not end within {} s", limit.as_secs())));
     };
@@ -151,7 +151,7 @@ mod tests {
         let words = ["-c".to_owned(), "echo from-command; exec sleep 60".to_owned()];
         let error = from_command("sh", &words, Duration::from_millis(1)).unwrap_err().to_string();
         assert!(error.contains("did not end within 0 s") && !error.contains("from-command"), "{error}");
-        // Whoever else can read it could have it.
+        // Other users could read the key.
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let error = key(&of_file).unwrap_err();
         assert!(error.contains("chmod 600") && !error.contains("from-file"), "{error}");

@@ -1,13 +1,14 @@
-//! Composes a session of our own agent: which model with which key, which session, who decides about its calls, and the
-//! connection to the server. The front ends, which give it prompts and show what comes of them, are the commands' own.
+//! Sets up a session of the built-in agent: its model and key, its file, the broker for its calls, and the connection
+//! to the server. The commands implement the front ends, which send prompts and show the results.
 //!
-//! [`SessionOpener`] puts the parts of a session together. What a call may do is decided in process by [`permission`] as
-//! far as that needs nobody: denials, and plain reads of the workspace. Everything else is decided by the server and by
-//! whoever can be asked here, a [`PermissionAsker`] ([`server_broker::ServerBroker`]); without a connection by the latter
-//! alone ([`broker::LocalBroker`]); or it is not done. What the session does is said to the server (`status`).
+//! [`SessionOpener`] assembles the parts of a session. [`permission`] decides in process about calls that need no
+//! approval: denials, and plain reads of the workspace. Everything else is decided by the server and by an available
+//! [`PermissionAsker`] ([`server_broker::ServerBroker`]), or without a connection by the asker alone
+//! ([`broker::LocalBroker`]); otherwise the call is not run. `status` reports the activity of the session to the
+//! server.
 //!
-//! Must not parse a command line, read the environment, print, or know how a front end speaks: the caller passes what it
-//! needs, and is told what went wrong by [`SessionPlace::warn`].
+//! This crate must not parse a command line, read the environment, print, or depend on a front end: the caller passes
+//! what is needed, and receives problems through [`SessionPlace::warn`].
 
 pub mod broker;
 mod cache_table;
@@ -42,21 +43,21 @@ pub use question::{PermissionQuestion, QuestionChange, SessionOffer, allowed, an
 use settings::{AgentMode, AgentSettings};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
-/// How commands are kept from doing harm: not at all, yet.
+/// How commands are sandboxed: not at all yet.
 pub const SANDBOX: &str = "none: commands run with the user's own rights";
 
-/// Who applies the policy in a session.
+/// The component that applies the policy in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PolicyState {
-    /// The server; or it is not known yet that there is none.
+    /// The server; also assumed until it is known that there is none.
     Served,
-    /// No server is running: rules allow nothing but reads.
+    /// No server is running: rules allow only reads.
     NoServer,
     /// The policy file is refused.
     NotInForce,
 }
 
-/// What a mode does with calls, for the model.
+/// How a mode handles calls, as text for the model.
 #[must_use]
 pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
@@ -76,7 +77,7 @@ pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static s
     }
 }
 
-/// The same in a few words, for the person.
+/// How a mode handles calls, in a few words for the user.
 pub(crate) const fn rules_in_short(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
         (AgentMode::Plan, PolicyState::NotInForce) => "policy not in force: each read is asked, the rest is denied",
@@ -93,33 +94,33 @@ pub(crate) const fn rules_in_short(mode: AgentMode, policy: PolicyState) -> &'st
     }
 }
 
-/// Threads of the runtime; a session's own thread does most of the work.
+/// Number of threads of the runtime; a session's own thread does most of the work.
 pub const WORKERS: usize = 2;
-/// The same in a word, for whoever decides about a request.
+/// The sandbox level in a word, for the approver of a request.
 pub const SANDBOX_LEVEL: &str = "none";
 
-/// Where sessions are, below the data directory.
+/// The sessions directory below the data directory.
 #[must_use]
 pub fn sessions_dir(data: &Path) -> PathBuf {
     data.join("agent/sessions")
 }
 
-/// Whether a session of our own agent has this id, this part of an id, or this file.
+/// Whether a session of the built-in agent matches this id, part of an id, or file.
 #[must_use]
 pub fn is_session_known(data: &Path, given: &str) -> bool {
     sessions::is_known(data, given)
 }
 
-/// The file of the session of our own agent with this id or part of an id, or of this path.
+/// The file of the session of the built-in agent with this id, part of an id, or path.
 ///
 /// # Errors
-/// There is none, or several.
+/// There is none, or there are several.
 pub fn session_file(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     sessions::find(data, given)
 }
 
-/// The model of the settings, where it is reached and where its key comes from, in words, and whether nothing is known
-/// to be wrong with them. Reads no file and runs no program.
+/// Describes the model of the settings with its address and the source of its key, and returns whether no problem is
+/// known. Reads no file and runs no program.
 #[must_use]
 pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsString)]) -> (bool, String) {
     let Some(name) = &settings.model else {
@@ -137,7 +138,7 @@ pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsStri
     };
     let has_key = provider.key_env.is_some() || provider.key_file.is_some() || !provider.key_command.is_empty();
     match model::address_in_words(settings, &name.provider, environment, has_key) {
-        // The key may be set where the agent is started.
+        // The key may be set in the environment in which the agent is started.
         Ok(address) => (true, format!("{name} at {address}; {source}")),
         Err(error) => (false, format!("{name}: {error}")),
     }
@@ -146,19 +147,19 @@ pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsStri
 /// Why the agent did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Something that was written or typed cannot be meant.
+    /// An invalid setting or argument.
     #[error("{0}")]
     Usage(String),
     /// The session was not found.
     #[error("{0}")]
     NotFound(String),
-    /// It is not allowed.
+    /// The action is not allowed.
     #[error("{0}")]
     Refused(String),
-    /// The session's file.
+    /// An error of the session's file.
     #[error(transparent)]
     Session(#[from] session_tree::SessionError),
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }

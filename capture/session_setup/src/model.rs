@@ -1,4 +1,4 @@
-//! The models of this process: how each is reached, with which key, and what the machine has to know of it.
+//! The models of this process: their addresses, keys, and the properties the machine needs.
 
 use std::{
     collections::HashMap,
@@ -21,13 +21,13 @@ use crate::{
     model_facts::{self, ModelFacts},
 };
 
-/// A model that can be sent requests.
+/// A model ready for requests.
 pub(crate) struct SessionModel {
     pub(crate) choice: ModelChoice,
     pub(crate) route: ModelRoute,
 }
 
-/// The models that the settings allow. A key is read once.
+/// The models allowed by the settings. Each key is read once.
 pub struct ModelCatalog {
     settings: AgentSettings,
     environment: Vec<(OsString, OsString)>,
@@ -46,7 +46,7 @@ impl ModelCatalog {
         Self { settings, environment, prices: Arc::new(prices), clock, keys: Mutex::default() }
     }
 
-    /// The model of this name, with its key, that thinks as much as this.
+    /// The model of this name, with its key and this thinking level.
     pub(crate) fn model(&self, name: &ModelName, level: Option<ThinkingLevel>) -> Result<SessionModel, RunError> {
         let of_provider =
             |error: &dyn std::error::Error| RunError::Usage(format!("agent.providers.{}: {error}", name.provider));
@@ -99,46 +99,46 @@ impl ModelCatalog {
         Ok(SessionModel { choice, route: ModelRoute { target, endpoint, client, key_source } })
     }
 
-    /// What the settings say of a model's provider; nothing of one they do not have.
+    /// The settings of a model's provider; defaults if there are none.
     #[must_use]
     pub fn provider(&self, name: &ModelName) -> ProviderSettings {
         self.settings.provider(&name.provider).unwrap_or_default()
     }
 
-    /// The name of the API that a model is reached by.
+    /// The name of the model's API.
     #[must_use]
     pub fn api_name(&self, name: &ModelName) -> &'static str {
         wire_api(self.provider(name).api.unwrap_or(ModelApi::Chat)).name()
     }
 
-    /// Where a model is reached.
+    /// The address of a model's provider.
     ///
     /// # Errors
-    /// When the settings or the environment name no address that can be used.
+    /// If neither the settings nor the environment have a valid address.
     pub fn address(&self, name: &ModelName) -> Result<ProviderAddress, RunError> {
         address(&self.settings, &name.provider, &self.environment)
     }
 
-    /// Where a model is reached, in words, unless that is its vendor's own address.
+    /// The address of a model's provider as text, unless it is the vendor's own.
     ///
     /// # Errors
-    /// As [`Self::address`].
+    /// The same as for [`Self::address`].
     pub fn other_address_in_words(&self, name: &ModelName) -> Result<Option<String>, RunError> {
         if matches!(self.address(name)?.source, AddressSource::Vendor) {
             return Ok(None);
         }
-        // Whether it may get a key was checked with the key itself.
+        // Whether it may get a key was already checked with the key.
         address_in_words(&self.settings, &name.provider, &self.environment, false).map(Some)
     }
 
-    /// What is known of a model.
+    /// The properties of a model.
     #[must_use]
     pub fn facts(&self, name: &ModelName) -> ModelFacts {
         let api = self.settings.provider(&name.provider).ok().and_then(|provider| provider.api);
         ModelFacts::of(api.unwrap_or(ModelApi::Chat), &name.model)
     }
 
-    /// The models that can be chosen without naming them: the configured one, and those of the vendors there is a key of.
+    /// The models offered for selection: the configured one, and those of vendors with an available key.
     #[must_use]
     pub fn known(&self) -> Vec<ModelName> {
         let mut known: Vec<ModelName> = self.settings.model.clone().into_iter().collect();
@@ -161,7 +161,7 @@ impl ModelCatalog {
         ModelAnswers::new(routes, session, Arc::clone(&self.prices), Arc::clone(&self.clock))
     }
 
-    /// What tokens of a model cost now, in billionths of a US dollar.
+    /// The current price of tokens of a model, in billionths of a US dollar.
     #[must_use]
     pub fn cost_nano_usd(&self, name: &ModelName, tokens: &CallTokens) -> Option<u64> {
         self.prices.cost_nano_usd(&name.model, self.clock.now().wall_ms, tokens)
@@ -185,13 +185,13 @@ fn address(
 ) -> Result<ProviderAddress, RunError> {
     let variable = |name: &str| {
         let found = environment.iter().find(|(of, _)| of == name);
-        // What is not UTF-8 is not a URL, and is refused as that.
+        // An address that is not UTF-8 is not a valid URL and is refused as such.
         found.map(|(_, value)| value.to_string_lossy().into_owned())
     };
     settings.address(provider, variable).map_err(|error| RunError::Usage(error.to_string()))
 }
 
-/// Where requests to a provider go with this key. The error names what says so.
+/// The endpoint of a provider with this key. Errors name the source of the address.
 fn endpoint(
     settings: &AgentSettings,
     provider: &str,
@@ -209,14 +209,14 @@ fn endpoint(
     Ok((endpoint, address))
 }
 
-/// Where a provider is reached and what says so, in words; `has_key` is whether it gets a key.
+/// The address of a provider and its source, as text; `has_key` is whether it gets a key.
 pub(crate) fn address_in_words(
     settings: &AgentSettings,
     provider: &str,
     environment: &[(OsString, OsString)],
     has_key: bool,
 ) -> Result<String, RunError> {
-    // The address is checked for a key, of which it need not be known here.
+    // The check depends only on whether there is a key, not on its value.
     let key = has_key.then(|| Secret::new("-".to_owned()));
     let (endpoint, address) = endpoint(settings, provider, environment, key)?;
     Ok(match address.source {
@@ -243,7 +243,7 @@ const fn wire_api(api: ModelApi) -> Api {
     }
 }
 
-/// The proxy that the user's environment names; its address may hold a password.
+/// The proxy from the user's environment; its address may contain a password.
 fn proxy_of(environment: &[(OsString, OsString)]) -> Option<Secret> {
     let named = |name: &&str| environment.iter().find(|(of, value)| of == name && !value.is_empty());
     let (_, address) = ["https_proxy", "HTTPS_PROXY"].iter().find_map(named)?;

@@ -1,39 +1,40 @@
-//! What has to be known of models and is said by no API: how much they take and give, how they think, how their vendor
-//! caches. Figures and their sources are in `models.tsv`.
+//! Properties of models that no API reports: context and output sizes, thinking levels, and the vendor's caching.
+//! Figures and their sources are in `models.tsv`.
 
 use engine::cache::CacheRules;
 use models::Thinking;
 use settings::{ModelApi, ThinkingLevel};
 
-/// Models by API and id, separated by tabs; lines that begin with `#` are not read.
+/// Models by API and id, separated by tabs; lines starting with `#` are ignored.
 const TABLE: &str = include_str!("models.tsv");
-/// Milliseconds of a minute.
+/// Milliseconds in a minute.
 const MINUTE_MS: i64 = 60_000;
-/// Most tokens of an answer of models that could give more: an answer that long is a mistake more often than not.
+/// Maximum number of tokens in an answer, even if the model supports more: longer answers usually are mistakes.
 const LONG_OUTPUT: u64 = 32_000;
-/// Levels that are passed on to a model that is not known.
+/// Thinking levels passed on to an unknown model.
 const COMMON_LEVELS: [ThinkingLevel; 4] =
     [ThinkingLevel::Off, ThinkingLevel::Low, ThinkingLevel::Medium, ThinkingLevel::High];
-/// Models of OpenAI without reasoning that the table does not list, by what their names begin with:
-/// <https://platform.openai.com/docs/guides/reasoning>. They refuse requests that want reasoning back.
+/// Name prefixes of OpenAI models without reasoning that are missing from the table:
+/// <https://platform.openai.com/docs/guides/reasoning>. They refuse requests that ask for reasoning.
 const WITHOUT_REASONING: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat"];
 
-/// What is known of a model.
+/// The properties of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// Tokens of input it takes; nothing when that is not known.
+    /// Number of input tokens it accepts; `None` if unknown.
     pub context_window: Option<u64>,
-    /// Most tokens of an answer that are asked for; nothing for a model that is not known, whose vendor's limit holds.
+    /// Maximum number of tokens requested for an answer; `None` for an unknown model, so that the vendor's limit
+    /// applies.
     pub max_output: Option<u64>,
-    /// Whether it sees images, as far as that is known.
+    /// Whether it is known to accept images.
     pub images: bool,
-    /// Whether it may think.
+    /// Whether it can think.
     pub reasons: bool,
     levels: Vec<(ThinkingLevel, Thinking)>,
 }
 
 impl ModelFacts {
-    /// What is known of the model of this name behind this API.
+    /// The properties of the model with this name and API.
     pub(crate) fn of(api: ModelApi, model: &str) -> Self {
         Self::listed(api, model).unwrap_or_else(|| {
             let reasons = api != ModelApi::Responses || !WITHOUT_REASONING.iter().any(|name| model.starts_with(name));
@@ -49,7 +50,7 @@ impl ModelFacts {
     fn listed(api: ModelApi, model: &str) -> Option<Self> {
         let fits = |id: &str| {
             let rest = model.strip_prefix(id)?;
-            // A day, or what stands for the last one, makes no other model.
+            // A date, or `-latest`, denotes the same model.
             (rest.is_empty() || rest.starts_with("-20") || rest == "-latest").then_some(id.len())
         };
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(Row::of);
@@ -65,19 +66,19 @@ impl ModelFacts {
         })
     }
 
-    /// The levels of thinking there are.
+    /// The thinking levels of the model.
     pub fn levels(&self) -> impl Iterator<Item = ThinkingLevel> {
         self.levels.iter().map(|(level, _)| *level)
     }
 
-    /// What a request says for a level; nothing when the model does not have it.
+    /// The thinking setting of a request for a level; `None` if the model does not have the level.
     #[must_use]
     pub fn thinking(&self, level: ThinkingLevel) -> Option<Thinking> {
         self.levels.iter().find(|(of, _)| *of == level).map(|(_, thinking)| thinking.clone())
     }
 }
 
-/// The models of an API that are known.
+/// The known models of an API.
 pub(crate) fn known(api: ModelApi) -> impl Iterator<Item = &'static str> {
     let rows = TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(Row::of);
     rows.filter(move |row| row.api == name_of(api)).map(|row| row.id)
@@ -126,14 +127,14 @@ const fn name_of(api: ModelApi) -> &'static str {
     }
 }
 
-/// How a vendor caches.
+/// The caching rules of a vendor.
 ///
 /// Anthropic: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "Cache limitations": at least
 /// 4,096 tokens for Opus 4.5, Opus 4.6 and Haiku 4.5, 2,048 for Opus 4.7, 1,024 for Opus 4.1, Opus 4.8 and Sonnet,
-/// where 2,048 were observed (anthropics/anthropic-sdk-python#1194); a mark finds what was written up to 20 blocks
-/// before. OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: from 1,024 tokens on in steps of 128, kept
-/// for 5 to 10 minutes. Gemini: <https://ai.google.dev/gemini-api/docs/caching>: from 1,024 tokens on for Flash, 4,096
-/// for Pro; steps and time are not told and taken from OpenAI.
+/// where 2,048 were observed (anthropics/anthropic-sdk-python#1194); a mark finds entries written up to 20 blocks
+/// before. OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: from 1,024 tokens on in steps of 128,
+/// cached for 5 to 10 minutes. Gemini: <https://ai.google.dev/gemini-api/docs/caching>: from 1,024 tokens on for Flash,
+/// 4,096 for Pro; steps and time are undocumented and assumed as for OpenAI.
 pub(crate) fn cache_rules(api: ModelApi, model: &str) -> CacheRules {
     let prefix = |min_tokens| CacheRules::Prefix { min_tokens, step: 128, ttl_ms: 5 * MINUTE_MS };
     match api {
@@ -187,7 +188,7 @@ mod tests {
         assert!(of(ModelApi::Responses, "gpt-5.2").reasons);
         let pro = of(ModelApi::Gemini, "gemini-2.5-pro");
         assert_eq!(pro.thinking(ThinkingLevel::Off), None);
-        // Another model of the same beginning is not that model.
+        // Another model with the same prefix is a different model.
         assert_eq!(of(ModelApi::Responses, "gpt-5.9").context_window, None);
         assert_eq!(of(ModelApi::Chat, "claude-sonnet-5").max_output, None);
     }

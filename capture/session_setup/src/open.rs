@@ -1,4 +1,4 @@
-//! Sessions of this process: what all front ends need to open one, and the parts of one put together.
+//! Opens the sessions of this process: the options shared by all front ends, and the assembly of a session.
 
 use std::{
     ffi::OsString,
@@ -33,29 +33,29 @@ use crate::{
     status::SessionStatus,
 };
 
-/// The system prompt of new sessions. Sessions keep the one they began with.
+/// The system prompt of new sessions. Sessions keep the one they started with.
 const SYSTEM: &str = include_str!("system.md");
-/// How long the header waits to learn whether a server is running. One that is being started counts as running.
+/// How long the header waits to learn whether a server is running. A server that is starting counts as running.
 const SERVER_WITHIN: Duration = Duration::from_millis(300);
-/// Interval between looks at whether the first attempt to reach a server is over.
+/// Interval of checks whether the first attempt to reach a server has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Billionths of a dollar.
 const NANO: f64 = 1e9;
-/// Who grants a mode and sets limits, on the command line.
+/// The grantor of modes and limits set on the command line.
 pub const BY_COMMAND: &str = "the person who ran the command";
 
-/// Which session is used.
+/// Selects a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
     /// A new one.
     New,
-    /// The one of the working directory that was written last.
+    /// The most recently written one of the working directory.
     Last,
-    /// This one: its id, a part of it, or the path of its file.
+    /// The one with this id, part of an id, or file path.
     Named(String),
 }
 
-/// What a session is opened with.
+/// The options for opening a session.
 pub struct SessionOptions {
     /// The data directory.
     pub data: PathBuf,
@@ -63,33 +63,33 @@ pub struct SessionOptions {
     pub settings: AgentSettings,
     /// The environment of this process.
     pub environment: Vec<(OsString, OsString)>,
-    /// This program, which hosts the commands the agent runs.
+    /// This program, which hosts the agent's commands.
     pub program: PathBuf,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The user's policy.
+    /// The file of the user's policy.
     pub policy_file: PathBuf,
-    /// The user's own instructions; the file need not be there.
+    /// The file of the user's own instructions; it may not exist.
     pub instructions_file: PathBuf,
-    /// The user's own prices of models; the file need not be there.
+    /// The file of the user's own model prices; it may not exist.
     pub prices_file: PathBuf,
-    /// What the policy is held against.
+    /// The facts the policy is evaluated with.
     pub facts: Arc<dyn Facts + Send + Sync>,
     /// The session.
     pub session: SessionChoice,
-    /// Another model than the configured one.
+    /// Overrides the configured model.
     pub model: Option<ModelName>,
-    /// Another level of thinking than the configured one.
+    /// Overrides the configured thinking level.
     pub thinking: Option<ThinkingLevel>,
-    /// Another mode than the configured one.
+    /// Overrides the configured mode.
     pub mode: Option<AgentMode>,
-    /// Another limit of the session's costs, in US dollars.
+    /// Overrides the cost limit of the session, in US dollars.
     pub max_cost_usd: Option<f64>,
-    /// Maximum number of answers of the model to a prompt.
+    /// Maximum number of answers to a prompt.
     pub max_answers: Option<u32>,
-    /// How long a permission request waits for whoever is asked.
+    /// How long a permission request waits for an answer.
     pub wait: Duration,
-    /// Who grants the mode and sets the limits, in words.
+    /// The grantor of the mode and the limits, as text.
     pub by: String,
 }
 
@@ -101,18 +101,18 @@ pub struct SessionOpener {
     workspace: PathBuf,
     /// The model of the first session.
     pub model: ModelName,
-    /// How much it thinks.
+    /// Its thinking level.
     pub thinking: Option<ThinkingLevel>,
-    /// The mode the sessions begin in.
+    /// The mode in which the sessions start.
     pub mode: AgentMode,
-    /// The models that can be chosen.
+    /// The available models.
     pub models: Arc<ModelCatalog>,
     /// The clock of the sessions.
     pub clock: Arc<dyn SessionClock>,
     pub(crate) session_place: SessionPlace,
 }
 
-/// A session that is open.
+/// An open session.
 pub struct OpenSession {
     /// Its machine.
     pub handle: SessionHandle,
@@ -123,9 +123,9 @@ pub struct OpenSession {
     routes: ModelRoutes,
     tools: Arc<Tools>,
     session_tools: Arc<SessionTools>,
-    /// Of which day its facts are.
+    /// The date of its facts.
     date: String,
-    /// The run as which the server knows its process; nothing without a connection.
+    /// The run by which the server identifies its process; `None` without a connection.
     pub run: Option<RunId>,
     status: Arc<SessionStatus>,
     /// Whether the user's policy is in force.
@@ -133,10 +133,10 @@ pub struct OpenSession {
 }
 
 impl SessionOpener {
-    /// Checks what every session of this process needs. At a terminal a person can be asked.
+    /// Checks the requirements shared by all sessions of this process. At a terminal, the user can be asked.
     ///
     /// # Errors
-    /// An agent started this process, or the settings are not enough.
+    /// An agent started this process, or the settings are insufficient.
     pub fn new(options: SessionOptions, session_place: SessionPlace) -> Result<Self, RunError> {
         let at_terminal = session_place.at_terminal;
         if let Some(descent) = processes::agent_descent(std::process::id()) {
@@ -156,7 +156,7 @@ impl SessionOpener {
             (Some(AgentMode::AcceptEdits), _) if !at_terminal => {
                 return Err(RunError::Refused(session_place.no_person.to_owned()));
             }
-            // What is only the default is lowered.
+            // A mode that is only the default is lowered.
             (None, AgentMode::AcceptEdits) if !at_terminal => AgentMode::Ask,
             (typed, default) => typed.unwrap_or(default),
         };
@@ -182,17 +182,17 @@ impl SessionOpener {
         &self.cwd_text
     }
 
-    /// How long a permission request waits.
+    /// How long a permission request waits for an answer.
     pub fn wait(&self) -> Duration {
         self.options.wait
     }
 
-    /// Ids and times of what is written now.
+    /// The id and time for data written now.
     pub fn stamp(&self) -> Stamp {
         Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() }
     }
 
-    /// The file of the session that was chosen, or a new one.
+    /// The file of the chosen session, or a new one.
     pub fn file(&self, choice: &SessionChoice) -> Result<Session, RunError> {
         sessions::open(&self.options.data, &self.cwd_text, choice, self.stamp(), self.session_place.warn)
     }
@@ -202,12 +202,12 @@ impl SessionOpener {
         sessions::create(&self.options.data, &self.cwd_text, parent, self.stamp())
     }
 
-    /// The file of a session that was open.
+    /// The file of a session that was open before.
     pub fn file_at(&self, path: &Path) -> Result<Session, RunError> {
         Ok(Session::open(path, &self.cwd_text, self.stamp())?)
     }
 
-    /// The limits that were set, in words; nothing without one.
+    /// The limits as text; `None` without a limit.
     pub fn limits_in_words(&self) -> Option<String> {
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
         let of_session = [
@@ -226,7 +226,7 @@ impl SessionOpener {
         (!both.is_empty()).then(|| both.join(", "))
     }
 
-    /// How long a turn goes on.
+    /// The limits of a turn.
     pub fn turns(&self) -> TurnSettings {
         let default = TurnSettings::default();
         TurnSettings {
@@ -235,13 +235,13 @@ impl SessionOpener {
         }
     }
 
-    /// The file of the session that the options choose.
+    /// The file of the session chosen in the options.
     pub fn first_file(&self) -> Result<Session, RunError> {
         self.file(&self.options.session)
     }
 
-    /// Opens a session with a model, in the mode and with the limits of the options. `asker` is asked what is not
-    /// decided in process.
+    /// Opens a session with a model, in the mode and with the limits of the options. `asker` is asked about calls that
+    /// are not decided in process.
     pub async fn open(
         &self,
         file: Session,
@@ -300,7 +300,7 @@ impl SessionOpener {
         Ok(session)
     }
 
-    /// Where outputs of a session are that are too long for its file.
+    /// The directory for outputs of a session that are too long for its file.
     fn outputs(&self, id: &str) -> PathBuf {
         self.options.data.join("agent/outputs").join(id)
     }
@@ -321,23 +321,24 @@ impl SessionOpener {
         }
     }
 
-    /// What is decided in process, and why the policy is not in force.
+    /// The in-process decisions, and why the policy is not in force.
     fn in_process(&self) -> (InProcess, Option<String>) {
         InProcess::new(&self.options.policy_file, &self.workspace, Arc::clone(&self.options.facts))
     }
 
-    /// The date where the person is.
+    /// The user's local date.
     fn date(&self) -> String {
         let now = Timestamp::from_millisecond(self.clock.now().wall_ms).unwrap_or_default();
         now.to_zoned(TimeZone::system()).date().to_string()
     }
 
-    /// What the mode does with calls, for the model. It does not change with the server: a file of the session stays.
+    /// How the mode handles calls, as text for the model. It does not depend on the server, since it is stored in the
+    /// session's file.
     fn rules(&self, in_process: &InProcess) -> &'static str {
         rules_of(self.mode, if in_process.is_in_force() { PolicyState::Served } else { PolicyState::NotInForce })
     }
 
-    /// What the model has to know of the place it works in.
+    /// The facts for the session context.
     fn facts(&self, in_process: &InProcess, tools: &SessionTools) -> SessionFacts {
         let places = InstructionPlaces {
             own: &self.options.instructions_file,
@@ -361,7 +362,7 @@ impl SessionOpener {
 }
 
 impl OpenSession {
-    /// What a mode does with calls in this session, in a few words for the header. Waits a moment for the first attempt to
+    /// How a mode handles calls in this session, in a few words for the header. Waits briefly for the first attempt to
     /// reach a server.
     pub async fn rules_in_short(&self, mode: AgentMode) -> &'static str {
         let policy = if !self.is_policy_in_force {
@@ -386,11 +387,11 @@ impl OpenSession {
         timeout(limit, tried).await.ok()
     }
 
-    /// The mode and the limits that the person who runs this wants.
+    /// Applies the mode and the limits requested by the user.
     async fn grant(&self, by: &str, mode: AgentMode, limits: Option<SpendLimits>) {
         let mode = match mode {
             AgentMode::Plan => Some(SessionMode::Plan),
-            // Every process begins in it.
+            // Every process starts in this mode.
             AgentMode::Ask => None,
             AgentMode::AcceptEdits => Some(SessionMode::AcceptEdits),
         };
@@ -401,24 +402,24 @@ impl OpenSession {
         let mode = mode.map(|mode| EngineInput::SetMode { mode, grant });
         let limits = limits.map(|limits| EngineInput::SetLimits { limits, by: by.to_owned() });
         for input in mode.into_iter().chain(limits) {
-            // A closed session says so when it gets the prompt.
+            // A closed session reports that when it gets the prompt.
             let _ = self.handle.input(input).await;
         }
     }
 
-    /// Says what has changed with a new day, before a prompt.
+    /// Updates the facts before a prompt if the date has changed.
     pub async fn refresh(&mut self, opener: &SessionOpener) {
         let date = opener.date();
         if date != self.date {
             let (in_process, _) = opener.in_process();
             let facts = opener.facts(&in_process, &self.session_tools);
-            // A closed session says so when it gets the prompt.
+            // A closed session reports that when it gets the prompt.
             let _ = self.handle.input(EngineInput::Facts(facts)).await;
             self.date = date;
         }
     }
 
-    /// Uses another model from the next request on.
+    /// Changes the model, starting with the next request.
     pub async fn set_model(
         &mut self,
         opener: &SessionOpener,
@@ -433,8 +434,8 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Ends the session with everything it runs. The process goes on with another one. Gives the background commands
-    /// that were stopped.
+    /// Ends the session with everything it runs; the process continues with another one. Returns the background
+    /// commands that were stopped.
     pub async fn close(&self) -> Vec<BackgroundState> {
         let stopped = self.stop().await;
         self.status.finish().await;
@@ -442,7 +443,7 @@ impl OpenSession {
         stopped
     }
 
-    /// The same, and the process ends with this code.
+    /// Like [`close`](Self::close), when the process ends with this code.
     pub async fn end(&self, code: u8) -> Vec<BackgroundState> {
         let stopped = self.stop().await;
         self.status.finish().await;
@@ -458,7 +459,7 @@ impl OpenSession {
     }
 }
 
-/// A model of the first vendor whose key is in the environment, as an example.
+/// An example model of the first vendor whose key is in the environment.
 fn example_model(environment: &[(OsString, OsString)]) -> &'static str {
     const EXAMPLES: [(&str, &str); 3] = [
         ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5"),
@@ -477,7 +478,7 @@ pub fn nano_usd(usd: f64) -> u64 {
     (usd * NANO) as u64
 }
 
-/// The limits of a session; 0 in the settings is without a limit.
+/// The limits of a session; 0 in the settings is unlimited.
 fn limits_of(settings: &AgentSettings, max_cost_usd: Option<f64>) -> SpendLimits {
     let budget = &settings.budget;
     let limit = |value: u64| (value > 0).then_some(value);

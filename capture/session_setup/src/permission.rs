@@ -1,11 +1,11 @@
-//! What is decided about a call in process, without asking anybody.
+//! Decides in process about calls that need no approval.
 //!
-//! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, commands that the
-//! preset `read-only` allows unless the user chose another preset, whatever concerns the session alone, and edits of the
-//! workspace that the preset `workspace-edits` allows: in the mode `accept-edits`, and after the user at the terminal
-//! allowed them for the session. A rule of the user that leaves a request to a person is obeyed. A call that changes
-//! nothing as things are is answered by its tool without a question, if the answer tells nothing of a file that the agent
-//! may not read without one. Everything else is for a broker.
+//! Calls denied by the policy are denied. Allowed are plain reads of the workspace that are not secrets, commands
+//! allowed by the preset `read-only` unless the user chose another preset, calls that concern only the session, and
+//! edits of the workspace allowed by the preset `workspace-edits`: in the mode `accept-edits`, and after the user at
+//! the terminal allowed them for the session. A rule of the user that leaves a request to a person takes precedence. A
+//! call that would change nothing at present is answered by its tool without asking, unless the answer reveals the
+//! content of a file that the agent may not read without asking. Everything else is left to a broker.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -26,17 +26,17 @@ use session_tree::Object;
 
 use crate::broker::PreviewedCall;
 
-/// Who decides about edits after the user allowed them for the session, in the session's file.
+/// The value of `by` in the session's file for edits that the user allowed for the session.
 pub(crate) const BY_ALLOWANCE: &str = "allowance";
 
-/// The policy of a session, and what it is held against.
+/// The policy of a session, and the facts it is evaluated with.
 pub struct InProcess {
     /// The policy as last read.
     loaded: Mutex<Arc<Loaded>>,
     reads: Policy,
     edits: Policy,
     facts: Arc<dyn Facts + Send + Sync>,
-    /// The user's policy.
+    /// The file of the user's policy.
     file: PathBuf,
     workspace: PathBuf,
     /// Whether the user allowed edits of the workspace for the rest of the session.
@@ -46,13 +46,13 @@ pub struct InProcess {
 /// The user's policy at one time.
 struct Loaded {
     policy: Policy,
-    /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
+    /// Whether the policy is the intended one. If not, nothing is allowed, since the intended one might deny it.
     is_in_force: bool,
-    /// The state of the file that was read.
+    /// The state of the file when it was read.
     stamp: Option<FileStamp>,
 }
 
-/// Changes whenever a file is written or replaced: inode, size, and times of change, ns.
+/// Changes whenever a file is written or replaced: inode, size, and change time (s and ns).
 type FileStamp = (u64, u64, i64, i64);
 
 fn stamp_of(file: &Path) -> Option<FileStamp> {
@@ -67,9 +67,9 @@ impl std::fmt::Debug for InProcess {
 }
 
 impl Loaded {
-    /// Reads the policy; also why it is not in force.
+    /// Reads the policy; also returns why it is not in force.
     fn read(file: &Path, workspace: &Path) -> (Self, Option<String>) {
-        // Before the file is read: a change in between is seen at the next look.
+        // Taken before reading: a change in between is noticed at the next check.
         let stamp = stamp_of(file);
         let InForce { policy, refused } = policy_files::in_force(file, workspace);
         let loaded = Self { policy, is_in_force: refused.is_none(), stamp };
@@ -78,8 +78,8 @@ impl Loaded {
 }
 
 impl InProcess {
-    /// The policy in `file` with the rules of the workspace's repository, and why it is not in force, which has to be
-    /// shown: then a person decides about everything.
+    /// The policy in `file` with the rules of the workspace's repository, and why it is not in force. That reason must
+    /// be shown: in that case the user decides about everything.
     #[must_use]
     pub fn new(file: &Path, workspace: &Path, facts: Arc<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
         let (loaded, refused) = Loaded::read(file, workspace);
@@ -95,7 +95,7 @@ impl InProcess {
         (in_process, refused)
     }
 
-    /// The policy as it is now: it is read again when its file has changed, as the server does.
+    /// The current policy: it is read again when its file has changed, as in the server.
     fn loaded(&self) -> Arc<Loaded> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.stamp != stamp_of(&self.file) {
@@ -104,7 +104,7 @@ impl InProcess {
         Arc::clone(&loaded)
     }
 
-    /// The decision, when nobody has to be asked.
+    /// The decision, if no approval is needed.
     #[must_use]
     pub fn decide(&self, asked: &AskedPermission) -> Option<CallDecision> {
         if asked.facts.kind == CallClass::Note {
@@ -120,13 +120,14 @@ impl InProcess {
         let by_preset = |preset: &Policy, by: &str| {
             let decided = self.by_preset(preset, &loaded, &request, &own)?;
             let allowed = decision(CallVerdict::Allow, by, Some(decided.rule), None);
-            // Some commands only read when they run as the policy writes them: git without the repository's programs.
+            // Some commands are read-only only in the form the policy rewrites them to: git without the repository's
+            // programs.
             let arguments = decided.rewrite.map(|command| asked.call.arguments.clone().with("command", command));
             Some(CallDecision { arguments, ..allowed })
         };
         match asked.facts.kind {
             CallClass::Read => by_preset(&self.reads, "policy"),
-            // A preset that the user chose is the server's to apply: it also keeps what was allowed for the session.
+            // The server applies a preset chosen by the user: it also records what was allowed for the session.
             CallClass::Command if loaded.policy.chosen_preset().is_none() => by_preset(&self.reads, "policy"),
             CallClass::Edit | CallClass::Write => match asked.mode {
                 SessionMode::AcceptEdits => by_preset(&self.edits, "mode"),
@@ -142,8 +143,8 @@ impl InProcess {
         }
     }
 
-    /// What a preset allows where the user's policy, which decided `own`, leaves it open. The labels of a session are the
-    /// server's: where a rule needs one, the server decides.
+    /// The decision of a preset if the user's policy, which decided `own`, leaves the call open. Only the server has
+    /// the labels of a session: if a rule needs one, the server decides.
     fn by_preset(
         &self,
         preset: &Policy,
@@ -157,7 +158,7 @@ impl InProcess {
     }
 
     /// Whether edits of the workspace can be allowed for the session at this call: only if the allowance would have
-    /// allowed the call itself, and nothing allows it already.
+    /// allowed the call itself, and nothing else allows it already.
     #[must_use]
     pub(crate) fn offers_edits(&self, asked: &AskedPermission) -> bool {
         if !matches!(asked.facts.kind, CallClass::Edit | CallClass::Write) || asked.mode != SessionMode::Ask {
@@ -170,13 +171,13 @@ impl InProcess {
         self.by_preset(&self.edits, &loaded, &request, &own).is_some()
     }
 
-    /// The user at the terminal allows edits of the workspace for the rest of the session, as the mode `accept-edits`
-    /// does. Plan mode still denies them.
+    /// Allows edits of the workspace for the rest of the session, at the request of the user at the terminal, like the
+    /// mode `accept-edits`. Plan mode still denies them.
     pub(crate) fn allow_edits(&self) {
         self.allows_edits.store(true, Ordering::Relaxed);
     }
 
-    /// Why the user is asked; `None` where the call itself says it.
+    /// Why the user is asked; `None` if the call shows it.
     #[must_use]
     pub(crate) fn why_asked(&self, asked: &AskedPermission) -> Option<String> {
         let kind = request_kind(asked.facts.kind)?;
@@ -194,7 +195,7 @@ impl InProcess {
                 Some("Your policy has rules for labels, and only the server knows the labels of a session.".to_owned())
             }
             CallClass::Read => {
-                // The last rule of the preset is the one for files.
+                // The last rule of the preset concerns files.
                 let tried = self.reads.explain(&request, &*self.facts).parts.into_iter().next()?.tried;
                 tried.into_iter().rev().find(|rule| !rule.matched).map(|rule| rule.why)
             }
@@ -213,7 +214,7 @@ impl InProcess {
         }
     }
 
-    /// The same while no server is running: a rule that allows the call is applied by the server alone.
+    /// Why the user is asked while no server is running: only the server applies a rule that allows the call.
     #[must_use]
     pub(crate) fn why_asked_without_server(&self, asked: &AskedPermission) -> Option<String> {
         let request = self.request(asked, request_kind(asked.facts.kind)?);
@@ -235,8 +236,9 @@ impl InProcess {
         self.loaded().is_in_force
     }
 
-    /// The rules that would allow just this call again, in this directory. `None` if no rule can, if the policy is not in
-    /// force and could not be extended, or if the command shows signs of danger: that is not allowed for good by a key.
+    /// The rules that would allow exactly this call again, in this directory. `None` if no rule can, if the policy is
+    /// not in force and could not be extended, or if the command looks dangerous: such a command cannot be allowed
+    /// permanently with a key press.
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
         let command = (asked.facts.kind == CallClass::Command).then(|| asked.call.arguments.text("command")).flatten();
@@ -246,16 +248,16 @@ impl InProcess {
         approver::rule_for(&self.request(asked, request_kind(asked.facts.kind)?))
     }
 
-    /// Adds rules to the user's policy; gives the file.
+    /// Adds rules to the user's policy; returns its file.
     ///
     /// # Errors
-    /// When the file may not be believed, is not valid with the rules, or cannot be written.
+    /// If the file is not trusted, would be invalid with the rules, or cannot be written.
     pub(crate) fn add_rule(&self, rule: &str) -> Result<PathBuf, AppendError> {
         policy_files::append(&self.file, rule)
     }
 
-    /// The decision about a call that changes nothing as things are. Its result may tell what is in its files, so that
-    /// the person is asked, as for a read of them.
+    /// The decision about a call that would change nothing at present. Its result may reveal the content of its files,
+    /// so the user is asked if reading them needs approval.
     #[must_use]
     pub(crate) fn without_effect(&self, call: &PreviewedCall) -> Option<CallDecision> {
         let facts = &call.asked.facts;
@@ -263,7 +265,7 @@ impl InProcess {
         (call.is_without_effect() && may_tell()).then(|| decision(CallVerdict::NoEffect, "session", None, None))
     }
 
-    /// Whether a file of the workspace may be read without asking anybody, as the tool `read` would.
+    /// Whether a file of the workspace may be read without asking, as by the tool `read`.
     pub(crate) fn may_read(&self, cwd: &Path, path: &Path) -> bool {
         let call = CallRun {
             call: CallId { request: RequestNumber(0), index: 0 },
@@ -301,13 +303,13 @@ impl InProcess {
     }
 }
 
-/// Whether the user's policy, which decided this, has no rule that denies the call or leaves it to a person.
+/// Whether the user's policy, which made this decision, has no rule that denies the call or leaves it to a person.
 fn leaves_open(own: &Decision) -> bool {
     own.verdict == Verdict::Allow || own.verdict == Verdict::Ask && own.rule == approver::DEFAULT_RULE
 }
 
-/// Explains a command of our own agent, for a policy that is in force: commands that only read are allowed by the preset
-/// `read-only`, unless the policy names a preset or has a rule for them.
+/// Explains a command of the built-in agent, for a policy in force: the preset `read-only` allows read-only commands,
+/// unless the policy names a preset or has a rule for them.
 #[must_use]
 pub fn explain_command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
     let own = policy.explain(request, facts);
@@ -318,7 +320,7 @@ pub fn explain_command(policy: &Policy, request: &PermissionRequest, facts: &dyn
     if reads.decision.verdict == Verdict::Allow { reads } else { own }
 }
 
-/// What a call asks of the policy; nothing where only a person answers, or nobody has to.
+/// The kind of policy request for a call; `None` if only the user can answer, or no approval is needed.
 const fn request_kind(class: CallClass) -> Option<RequestKind> {
     match class {
         CallClass::Read | CallClass::ReadOutside => Some(RequestKind::Read),
@@ -330,12 +332,12 @@ const fn request_kind(class: CallClass) -> Option<RequestKind> {
     }
 }
 
-/// A reason with the rule that it is of.
+/// A reason with the name of its rule.
 fn with_rule(reason: &str, rule: &str) -> String {
     format!("{} (rule {rule})", reason.trim_end().trim_end_matches('.'))
 }
 
-/// A decision without a row of the audit record.
+/// A decision without a row in the audit record.
 pub(crate) fn decision(verdict: CallVerdict, by: &str, rule: Option<String>, reason: Option<String>) -> CallDecision {
     CallDecision { verdict, by: by.to_owned(), rule, audit: None, reason, answer: None, arguments: None }
 }

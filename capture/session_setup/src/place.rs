@@ -1,4 +1,5 @@
-//! A session and the server: how the server lists it, who decides about its calls, and which commands it takes.
+//! Connects a session to the server: how the server lists it, who decides about its calls, and which commands it
+//! accepts.
 
 use std::sync::Arc;
 
@@ -21,26 +22,26 @@ use crate::{
     status::SessionStatus,
 };
 
-/// What the sessions of a process are opened for.
+/// The environment in which the sessions of a process are opened.
 #[derive(Debug, Clone)]
 pub struct SessionPlace {
-    /// The command that runs them, word by word.
+    /// The command that runs them, as words.
     pub command: &'static [&'static str],
     /// The name of the run.
     pub name: Option<String>,
-    /// The commands they take.
+    /// The commands they accept.
     pub takes: &'static [&'static str],
-    /// Is notified when the process is to end.
+    /// Notified when the process is to end.
     pub end: Option<Arc<Notify>>,
-    /// Whether a person can be asked in this process.
+    /// Whether the user can be asked in this process.
     pub at_terminal: bool,
-    /// Tells whoever runs the program what went wrong, in a line.
+    /// Reports a problem to the user, as one line.
     pub warn: fn(&str),
-    /// Why a mode that only a person at the terminal can grant is refused, and what to do.
+    /// The refusal of a mode that only a user at the terminal can grant, with the possible action.
     pub no_person: &'static str,
 }
 
-/// A session's connection to the server, where there is one.
+/// A session's connection to the server, if there is one.
 pub(crate) struct PlacedSession {
     pub(crate) status: Arc<SessionStatus>,
     pub(crate) run: Option<RunId>,
@@ -48,7 +49,7 @@ pub(crate) struct PlacedSession {
 }
 
 impl SessionOpener {
-    /// Connects a session. Without a connection it works all the same.
+    /// Connects a session. The session also works without a connection.
     pub(crate) fn place(&self, session: &str) -> PlacedSession {
         let place = &self.session_place;
         let described = SessionDescription {
@@ -73,7 +74,7 @@ impl SessionOpener {
         PlacedSession { status: SessionStatus::new(link, deltas, session.to_owned()), run, requests }
     }
 
-    /// Who decides about its calls.
+    /// The broker for the session's calls.
     pub(crate) fn broker(
         &self,
         session: &str,
@@ -94,7 +95,7 @@ impl SessionOpener {
         Arc::new(ServerBroker::new(in_process, place, Arc::clone(&placed.status), asker, tools, self.wait()))
     }
 
-    /// Says what the session does, and takes in what the server wants of it.
+    /// Reports the activity of the session, and processes commands of the server.
     pub(crate) fn serve(&self, placed: &mut PlacedSession, handle: &SessionHandle, routes: &ModelRoutes) {
         placed.status.follow(handle, &Handle::current());
         let Some(requests) = placed.requests.take() else { return };

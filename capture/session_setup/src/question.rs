@@ -1,5 +1,4 @@
-//! A permission request in words, for whoever decides about it: what would happen, whole, and nothing that moves a
-//! cursor.
+//! A permission request as text for the approver: the complete action, without characters that move the cursor.
 
 use std::fmt::Write as _;
 
@@ -13,13 +12,13 @@ use tools::Preview;
 
 use crate::{SANDBOX_LEVEL, broker::PreviewedCall, permission::decision};
 
-/// What `session` allows, in addition to the call.
+/// The scope of an allowance for the session, in addition to the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionOffer {
-    /// The same call, later in the session.
+    /// The same call later in the session.
     SameCall,
-    /// Edits of the workspace, as the mode `accept-edits` allows them. An edit changes its file, so that the same edit
-    /// cannot come again.
+    /// Edits of the workspace, as in the mode `accept-edits`. An edit changes its file, so the same edit cannot occur
+    /// again.
     Edits,
 }
 
@@ -32,31 +31,30 @@ pub struct QuestionChange {
     pub block: String,
 }
 
-/// Longest argument that stands beside its name, characters. Others are blocks of lines.
+/// Maximum length of an argument shown beside its name, in characters. Longer ones are shown as blocks of lines.
 const BESIDE: usize = 100;
 
-/// A permission request in words.
+/// A permission request as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionQuestion {
-    /// One line: what the agent wants and how much that is, or what it asks.
+    /// One line: the requested action and its extent, or the agent's question.
     pub title: String,
-    /// Lines: where, on what, with which arguments; at last what deserves a second look. Empty for a question of the
-    /// agent.
+    /// Lines: the directory, the targets, the arguments; finally the warnings. Empty for a question of the agent.
     pub details: String,
-    /// What an edit would change, which follows the details.
+    /// The change of an edit, shown after the details.
     pub change: Option<QuestionChange>,
-    /// The answers that the agent suggests to its question.
+    /// The answers suggested by the agent.
     pub options: Vec<String>,
-    /// Whether it is a question of the agent, which is answered with a text.
+    /// Whether it is a question of the agent, answered with a text.
     pub is_question: bool,
-    /// What can be allowed for the rest of the session.
+    /// The allowance available for the rest of the session.
     pub lasts: Option<SessionOffer>,
-    /// The rules that would allow just this again, in any session.
+    /// The rules that would allow exactly this call again, in any session.
     pub rule: Option<String>,
 }
 
 impl PermissionQuestion {
-    /// The question for a call, about this call alone.
+    /// The question for a call, without further offers.
     pub(crate) fn of(call: &PreviewedCall) -> Self {
         let PreviewedCall { asked, preview, why } = call;
         let (call, facts) = (&asked.call, &asked.facts);
@@ -82,7 +80,7 @@ impl PermissionQuestion {
         if facts.kind == CallClass::Command {
             let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
         }
-        // The title names the only file of an edit.
+        // The title contains the only file of an edit.
         let edited = match (facts.kind, facts.paths.as_slice()) {
             (CallClass::Edit | CallClass::Write, [path]) => Some(path.as_str()),
             _ => None,
@@ -116,9 +114,9 @@ impl PermissionQuestion {
                 details += &block("the text", why);
             }
             None => {
-                // What it runs stands last, right above the answer.
+                // The command is shown last, right above the answer.
                 let is_last = |(name, _): &(&str, &Json)| *name == "command";
-                // Paths and addresses are above.
+                // Paths and addresses are already shown above.
                 let is_new = |(name, _): &(&str, &Json)| !matches!(*name, "path" | "url");
                 let (last, others): (Vec<_>, Vec<_>) = call.arguments.iter().filter(is_new).partition(is_last);
                 for (name, value) in others.into_iter().chain(last) {
@@ -136,13 +134,13 @@ impl PermissionQuestion {
     }
 }
 
-/// A path as seen from a directory: without the directory if the file is below it, otherwise the whole path.
+/// A path relative to a directory if it is below it, otherwise the whole path.
 fn from_directory<'a>(path: &'a str, cwd: &str) -> &'a str {
     let below = path.strip_prefix(cwd).and_then(|below| below.strip_prefix('/'));
     below.filter(|below| !below.is_empty()).unwrap_or(path)
 }
 
-/// How many lines a diff adds and removes: `+3 −2`.
+/// The number of lines a diff adds and removes: `+3 −2`.
 fn changed_lines(diff: &str) -> String {
     let hunks: Vec<&str> = diff.lines().skip_while(|line| !line.starts_with("@@")).collect();
     if hunks.is_empty() {
@@ -152,35 +150,35 @@ fn changed_lines(diff: &str) -> String {
     format!("+{} \u{2212}{}", count('+'), count('-'))
 }
 
-/// An argument: beside its name when it is short, else as lines of which blank runs are folded.
+/// An argument: beside its name if it is short, otherwise as lines with runs of blanks collapsed.
 fn argument(name: &str, value: &str) -> String {
     if is_short(value) { format!("{}: {value}\n", safe(name)) } else { block(&safe(name), value) }
 }
 
-/// Whether a text is one short line that shows as what it is.
+/// Whether a text is one short line that is displayed unchanged.
 fn is_short(text: &str) -> bool {
     text.is_ascii() && safe(text) == text && text.len() <= BESIDE && !text.contains("  ")
 }
 
-/// Whether a tool reads all that is below a directory.
+/// Whether a tool reads everything below a directory.
 fn searches(tool: &str) -> bool {
     matches!(tool, "glob" | "grep")
 }
 
-/// A person allows the call.
+/// The user allows the call.
 #[must_use]
 pub fn allowed(by: &str) -> CallDecision {
     decision(CallVerdict::Allow, by, None, None)
 }
 
-/// A person denies the call; `why` is for the model, and empty when they say nothing.
+/// The user denies the call; `why` is for the model and may be empty.
 #[must_use]
 pub fn denied(why: &str, by: &str) -> CallDecision {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     decision(CallVerdict::Deny, by, None, Some(format!("denied by the user{why}")))
 }
 
-/// The answer to a question of the agent. Blanks are none.
+/// The answer to a question of the agent. A blank answer counts as none.
 #[must_use]
 pub fn answered(text: &str, by: &str) -> CallDecision {
     if text.trim().is_empty() {
@@ -191,7 +189,7 @@ pub fn answered(text: &str, by: &str) -> CallDecision {
     decision
 }
 
-/// Nobody has decided.
+/// No decision was made.
 #[must_use]
 pub fn unanswered() -> CallDecision {
     decision(CallVerdict::Unanswered, "nobody", None, None)

@@ -1,4 +1,4 @@
-//! Requests that a vendor called invalid, kept for whoever looks for the defect: one file of each session, the last one.
+//! Saves requests that a vendor called invalid, to find the defect: one file per session, with the last request.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -13,11 +13,11 @@ use executor::KeepRequest;
 /// The file, beside the outputs of the session's tools.
 const NAME: &str = "refused-request.json";
 
-/// Keeps them in a directory; `clean` takes secrets out of the text.
+/// Saves them in a directory; `clean` removes secrets from the text.
 pub(crate) fn keep_in(directory: PathBuf, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> KeepRequest {
     Arc::new(move |body| {
         let text = clean(&String::from_utf8_lossy(body));
-        // The failure itself is told; this only helps to find its reason.
+        // The failure itself is reported; the file only helps to find its cause.
         write(&directory, &text).ok()
     })
 }

@@ -1,9 +1,9 @@
-//! The broker of a session with a server: what needs nobody is decided in process, everything else by the server, as of
-//! any agent: by the policy, by what was allowed for the session, by a person anywhere. The person at the own terminal
-//! is asked too; who is first decides.
+//! The broker of a session with a server: decisions that need no approval are made in process, everything else is
+//! decided by the server as for any agent: by the policy, by allowances for the session, by a person at any client. The
+//! user at the session's own terminal is asked too; the first answer decides.
 //!
-//! Without a server the person at the own terminal decides alone, and without one nobody does. Nothing is ever allowed
-//! because nobody could be reached.
+//! Without a server the user at the terminal decides alone, and without a user the call is not run. A call is never
+//! allowed because no one could be reached.
 
 use std::{
     io,
@@ -39,21 +39,21 @@ use crate::{
     status::{SessionStatus, arguments_of, kind_of, subject_of},
 };
 
-/// The person at the terminal is not asked what a rule answers. The server says at once that none does; one that takes
-/// longer than this is not waited for.
+/// The user at the terminal is not asked about calls decided by a rule. The server reports at once if no rule decides;
+/// if it takes longer than this, the user is asked.
 const RULES_WITHIN: Duration = Duration::from_secs(1);
-/// Interval between looks at whether the first attempt to reach a server is over.
+/// Interval of checks whether the first attempt to reach a server has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long that attempt is waited for.
+/// How long to wait for that attempt.
 const TRIED_WITHIN: Duration = Duration::from_secs(10);
-/// Delay before the server is asked again after it gave no answer: it may have been restarted.
+/// Delay before the server is asked again if it did not answer: it may have been restarted.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often it is asked again.
+/// Maximum number of times it is asked again.
 const AGAIN_TIMES: u32 = 5;
-/// Who allows edits for the session, in the audit record.
+/// The name in the audit record of the user who allows edits for the session.
 const BY_TERMINAL: &str = "the user at the agent's terminal";
 
-/// Which session it is, and whom to tell what goes wrong.
+/// The session, and where to report problems.
 pub(crate) struct BrokerPlace {
     /// The data directory.
     pub(crate) data: PathBuf,
@@ -61,7 +61,7 @@ pub(crate) struct BrokerPlace {
     pub(crate) session: String,
     /// Its working directory.
     pub(crate) cwd: String,
-    /// Tells whoever runs the program.
+    /// Reports a problem to the user.
     pub(crate) warn: fn(&str),
 }
 
@@ -70,7 +70,7 @@ pub struct ServerBroker {
     asker: Arc<Asker>,
 }
 
-/// Asks the server, and whoever can be asked here: the person at the terminal, or the program that drives the session.
+/// Asks the server and the local asker: the user at the terminal, or the program that drives the session.
 struct Asker {
     in_process: Arc<InProcess>,
     data: PathBuf,
@@ -85,12 +85,12 @@ struct Asker {
 
 struct SessionReporter {
     reporter: ServerReporter,
-    /// Whether the server was told where the session began, which decides what its workspace is.
+    /// Whether the server was told where the session started, which determines its workspace.
     has_begun: bool,
 }
 
 impl ServerBroker {
-    /// For a session.
+    /// A broker for a session.
     pub(crate) fn new(
         in_process: InProcess,
         place: BrokerPlace,
@@ -127,20 +127,20 @@ impl PermissionBroker for ServerBroker {
     }
 }
 
-/// A request that the server knows. Dropped without a decision, it is withdrawn there too.
+/// A request delivered to the server. If it is dropped without a decision, it is withdrawn at the server too.
 struct DeliveredRequest {
     asker: Arc<Asker>,
     delivery: Arc<Delivery>,
     approval: ApprovalId,
-    /// Whether the call has a decision, which the server may not know.
+    /// Whether the call has a decision; the server may not know it.
     is_decided: bool,
     /// Whether the server knows that the request is over.
     is_settled: bool,
 }
 
 impl DeliveredRequest {
-    /// Says that nobody answered in time, before the call is over: what the server reads of the call later tells nothing
-    /// of an answer then.
+    /// Reports that no answer came in time, before the call ends: the records of the call that the server reads later
+    /// do not show that.
     async fn expire(&mut self) {
         self.is_settled = true;
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
@@ -157,8 +157,8 @@ impl Drop for DeliveredRequest {
             return;
         }
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
-        // A thread: it writes a file and waits for the server to hear of it.
-        // Whoever drops it without a decision ended the turn.
+        // Reports on a thread, since it writes a file and waits for the server. Dropping without a decision means that
+        // the turn was ended.
         let end = if self.is_decided { RequestEnd::Over } else { RequestEnd::Withdrawn };
         let told = move || asker.report(ProtocolEventKind::Settled { approval, end });
         if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
@@ -167,7 +167,7 @@ impl Drop for DeliveredRequest {
     }
 }
 
-/// What somebody said.
+/// The next answer.
 enum Heard {
     Server(DecisionOutcome),
     Person(Option<AskerDecision>),
@@ -196,7 +196,7 @@ impl Asker {
         said.map_or_else(unanswered, |said| self.carried_out(said, &question))
     }
 
-    /// The decision of the person here. With it, edits may be allowed for the session.
+    /// Carries out the decision of the user here, which may also allow edits for the session.
     fn carried_out(&self, said: AskerDecision, question: &PermissionQuestion) -> CallDecision {
         if said.allows_edits(question) {
             self.allow_edits();
@@ -229,14 +229,14 @@ impl Asker {
     ) -> CallDecision {
         let asked = &call.asked;
         let mut tries = 0;
-        // A rule answers before anybody is asked.
+        // A rule decides before anyone is asked.
         let early = async { wait_on(&mut Some(self.wait_for(request, left(until), wait_for_rules))).await };
         let early = timeout(RULES_WITHIN, early).await.unwrap_or(DecisionOutcome::Undecided);
         let (mut heard, mut server) = match early {
             DecisionOutcome::Undecided => (None, Some(self.wait_for(request, left(until), wait_for_decision))),
             early @ (DecisionOutcome::Decided(_) | DecisionOutcome::NoServer) => (Some(Heard::Server(early)), None),
         };
-        // Until then the server says so itself.
+        // Until then the server itself reports that.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
         let question = call.question(&self.in_process, true);
         if heard.is_none() && self.person.is_none() {
@@ -244,7 +244,7 @@ impl Asker {
         }
         let mut asks = self.person.is_some();
         let mut was_shown = false;
-        // What the server confirms also allows edits for the session.
+        // Whether the decision that the server confirms also allows edits for the session.
         let mut with_edits = false;
         loop {
             let said = match heard.take() {
@@ -280,26 +280,26 @@ impl Asker {
                     tries += 1;
                     server = Some(self.wait_later(request, until));
                 }
-                // The person here decides, or nobody does.
+                // Only the user here can decide now.
                 Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
-                // Nothing is allowed by a rule that is not kept; the question stands again.
+                // If the rule cannot be saved, nothing is allowed; the question is asked again.
                 Heard::Person(Some(AskerDecision { rule: Some(rule), .. })) if !self.keep_rule(&rule) => {}
                 Heard::Person(Some(own)) if server.is_none() || own.decision.verdict == CallVerdict::Unanswered => {
                     return self.carried_out(own, &question);
                 }
                 Heard::Person(Some(own)) => {
                     let allows_edits = own.allows_edits(&question);
-                    // Edits are allowed in this process: the server would look for this very edit again.
+                    // Edits are allowed in this process: the server would compare with this exact edit.
                     let scope = if allows_edits { DecisionScope::Once } else { own.scope };
                     match self.decide_there(request, asked, &own, scope).await {
-                        // The server answers whoever waits for it, which is us.
+                        // The server answers all waiting clients, including this one.
                         Ok(true) => (asks, was_shown, with_edits) = (false, false, allows_edits),
                         Ok(false) => return self.carried_out(own, &question),
-                        // It does not know the session, by the user's configuration.
+                        // The server does not record the session, according to the user's configuration.
                         Err(ReportError::Refused(error)) if error.status() == Some(404) => {
                             return self.carried_out(own, &question);
                         }
-                        // It says why and what to do; the question stands again.
+                        // The error contains the reason and the action; the question is asked again.
                         Err(error) => (self.warn)(&error.to_string()),
                     }
                 }
@@ -312,14 +312,14 @@ impl Asker {
         }
     }
 
-    /// Delivers a request. A future that is dropped meanwhile leaves a request that is settled at once.
+    /// Delivers a request. If the future is dropped in between, the request is settled at once.
     async fn deliver(self: &Arc<Self>, call: &PreviewedCall) -> Result<DeliveredRequest, ReportError> {
         let payload = payload_of(call)?;
         let (done, delivered) = oneshot::channel();
         let asker = Arc::clone(self);
         let delivers = move || {
             let delivered = asker.deliver_now(payload);
-            // When the call was withdrawn meanwhile, it is dropped, and with that settled.
+            // If the call was withdrawn in the meantime, the request is dropped and thereby settled.
             drop(done.send(delivered));
         };
         std::thread::Builder::new().name("delivers".to_owned()).spawn(delivers).map_err(ReportError::Thread)?;
@@ -339,7 +339,7 @@ impl Asker {
         Ok(DeliveredRequest { asker, delivery, approval, is_decided: false, is_settled: false })
     }
 
-    /// Waits on a thread of its own: it reads from a socket.
+    /// Waits on a separate thread, since it reads from a socket.
     fn wait_for(
         &self,
         request: &DeliveredRequest,
@@ -349,7 +349,7 @@ impl Asker {
         let (done, decided) = oneshot::channel();
         let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
         let waits = move || {
-            // Whoever asked may not wait any more.
+            // The receiver may be gone.
             drop(done.send(wait(&data, &delivery, patience)));
         };
         if let Err(error) = std::thread::Builder::new().name("waits".to_owned()).spawn(waits) {
@@ -358,7 +358,7 @@ impl Asker {
         decided
     }
 
-    /// The same after a moment.
+    /// Waits after a delay.
     fn wait_later(self: &Arc<Self>, request: &DeliveredRequest, until: Instant) -> oneshot::Receiver<DecisionOutcome> {
         let (done, decided) = oneshot::channel();
         let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
@@ -376,7 +376,7 @@ impl Asker {
         person.ask(question, wait).await
     }
 
-    /// Adds rules to the user's policy, and says so or why not.
+    /// Adds rules to the user's policy, and reports the result.
     fn keep_rule(&self, rule: &str) -> bool {
         let added = self.in_process.add_rule(rule);
         (self.warn)(&match &added {
@@ -386,7 +386,7 @@ impl Asker {
         added.is_ok()
     }
 
-    /// What the person here says, as a person's decision. False when no server can be reached.
+    /// Sends the decision of the user here to the server. Returns false if no server can be reached.
     async fn decide_there(
         &self,
         request: &DeliveredRequest,
@@ -415,7 +415,7 @@ impl Asker {
     }
 }
 
-/// Says how to decide where nobody can be asked here.
+/// Reports how to decide if the user cannot be asked here.
 fn say_who_decides(
     warn: fn(&str),
     request: &DeliveredRequest,
@@ -427,7 +427,7 @@ fn say_who_decides(
     let (what, how) = if question.is_question {
         (format!("The agent asks: {}", question.title), format!("answer with `capture approve {id} --answer TEXT`"))
     } else {
-        // The title names the file of an edit.
+        // The title contains the file of an edit.
         let is_named = matches!(asked.facts.kind, CallClass::Edit | CallClass::Write);
         let subject = subject_of(asked).filter(|_| !is_named);
         let subject = subject.map(|subject| format!(": {subject}")).unwrap_or_default();
@@ -441,16 +441,16 @@ fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
 
-/// Waits for the server; without one it never ends.
+/// Waits for the server; never completes without one.
 async fn wait_on(server: &mut Option<oneshot::Receiver<DecisionOutcome>>) -> DecisionOutcome {
     match server {
-        // A thread that could not be made leaves nothing behind.
+        // If the thread could not be created, there is no result.
         Some(decided) => decided.await.unwrap_or(DecisionOutcome::NoServer),
         None => std::future::pending().await,
     }
 }
 
-/// The decision that the server's answer is.
+/// Converts the server's answer to a decision.
 fn from_server(asked: &AskedPermission, answer: AgentAnswer) -> CallDecision {
     let AgentAnswer { allow, message, rewrite, answers } = answer;
     if !allow {
@@ -467,7 +467,7 @@ fn question_of(asked: &AskedPermission) -> &str {
     asked.call.arguments.text("question").unwrap_or_default()
 }
 
-/// The request as it is delivered: everything that is decided on.
+/// The request as delivered: everything the decision is based on.
 fn payload_of(call: &PreviewedCall) -> Result<PermissionPayload, serde_json::Error> {
     let asked = &call.asked;
     let arguments = if asked.facts.kind == CallClass::Question {

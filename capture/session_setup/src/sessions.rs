@@ -1,4 +1,4 @@
-//! Which session a prompt belongs to.
+//! Finds the session for a prompt.
 
 use std::{
     fs::File,
@@ -10,15 +10,15 @@ use session_tree::{DocumentIssue, Entry, Session, SessionDocument, SessionError,
 
 use crate::{RunError, SessionChoice, sessions_dir};
 
-/// How many errors of a session's file are shown.
+/// Maximum number of errors shown for a session's file.
 const SHOWN_ISSUES: usize = 3;
 
-/// Begins a session.
+/// Creates a session.
 pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp) -> Session {
     Session::create(&directory_of(data, cwd), cwd, parent, stamp)
 }
 
-/// Opens the session that was chosen, or begins one.
+/// Opens the chosen session, or creates one.
 pub(crate) fn open(
     data: &Path,
     cwd: &str,
@@ -39,7 +39,7 @@ pub(crate) fn open(
         | SessionError::Gone { .. }
         | SessionError::Tree(_) => error.into(),
     })?;
-    // The tools work where the session works, whatever directory this is called from.
+    // The tools use the session's working directory, whatever the current directory is.
     let of_session = session.tree().header().cwd().unwrap_or(cwd);
     if of_session != cwd {
         return Err(RunError::Usage(format!("the session works in {of_session}; run this command there")));
@@ -50,7 +50,7 @@ pub(crate) fn open(
     Ok(session)
 }
 
-/// What to do about a session that another process has open.
+/// The error for a session that another process has open.
 fn runs_elsewhere(path: &Path, choice: &SessionChoice) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let id = name.rsplit('_').next().unwrap_or_default();
@@ -58,8 +58,8 @@ fn runs_elsewhere(path: &Path, choice: &SessionChoice) -> String {
     format!("session {id} runs in another process; wait for its end, or leave out {option} for a new session")
 }
 
-/// What is wrong with a session's file, in lines for a person. If what stands last does not belong to the session, the
-/// session goes on from the last entry that does: otherwise the model would know nothing of what was said.
+/// The problems of a session's file, as lines for the user. If the last entries do not belong to the session, it
+/// continues from the last entry that does: otherwise the model would lose the conversation.
 fn problems(session: &mut Session, stamp: Stamp) -> Result<Vec<String>, RunError> {
     let path = session.path().display().to_string();
     let issues = session.issues();
@@ -72,7 +72,7 @@ fn problems(session: &mut Session, stamp: Stamp) -> Result<Vec<String>, RunError
     let has_messages = |leaf: &Entry| tree.path(Some(leaf)).iter().any(|entry| is_said(entry));
     let Some(leaf) = tree.leaf().filter(|leaf| !has_messages(leaf)) else { return Ok(lines) };
     let last = tree.entries().iter().rev().find(|entry| entry.id().is_some() && is_said(entry) && has_messages(entry));
-    // What follows the last message belongs to it as well: settings, ends of requests and turns.
+    // Entries after the last message belong to it as well: settings, ends of requests and turns.
     let last = last.map(|last| {
         let follows =
             |entry: &&Entry| entry.id().is_some() && tree.path(Some(entry)).iter().any(|e| e.key() == last.key());
@@ -93,8 +93,8 @@ fn is_said(entry: &Entry) -> bool {
     matches!(entry.role(), Some("user" | "assistant" | "toolResult"))
 }
 
-/// The id of the session from which this one was forked, from which that one was, and so on: their requests begin alike,
-/// so they share a cache. A parent that is gone or damaged ends the line.
+/// The id of the session at the root of a chain of forks: their requests start with the same bytes, so they share a
+/// cache. A missing or damaged parent ends the chain.
 pub(crate) fn root_of(header: &SessionHeader, id: &str) -> String {
     const DEPTH: usize = 16;
     let (mut root, mut parent) = (id.to_owned(), header.parent_session().map(PathBuf::from));
@@ -114,12 +114,12 @@ fn header_of(path: &Path) -> Option<SessionHeader> {
     Some(SessionDocument::read(line.as_bytes()).ok()?.header)
 }
 
-/// Where the sessions of a working directory are: as pi has them, in a directory of their own.
+/// The directory for the sessions of a working directory, named as in pi.
 fn directory_of(data: &Path, cwd: &str) -> PathBuf {
     sessions_dir(data).join(sessions::directory_name(cwd))
 }
 
-/// The file of the session of a directory that was written last.
+/// The file of the most recently written session of a working directory.
 pub(crate) fn last(data: &Path, cwd: &str) -> Result<PathBuf, RunError> {
     let in_its_own = sessions::most_recent(&directory_of(data, cwd), Some(cwd))?;
     let beside = sessions::most_recent(&sessions_dir(data), Some(cwd))?;
@@ -128,17 +128,17 @@ pub(crate) fn last(data: &Path, cwd: &str) -> Result<PathBuf, RunError> {
     found.ok_or_else(|| RunError::NotFound(format!("no session of our own agent has worked in {cwd} yet")))
 }
 
-/// Whether a session is meant by what was given, or several are.
+/// Whether a session matches, possibly several.
 pub(crate) fn is_known(data: &Path, given: &str) -> bool {
     !matches!(find(data, given), Err(RunError::NotFound(_)))
 }
 
-/// The file of a session: by its path, its id, or a part of the id that only one has.
+/// The file of a session: by its path, its id, or a unique part of the id.
 pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     if given.ends_with(".jsonl") {
         return Ok(PathBuf::from(given));
     }
-    // Somebody may have put one beside the directories.
+    // A user may have put a session beside the directories.
     let mut all = sessions::list(&sessions_dir(data), None)?;
     let beside = std::fs::read_dir(sessions_dir(data)).into_iter().flatten().flatten().map(|entry| entry.path());
     for directory in beside.filter(|path| path.is_dir()) {
@@ -170,7 +170,7 @@ mod tests {
         Stamp { now_ms: 1_700_000_000_000, random }
     }
 
-    /// A session with a question and an answer, and more behind them.
+    /// A session with a question and an answer, followed by more entries.
     fn session(behind: &str) -> (tempfile::TempDir, PathBuf) {
         let data = tempfile::tempdir().unwrap();
         let mut session = create(data.path(), "/w", None, stamp(1));
@@ -204,7 +204,7 @@ mod tests {
             let said = |session: &Session| session.tree().leaf_path().iter().filter(|entry| is_said(entry)).count();
             assert_eq!(said(&opened), 2, "{behind:?}");
             drop(opened);
-            // The next one finds it as it is now, and reads on where this one was.
+            // The next process reads the repaired file and continues from the same position.
             let again = open(data.path(), "/w", &SessionChoice::Last, stamp(52), |_| ()).unwrap();
             assert_eq!(said(&again), 2, "{behind:?}");
         }
@@ -234,7 +234,7 @@ mod tests {
             let header = session.tree().header();
             assert_eq!(root_of(header, header.id()), id);
         }
-        // Without its parent a fork has a cache of its own.
+        // Without its parent, a fork has a separate cache.
         fs::remove_file(second.path()).unwrap();
         let header = third.tree().header();
         assert_eq!(root_of(header, header.id()), header.id());

@@ -1,4 +1,4 @@
-//! The file for what is encoded of a long session and is too much for memory.
+//! The file for encoded text of a long session that exceeds the memory limit.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -9,7 +9,7 @@ use std::{
 
 use models::SpillFile;
 
-/// A file in a directory, made when it is needed. It has no name, so that it ends with the process.
+/// A file in a directory, created when needed. It has no name, so it is removed with the process.
 pub(crate) fn file_in(directory: PathBuf) -> SpillFile {
     SpillFile::new(move || nameless(&directory))
 }

@@ -1,7 +1,7 @@
-//! What a session does, said to the server: one claim at a time, told by the session itself.
+//! Reports the activity of a session to the server: one claim at a time, made by the session itself.
 //!
-//! The session's file says everything that counts; this only says it at once. A server that is away hears of it later
-//! or from the file.
+//! The session's file contains everything that matters; these reports only are faster. A server that is not running
+//! receives them later, or reads the file.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{clock::SystemClock, permission::BY_ALLOWANCE};
 
-/// What a session says of itself.
+/// The state reported for a session.
 #[derive(Debug)]
 pub(crate) struct SessionStatus {
     link: Mutex<Option<SessionLink>>,
@@ -33,29 +33,29 @@ pub(crate) struct SessionStatus {
     session: String,
     claims: Mutex<SessionClaims>,
     reads: Mutex<AllowedReads>,
-    /// What follows the session, and what ends it once all that was told is said.
+    /// The task that follows the session, and the signal to end it once all updates are reported.
     follower: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
-/// Plain reads that were allowed and not told yet, by rule: how many, and when the first was.
+/// Plain reads that were allowed and not reported yet, by rule: their number, and the time of the first.
 type AllowedReads = BTreeMap<Option<String>, (u64, Timestamp)>;
 
 #[derive(Debug, Default)]
 struct SessionClaims {
-    /// What the machine does.
+    /// The claim about the machine's activity.
     base: Option<ScreenClaim>,
-    /// Whom it waits for, the first first.
+    /// The claims of waiting requests, oldest first.
     waiting: Vec<(u64, ScreenClaim)>,
     numbers: u64,
-    /// What was said last.
+    /// The last reported claim.
     said: Option<ScreenClaim>,
     /// Why the last request failed.
     failure: Option<FailureKind>,
-    /// Whether a turn ended whose end is still what the session waits for.
+    /// Whether a turn ended and its outcome is still the reason why the session waits.
     has_ended: bool,
 }
 
-/// Says that the session waits for a decision until it is dropped.
+/// Claims that the session waits for a decision until it is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitingClaim {
     status: Arc<SessionStatus>,
@@ -71,7 +71,7 @@ impl Drop for WaitingClaim {
 }
 
 impl SessionStatus {
-    /// Over this connection; without one nothing is said.
+    /// Reports over this connection; without one nothing is reported.
     pub(crate) fn new(link: Option<SessionLink>, deltas: Option<DeltaSender>, session: String) -> Arc<Self> {
         let claims = Mutex::new(SessionClaims::default());
         let (link, reads, follower) = (Mutex::new(link), Mutex::default(), Mutex::new(None));
@@ -80,7 +80,7 @@ impl SessionStatus {
         Arc::new(status)
     }
 
-    /// Says what a session does, until that is [finished](Self::finish).
+    /// Reports the session's activity until [finished](Self::finish).
     pub(crate) fn follow(self: &Arc<Self>, session: &SessionHandle, runtime: &Handle) {
         let (status, mut updates) = (Arc::clone(self), session.subscribe());
         let session = session.clone();
@@ -88,7 +88,7 @@ impl SessionStatus {
         let follower = runtime.spawn(async move {
             loop {
                 let update = tokio::select! {
-                    // What was told comes first.
+                    // Pending updates come first.
                     biased;
                     update = updates.recv() => update,
                     _ = &mut ended => return,
@@ -97,7 +97,7 @@ impl SessionStatus {
                     Ok(SessionUpdate::Frame(frame)) => status.apply(&frame),
                     Ok(SessionUpdate::Entry(_)) => {}
                     Err(RecvError::Closed) => return,
-                    // What was missed does not count any more, but for what it came to.
+                    // Missed updates do not matter, only the resulting state.
                     Err(RecvError::Lagged(_)) => match session.snapshot().await {
                         Ok(now) => status.activity(now.activity),
                         Err(_) => return,
@@ -108,7 +108,7 @@ impl SessionStatus {
         *self.follower() = Some((end, follower));
     }
 
-    /// Waits until all is said that a session told, which is closed.
+    /// Waits until all updates of a closed session are reported.
     pub(crate) async fn finish(&self) {
         let follower = self.follower().take();
         if let Some((end, follower)) = follower {
@@ -121,7 +121,7 @@ impl SessionStatus {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that a person is waited for.
+    /// Reports that the session waits for a person.
     pub(crate) fn waits(self: &Arc<Self>, asked: &AskedPermission) -> WaitingClaim {
         let kind = kind_of(asked.facts.kind);
         let (state, reason) = match kind {
@@ -144,15 +144,15 @@ impl SessionStatus {
         WaitingClaim { status: Arc::clone(self), number }
     }
 
-    /// Says that a person granted a mode.
+    /// Reports that a person granted a mode.
     pub(crate) fn mode_granted(&self, mode: SessionMode, by: &str) {
         if let Some(link) = &*self.link() {
             link.mode_granted(mode.name(), by);
         }
     }
 
-    /// Says what was decided in process: denials, commands, and what a mode allows, at once; how many plain reads a rule
-    /// allowed when the turn is over. What concerns the session alone is not told.
+    /// Reports decisions made in process: denials, commands, and calls allowed by a mode, at once; the number of plain
+    /// reads allowed by a rule, when the turn is over. Calls that concern only the session are not reported.
     pub(crate) fn decided(&self, asked: &AskedPermission, decision: &CallDecision) {
         let allowed = decision.verdict == CallVerdict::Allow;
         let is_read = matches!(asked.facts.kind, CallClass::Read | CallClass::ReadOutside);
@@ -186,15 +186,15 @@ impl SessionStatus {
         }
     }
 
-    /// Whether a server is there that could decide. The first attempt to connect, with which one may be started, is
-    /// waited for.
+    /// Whether a server is running that could decide. `None` during the first attempt to connect, which may start a
+    /// server.
     pub(crate) fn has_server(&self) -> Option<bool> {
         let link = self.link();
         let Some(link) = &*link else { return Some(false) };
         if link.has_server() { Some(true) } else { link.has_tried().then_some(false) }
     }
 
-    /// Says how many reads were allowed since this was said last.
+    /// Reports how many reads were allowed since the last report.
     fn say_reads(&self) {
         let reads = std::mem::take(&mut *self.reads());
         if let Some(link) = &*self.link() {
@@ -204,7 +204,7 @@ impl SessionStatus {
         }
     }
 
-    /// Says that the process ends with this code.
+    /// Reports that the process ends with this code.
     pub(crate) fn end(&self, code: u8) {
         self.say_reads();
         if let Some(link) = self.link().take() {
@@ -212,7 +212,7 @@ impl SessionStatus {
         }
     }
 
-    /// Says nothing of the session any more; its process goes on.
+    /// Stops reporting about the session; its process continues.
     pub(crate) fn leave(&self) {
         self.say_reads();
         if let Some(link) = self.link().take() {
@@ -238,7 +238,7 @@ impl SessionStatus {
         self.say(&mut claims);
     }
 
-    /// Says what holds now, if that is something else than before.
+    /// Reports the current claim, if it has changed.
     fn say(&self, claims: &mut SessionClaims) {
         let now = claims.waiting.first().map(|(_, claim)| claim).or(claims.base.as_ref()).cloned();
         let Some(now) = now.filter(|now| claims.said.as_ref() != Some(now)) else { return };
@@ -292,7 +292,7 @@ impl SessionStatus {
     fn activity(&self, activity: EngineActivity) {
         let works = |reason, words| claim(State::Running, Some(reason), words);
         self.base(match activity {
-            // How the turn ended is what it waits for.
+            // The outcome of the turn is the reason why it waits.
             EngineActivity::Idle if self.claims().has_ended => return,
             EngineActivity::Idle => claim(State::Waiting, Some(Reason::NewSession), "no prompt yet"),
             EngineActivity::Waiting => works(Reason::Thinking, "a request was sent"),
@@ -353,7 +353,7 @@ fn paused(why: PauseReason) -> ScreenClaim {
     claim(State::Waiting, Some(reason), words)
 }
 
-/// What a call asks for.
+/// The kind of approval for a call.
 pub(crate) const fn kind_of(class: CallClass) -> Option<ApprovalKind> {
     match class {
         CallClass::Read | CallClass::ReadOutside => Some(ApprovalKind::Read),
@@ -366,7 +366,7 @@ pub(crate) const fn kind_of(class: CallClass) -> Option<ApprovalKind> {
     }
 }
 
-/// What it would do it with.
+/// The subject of a call.
 pub(crate) fn subject_of(asked: &AskedPermission) -> Option<String> {
     let (arguments, facts) = (&asked.call.arguments, &asked.facts);
     let of_class = match facts.kind {

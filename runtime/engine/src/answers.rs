@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl EngineStep<'_> {
-    /// Has the next request encoded.
+    /// Starts the encoding of the next request.
     pub(crate) fn prepare(&mut self, retries: u32) {
         self.state.live.requests = self.state.live.requests.max(self.state.recorded.requests) + 1;
         let request = RequestNumber(self.state.live.requests);
@@ -26,7 +26,7 @@ impl EngineStep<'_> {
         self.out.push(Effect::Prepare(RequestPlan { request, model, long_system_cache }));
     }
 
-    /// Writes down what is about to be sent.
+    /// Records the request that is about to be sent.
     pub(crate) fn prepared(&mut self, request: RequestNumber, digest: &RequestDigest) {
         let Activity::Preparing { request: expected, retries } = self.state.live.activity else { return };
         if request != expected {
@@ -61,7 +61,7 @@ impl EngineStep<'_> {
         self.append(RequestRecord::Sent(sent).to_entry(), false, Then::Send(request));
     }
 
-    /// The request is in the file.
+    /// Sends the request; called once its entry is in the file.
     pub(crate) fn send(&mut self, request: RequestNumber) {
         let Activity::Sending(answer) = &mut self.state.live.activity else { return };
         if answer.request != request {
@@ -142,7 +142,7 @@ impl EngineStep<'_> {
         }
         let has_calls = answer.content.iter().any(is_call);
         let stop = match end {
-            // Some say that a text is all when there are calls, and the other way round.
+            // Some providers report `stop` although the answer has calls, or the reverse.
             AnswerEnd::Stop | AnswerEnd::ToolUse if has_calls => "toolUse",
             AnswerEnd::Stop | AnswerEnd::ToolUse | AnswerEnd::Refused => "stop",
             AnswerEnd::Length => "length",
@@ -199,7 +199,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Tells how full the context is, once for each share.
+    /// Reports how full the context is, once per share.
     fn tell_context(&mut self, usage: AnswerUsage) {
         let Some(window) = self.state.live.model.window else { return };
         let tokens = usage.prompt_tokens().saturating_add(usage.output);
@@ -210,8 +210,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Writes what has come of an answer that is not complete. Its calls are dropped. What of it is sent is said in
-    /// [`wire`](crate::wire).
+    /// Appends an incomplete answer and drops its calls. [`wire`](crate::wire) describes which parts are sent.
     pub(crate) fn append_broken(
         &mut self,
         mut answer: AnswerInProgress,
@@ -274,8 +273,8 @@ fn is_call(block: &Json) -> bool {
     block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"))
 }
 
-/// Gives a call an id that no call before it has, in its answer or in the session: results are paired by them, and
-/// vendors refuse ids that come twice.
+/// Changes the id of a call if an earlier call of the answer or the session has the same id: results are paired with
+/// calls by id, and vendors refuse duplicate ids.
 fn tell_apart(block: &mut Object, before: &[Json], known: &BTreeSet<String>, request: RequestNumber) {
     if block.text("type") != Some("toolCall") {
         return;
@@ -288,7 +287,7 @@ fn tell_apart(block: &mut Object, before: &[Json], known: &BTreeSet<String>, req
     };
     if id.is_empty() || is_taken(id) {
         let id = other_id(format!("call_{request}_{}", before.len()), is_taken);
-        // The block as the vendor sent it has the other id.
+        // The block in the vendor's form still has the old id.
         block.remove("raw");
         block.set("id", id);
     }

@@ -1,9 +1,9 @@
-//! The limits of what a session may spend. They are looked at before each request and each call.
+//! The spending limits of a session, checked before each request and each call.
 
 use crate::{input::PauseReason, machine::EngineStep};
 
 impl EngineStep<'_> {
-    /// When the limit of time is reached, if the turn runs.
+    /// When the time limit will be reached if the turn runs.
     pub(crate) fn time_is_up_at_ms(&self) -> Option<u64> {
         let limit_ms = self.state.limits().wall_ms?;
         let clock = &self.state.live.clock;
@@ -15,12 +15,12 @@ impl EngineStep<'_> {
         self.time_is_up_at_ms().is_some_and(|at_ms| at_ms <= self.time.mono_ms)
     }
 
-    /// Whether no more calls may be started.
+    /// Whether the limit of calls has been reached.
     pub(crate) fn limit_of_calls(&self) -> bool {
         self.state.limits().calls.is_some_and(|limit| self.state.recorded.calls_started >= limit)
     }
 
-    /// The limit that is reached.
+    /// The limit that has been reached, if any.
     pub(crate) fn limit_reached(&self) -> Option<PauseReason> {
         let (limits, spent) = (self.state.limits(), self.state.recorded.spent());
         let reached = |limit: Option<u64>, spent: Option<u64>| limit.is_some_and(|limit| spent.unwrap_or(0) >= limit);

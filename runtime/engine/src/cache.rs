@@ -1,10 +1,10 @@
-//! What the provider's prompt cache is expected to do, and why it did less.
+//! Predicts the use of the provider's prompt cache and explains shortfalls.
 //!
-//! Before a request its blocks are compared with those of requests before: [`forecast`]. Afterwards [`CacheForecast::cause`]
-//! compares what was read with what the request before had left. Everything needed of earlier requests is in their
-//! `capture.request` entries ([`CacheHistory`]), so that a session that was opened again knows it too.
+//! Before a request, [`forecast`] compares its blocks with the blocks of earlier requests. Afterwards
+//! [`CacheForecast::cause`] compares the tokens read with the tokens the previous request left. Everything it needs
+//! about earlier requests is in their `capture.request` entries ([`CacheHistory`]), so a reopened session has it too.
 //!
-//! Rules of providers come in as [`CacheRules`]; nothing here knows a provider.
+//! The caller passes the provider's rules as [`CacheRules`]; this module contains no provider's name.
 
 mod digest;
 mod history;
@@ -18,42 +18,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::AnswerUsage;
 
-/// Bytes per token until a provider has said how many tokens a request had.
+/// Bytes per token, assumed until a provider has reported a token count.
 const BYTES_PER_TOKEN: u64 = 4;
-/// Shortfalls up to this many tokens are not explained,
+/// Shortfalls of up to this many tokens are not explained if they are also within [`UNEXPLAINED_PERCENT`].
 const UNEXPLAINED_TOKENS: u64 = 1024;
-/// unless they are more than this part of what was there, in percent.
+/// Shortfalls above this percentage of the available tokens are always explained.
 const UNEXPLAINED_PERCENT: u64 = 2;
 
-/// Requests a minute of one session that a provider without marks sends to one machine.
+/// Requests per minute of one session that a provider without marks routes to one machine.
 const REQUESTS_PER_MINUTE: usize = 15;
-/// Milliseconds of a minute.
+/// Milliseconds in a minute.
 const MINUTE_MS: i64 = 60_000;
 
 /// How a provider caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheRules {
-    /// Where requests mark blocks: the prefix up to a mark is written, and looked up there and some blocks before.
+    /// Requests mark blocks: the provider stores the prefix up to a mark, and looks for entries at the mark and at some
+    /// blocks before it.
     Markers {
-        /// Blocks before a mark at which an earlier write is still found.
+        /// Number of blocks before a mark in which the provider finds an earlier write.
         lookback: usize,
         /// Prefixes below this number of tokens are not cached.
         min_tokens: u64,
-        /// Milliseconds for which an entry is kept after its last use.
+        /// Time to live of an entry after its last use, in milliseconds.
         ttl_ms: i64,
-        /// The same for entries that are to be kept long.
+        /// Time to live of an entry with the long time to live, in milliseconds.
         long_ttl_ms: i64,
     },
-    /// By itself, wherever a request begins as one before.
+    /// The provider automatically caches prefixes that requests have in common.
     Prefix {
         /// Prefixes below this number of tokens are not cached.
         min_tokens: u64,
         /// Prefixes are cached in multiples of this number of tokens.
         step: u64,
-        /// Milliseconds for which an entry is kept after its last use, about.
+        /// Approximate time to live of an entry after its last use, in milliseconds.
         ttl_ms: i64,
     },
-    /// Not at all.
+    /// The provider does not cache.
     None,
 }
 
@@ -74,68 +75,69 @@ impl CacheRules {
     }
 }
 
-/// What is expected of the cache, in tokens.
+/// The expected use of the cache, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachePrediction {
-    /// Tokens that are read.
+    /// Tokens read.
     pub read: u64,
-    /// Tokens that are written.
+    /// Tokens written.
     pub write: u64,
-    /// Number of blocks of the prefix that is read; nothing when none is.
+    /// Number of blocks in the prefix that is read; `None` if no prefix is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit: Option<usize>,
 }
 
-/// Why less was read from the cache than there was.
+/// Why fewer tokens were read from the cache than were available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum MissCause {
-    /// Another model answers; each has a cache of its own.
+    /// Another model answers; each model has its own cache.
     ModelChanged,
-    /// The request does not begin as the one before.
+    /// The request does not begin with the previous request.
     PrefixChanged {
-        /// The first block that differs, from 0; of a session that was opened again, the first that may.
+        /// The index of the first block that differs; in a reopened session, of the first block that may differ.
         block: usize,
         /// Where that block comes from.
         origin: BlockOrigin,
     },
-    /// Too much time has passed.
+    /// The time to live has passed.
     TtlPassed {
-        /// How much, in milliseconds.
+        /// Time since the previous request, in milliseconds.
         gap_ms: i64,
     },
-    /// What was written lies too many blocks before the next mark.
+    /// The previous write is too many blocks before the next mark.
     LookbackExceeded {
-        /// How many.
+        /// The number of blocks between them.
         blocks: usize,
     },
     /// The prefix is too short to be cached.
     BelowMinimum {
-        /// Its tokens.
+        /// The number of tokens in the prefix.
         tokens: u64,
-        /// How many there must be.
+        /// The minimum number of tokens.
         minimum: u64,
     },
-    /// The provider dropped it early.
+    /// The provider dropped the entry early.
     EvictedByVendor,
-    /// The request went to a machine of the provider that does not have it.
+    /// The request went to a machine of the provider that does not have the entry.
     RoutedElsewhere,
 }
 
-/// The expectation for a request that is about to be sent.
+/// The forecast for a request that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheForecast {
-    /// What is expected.
+    /// The expected use of the cache.
     pub prediction: CachePrediction,
-    /// What the request before left in the cache, in tokens.
+    /// Tokens the previous request left in the cache.
     pub held: u64,
-    /// Why not all of that can be read.
+    /// The reason not all of them can be read.
     excuse: Option<MissCause>,
-    /// Whose fault it is when there is no excuse.
+    /// The cause to report for a shortfall without an excuse.
     otherwise: Option<MissCause>,
 }
 
-/// What to expect of a request. `chain` is that of the request before, when it is known whole.
+/// Predicts the use of the cache by a request. `chain` is the chain of the previous request, or empty if it is not
+/// fully known.
 #[must_use]
 pub fn forecast(
     history: &CacheHistory,
@@ -161,7 +163,7 @@ pub fn forecast(
         }
         CacheRules::Prefix { min_tokens, step, .. } => {
             let recorded = candidates.iter().filter(fresh).map(|w| (w.point.at, w.prompt_tokens));
-            // Of the request before every block counts, not only those that are in its entry.
+            // Every block of the previous request counts, not only those recorded in its entry.
             let last = history.last().filter(|l| l.model == model && rules.is_fresh(now_ms - l.at_ms, false));
             let common = new.iter().zip(chain).take_while(|(a, b)| a == b).count().saturating_sub(1);
             let common = last.filter(|_| common > 0).map(|_| (common, tokens_of(bytes_until[common])));
@@ -184,7 +186,7 @@ pub fn forecast(
     let excuse = excuse(history, rules, model, digest, &new, chain, held, &prediction, now_ms);
     let otherwise = match rules {
         CacheRules::Markers { .. } => Some(MissCause::EvictedByVendor),
-        // <https://platform.openai.com/docs/guides/prompt-caching>: above that rate requests go to other machines.
+        // <https://platform.openai.com/docs/guides/prompt-caching>: above that rate, requests go to other machines.
         CacheRules::Prefix { .. } if history.recent(MINUTE_MS, now_ms) >= REQUESTS_PER_MINUTE => {
             Some(MissCause::RoutedElsewhere)
         }
@@ -194,7 +196,7 @@ pub fn forecast(
     CacheForecast { prediction, held, excuse, otherwise }
 }
 
-/// What is already known to stand between the request and what the one before left.
+/// The reason, if already known, that the request cannot read everything the previous one left.
 #[expect(clippy::too_many_arguments, reason = "one comparison of two requests")]
 fn excuse(
     history: &CacheHistory,
@@ -215,7 +217,7 @@ fn excuse(
     if held == 0 && last.prompt_tokens < minimum {
         return Some(MissCause::BelowMinimum { tokens: last.prompt_tokens, minimum });
     }
-    // What the request before could be read again up to.
+    // The end of the prefix of the previous request that could be read again.
     let mut points = last.points.iter().filter(|point| point.is_marked || !matches!(rules, CacheRules::Markers { .. }));
     let end = points.next_back().map_or(0, |point| point.at);
     let changed = if chain.is_empty() {
@@ -242,7 +244,7 @@ fn excuse(
 }
 
 impl CacheForecast {
-    /// Why less was read than there was; nothing when enough was read.
+    /// Why fewer tokens were read than were available; `None` if enough were read.
     #[must_use]
     pub fn cause(&self, usage: &AnswerUsage) -> Option<MissCause> {
         let missing = self.held.saturating_sub(usage.cache_read);

@@ -1,9 +1,9 @@
-//! The calls of an answer, from the model's wish to the result.
+//! The calls of an answer, from the model's request to the result.
 //!
-//! Every call is inspected first. Then reads that follow each other are asked and run at once, and each other call by
-//! itself after those before it: those behind it are inspected again then, since it may have changed what they are
-//! about. Results are written in the model's order. Each of the three entries `capture.asked`,
-//! `capture.decided`, `capture.started` is in the file before what it names happens.
+//! Every call is inspected first. Consecutive reads are then asked about and run in parallel; every other call runs
+//! alone after the calls before it. The calls after it are then inspected again, since it may have changed what they
+//! operate on. Results are written in the model's order. Each of the three entries `capture.asked`, `capture.decided`
+//! and `capture.started` is in the file before the action it names happens.
 
 use session_tree::{Json, NewEntry, Object};
 
@@ -19,9 +19,9 @@ use crate::{
     state::{Activity, Then},
 };
 
-/// What the model gets for a call that waited when a message of the user came.
+/// The result sent to the model for a call that was waiting when a user message arrived.
 const STEERED: &str = "Not run: a message of the user came first.";
-/// What the model gets when nobody decided.
+/// The result sent to the model if the permission request was not answered in time.
 const UNANSWERED: &str =
     "Nobody answered the permission request in time, so the call was not run. This is not a refusal.";
 
@@ -34,7 +34,7 @@ pub(crate) struct CallBatch {
 #[derive(Debug, Clone, PartialEq)]
 struct LiveCall {
     run: CallRun,
-    /// What the model gave for arguments, when it was not a JSON object.
+    /// The model's arguments if they were not a JSON object.
     malformed: Option<String>,
     stage: CallStage,
 }
@@ -44,20 +44,20 @@ enum CallStage {
     New,
     Inspecting,
     Inspected(CallFacts),
-    /// The inspection failed; the result of calls before it may change that.
+    /// The inspection failed; the results of earlier calls may change that.
     Faulty(String),
     /// `capture.asked` is being written.
     Asking(CallFacts),
-    /// Somebody is to decide.
+    /// The permission request waits for a decision.
     Asked(CallFacts),
     /// `capture.decided` is being written.
     Deciding(CallFacts, Box<CallDecision>),
     /// `capture.started` is being written.
     Starting(CallFacts),
     Running(CallFacts),
-    /// It has a result, which is not being written,
+    /// It has a result that is not being written yet.
     Finished(CallOutput),
-    /// or why it was not run.
+    /// It was not run; the output has the reason.
     Refused(CallOutput),
     /// The result is being written.
     Writing,
@@ -65,7 +65,7 @@ enum CallStage {
 }
 
 impl CallStage {
-    /// Whether the call waits for somebody: a decision, a tool, the file.
+    /// Whether the call waits for a decision, a tool or the file.
     fn is_under_way(&self) -> bool {
         match self {
             Self::Asking(_) | Self::Asked(_) | Self::Deciding(..) | Self::Starting(_) | Self::Running(_) => true,
@@ -106,7 +106,7 @@ impl CallBatch {
         if decides { EngineActivity::Deciding } else { EngineActivity::Running }
     }
 
-    /// Whether the next step is nobody else's: nothing is under way.
+    /// Whether nothing is in progress, so that the next step is the machine's.
     fn is_quiet(&self) -> bool {
         let busy = |stage: &CallStage| {
             stage.is_under_way()
@@ -126,7 +126,7 @@ impl CallBatch {
         self.calls.iter_mut().find(|call| call.run.call == id)
     }
 
-    /// Ends everything: what has to be told to others, and the results that had come.
+    /// Ends everything: returns the effects that stop work in progress, and the results that had arrived.
     pub(crate) fn end(self) -> (Vec<Effect>, Vec<(CallId, CallOutput)>) {
         let (mut effects, mut results) = (Vec::new(), Vec::new());
         for call in self.calls {
@@ -206,7 +206,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// `capture.asked` is in the file.
+    /// Asks for permission; called once `capture.asked` is in the file.
     pub(crate) fn ask(&mut self, id: CallId) {
         let mode = self.state.recorded.mode;
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
@@ -217,7 +217,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// `capture.decided` is in the file.
+    /// Acts on a decision; called once `capture.decided` is in the file.
     pub(crate) fn act_on_decision(&mut self, id: CallId) {
         let limit = self.limit_of_calls();
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
@@ -256,7 +256,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// `capture.started` is in the file.
+    /// Runs a call; called once `capture.started` is in the file.
     pub(crate) fn run(&mut self, id: CallId) {
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
         if let CallStage::Starting(facts) = &call.stage {
@@ -267,7 +267,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// A result is in the file.
+    /// Marks a call as done; called once its result is in the file.
     pub(crate) fn result_written(&mut self, id: CallId) {
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
         call.stage = CallStage::Done;
@@ -278,7 +278,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Moves every call on as far as it can go. Gives whether all have their results.
+    /// Advances every call as far as possible. Returns whether all have their results.
     pub(crate) fn drive_calls(&mut self) -> bool {
         let Activity::Calls(mut batch) = std::mem::replace(&mut self.state.live.activity, Activity::Boundary) else {
             return false;
@@ -328,7 +328,7 @@ impl EngineStep<'_> {
         for call in &mut batch.calls {
             match &call.stage {
                 CallStage::Done => continue,
-                // Calls that need no tool hold nobody up.
+                // Calls that need no tool do not block the others.
                 CallStage::Finished(_) | CallStage::Refused(_) | CallStage::Writing => continue,
                 CallStage::Faulty(text) => call.stage = CallStage::Finished(error(text.as_str())),
                 CallStage::Inspected(facts) if facts.kind.is_parallel() => {
@@ -344,7 +344,7 @@ impl EngineStep<'_> {
                     if is_alone {
                         let facts = facts.clone();
                         self.begin_call(call, facts);
-                        // One that is denied by the mode is finished already; what follows it is looked at next time.
+                        // A call denied by the mode is already finished; the next pass handles the calls after it.
                     }
                     return;
                 }
@@ -393,7 +393,7 @@ impl EngineStep<'_> {
         self.append(asked.to_entry(), false, Then::Ask(id));
     }
 
-    /// Writes the next result in the model's order.
+    /// Writes the next result, in the model's order.
     fn write_result(&mut self, batch: &mut CallBatch) {
         let Some(call) = batch.calls.iter_mut().find(|call| call.stage != CallStage::Done) else { return };
         let (mut result, was_refused) = match &call.stage {
@@ -434,11 +434,11 @@ impl EngineStep<'_> {
     }
 }
 
-/// Why a call was denied, as one sentence: the reason of whoever denied it, and the rule.
+/// Why a call was denied, as one sentence: the stated reason and the rule.
 fn denial(decision: &CallDecision) -> String {
     let reason = decision.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let rule = decision.rule.as_deref().map(|rule| format!("rule {rule}"));
-    // Who denied it says so in the same words.
+    // The reason already begins with "denied".
     let by = reason.and_then(|reason| reason.strip_prefix("denied "));
     let why = match (by, reason, rule) {
         (Some(by), _, _) => format!(" {by}"),

@@ -1,8 +1,8 @@
-//! The session context: what a model has to know that is not the same in every session.
+//! The session context: facts the model needs that differ between sessions.
 //!
-//! It stands in a message, never in the system prompt, so that every session of one version of the program shares the
-//! prefix of its requests. It is written at the beginning of a turn, when the date, the model or the mode is another
-//! one than the last time. That what is said of the files may be a day old is intended: a prefix is never changed.
+//! It is sent in a message, never in the system prompt, so that all sessions of one version of the program share the
+//! prefix of their requests. It is written at the start of a turn if the date, the model or the mode has changed since
+//! the last time. The text of the files may therefore be a day old; this is intended, since a prefix is never changed.
 
 use std::fmt::Write as _;
 
@@ -11,27 +11,27 @@ use session_tree::{Json, NewEntry};
 
 use crate::entries::{CONTEXT_TYPE, to_json};
 
-/// What the session context says.
+/// The contents of the session context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFacts {
-    /// The date where the person is, as `2026-11-23`.
+    /// The user's local date, as `2026-11-23`.
     pub date: String,
     /// The working directory.
     pub cwd: String,
     /// The operating system.
     pub system: String,
-    /// How commands are kept from doing harm, in a sentence.
+    /// How commands are sandboxed, in a sentence.
     pub sandbox: String,
-    /// Which calls are done unasked, which need an answer and which are denied, in a sentence.
+    /// Which calls run without asking, which need an answer and which are denied, in a sentence.
     pub permission: String,
-    /// Instructions that apply here, the most general first. Within the limit of size, and without secrets, already.
+    /// Instructions that apply here, the most general first; already within the size limit and without secrets.
     pub instructions: Vec<InstructionFile>,
 }
 
 /// A file with instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionFile {
-    /// Whose instructions they are.
+    /// The origin of the instructions.
     pub origin: InstructionOrigin,
     /// Its path.
     pub path: String,
@@ -39,21 +39,21 @@ pub struct InstructionFile {
     pub text: String,
 }
 
-/// Whose instructions a file holds.
+/// The origin of an instruction file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionOrigin {
-    /// The user's own, for every repository.
+    /// The user, for every repository.
     User,
-    /// Those of the repository.
+    /// The repository.
     Repository,
 }
 
-/// When the context was written, and for what: the `details` of its entry.
+/// The date, model and permissions for which the context was written: the `details` of its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ContextKey {
     pub(crate) date: String,
     pub(crate) model: String,
-    /// What was said of permission, which differs between the modes of one session.
+    /// The sentence about permissions, which differs between the modes of a session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) permission: String,
 }

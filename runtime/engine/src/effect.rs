@@ -1,4 +1,4 @@
-//! What the machine wants done.
+//! The effects the machine requests.
 
 use serde::Serialize;
 use session_tree::{FailureKind, NewEntry, Object};
@@ -9,49 +9,49 @@ use crate::{
     input::{AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome},
 };
 
-/// Something to be done. An executor performs effects in their order, and those of a later step after those of an
-/// earlier one.
+/// An action for the executor, which performs effects in order, and those of a later step after those of an earlier
+/// one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Append an entry after the leaf; answer with `Appended` or `AppendFailed`.
     Append(Append),
-    /// Encode a request from the entries as they are now ([`wire::outline`](crate::wire::outline)); answer with
-    /// `Prepared`, or with `Streamed(Failed)`.
+    /// Encode a request from the current entries ([`wire::outline`](crate::wire::outline)); answer with `Prepared`, or
+    /// with `Streamed(Failed)`.
     Prepare(RequestPlan),
-    /// Send what was prepared; report the answer by `Streamed`.
+    /// Send the prepared request; report the answer with `Streamed`.
     Send(RequestNumber),
-    /// Drop a request. Nothing of it need be reported; what is reported is ignored.
+    /// Drop a request. Reports are optional and ignored.
     Cancel(RequestNumber),
-    /// Find out what a call would do; answer with `Inspected`. Must change nothing.
+    /// Determine what a call would do; answer with `Inspected`. Must change nothing.
     Inspect(CallRun),
     /// Ask for permission; answer with `Decided`.
     Ask(Box<AskedPermission>),
-    /// Nobody needs to answer any more.
+    /// Withdraw the permission request.
     Withdraw(CallId),
     /// Run a tool; answer with `Returned`.
     Run(CallRun),
-    /// Let a tool answer a call that changes nothing as things are; answer with `Returned`. Must change nothing: if it
-    /// would change something by now, the result says so.
+    /// Let a tool answer a call that was found to change nothing; answer with `Returned`. Must change nothing: if the
+    /// call would now change something, the result says so.
     RunWithoutEffect(CallRun),
-    /// End a tool with all its processes. Nothing need be reported; what is reported is ignored.
+    /// Kill a tool with all its processes. Reports are optional and ignored.
     Kill(CallId),
-    /// Answer with `Ticked` once the monotonic clock has this time. Takes the place of the one before.
+    /// Answer with `Ticked` once the monotonic clock reaches this time. Replaces the previous `Sleep`.
     Sleep {
         /// Milliseconds, as in [`StepTime::mono_ms`](crate::StepTime::mono_ms).
         until_mono_ms: u64,
     },
-    /// Tell whoever watches. No answer.
+    /// Notify the clients. No answer.
     Tell(RuntimeFrame),
 }
 
 /// An entry to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
-    /// For the answer.
+    /// Identifies the entry in the answer.
     pub ticket: Ticket,
     /// The entry.
     pub entry: NewEntry,
-    /// Whether it must be on the disk, not only on its way there, before it counts as appended: what follows it
+    /// Whether the entry must be synced to disk before it counts as appended, because the action that follows it
     /// changes something.
     pub sync: bool,
 }
@@ -63,7 +63,7 @@ pub struct RequestPlan {
     pub request: RequestNumber,
     /// The model.
     pub model: ModelChoice,
-    /// Whether the cache entry at the end of the system prompt is to be kept for an hour.
+    /// Whether to cache the end of the system prompt for an hour.
     pub long_system_cache: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct CallRun {
     pub model_id: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments; for a run, those that were allowed.
+    /// Its arguments; for a run, the allowed ones.
     pub arguments: Object,
 }
 
@@ -85,21 +85,21 @@ pub struct CallRun {
 pub struct AskedPermission {
     /// The call.
     pub call: CallRun,
-    /// What it would do.
+    /// The effects the call would have.
     pub facts: CallFacts,
-    /// The mode in which it was asked.
+    /// The mode at the time of the request.
     pub mode: SessionMode,
 }
 
-/// What the machine is doing.
+/// The machine's current activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineActivity {
-    /// Nothing: it waits for a prompt.
+    /// Idle: waiting for a prompt.
     Idle,
-    /// A request was made, and nothing of the answer has come.
+    /// A request was sent, and no part of the answer has arrived.
     Waiting,
-    /// An answer is coming.
+    /// An answer is arriving.
     Streaming,
     /// A call waits for a decision.
     Deciding,
@@ -107,18 +107,18 @@ pub enum EngineActivity {
     Running,
     /// A request failed and will be repeated.
     Retrying {
-        /// When, on the monotonic clock.
+        /// The time of the retry, on the monotonic clock.
         until_mono_ms: u64,
-        /// The same, in milliseconds since 1970.
+        /// The time of the retry, in milliseconds since 1970.
         until_wall_ms: i64,
     },
-    /// The model looks for something again and again that has not come, so the next request waits.
+    /// The model polls for something that has not happened, so the next request is delayed.
     Slowed {
-        /// Until when, on the monotonic clock.
+        /// The end of the delay, on the monotonic clock.
         until_mono_ms: u64,
-        /// The same, in milliseconds since 1970.
+        /// The end of the delay, in milliseconds since 1970.
         until_wall_ms: i64,
-        /// How often it has looked.
+        /// How often it has polled.
         times: usize,
     },
     /// The turn is paused.
@@ -131,12 +131,12 @@ pub enum EngineActivity {
 pub enum QueueOutcome {
     /// It waits.
     Queued,
-    /// It is a message of the session.
+    /// It became a message of the session.
     Landed {
         /// The entry.
         entry: String,
     },
-    /// It was taken back.
+    /// It was withdrawn.
     Withdrawn,
     /// It was not accepted.
     Refused {
@@ -145,48 +145,48 @@ pub enum QueueOutcome {
     },
 }
 
-/// Something for whoever watches. Everything that counts is also in the file.
+/// A notification for the clients. Everything that matters is also in the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum RuntimeFrame {
-    /// The machine does something else now.
+    /// The activity changed.
     Activity(EngineActivity),
     /// A turn began.
     TurnStarted,
     /// A turn ended.
     TurnEnded {
-        /// How.
+        /// The outcome.
         outcome: TurnOutcome,
-        /// What to show a person.
+        /// The error, as text for the user.
         error: Option<String>,
     },
-    /// More of a text.
+    /// More of a text block.
     Text(String),
-    /// More of a thought.
+    /// More of a thinking block.
     Thinking(String),
-    /// A call begins to be streamed.
+    /// The beginning of a call was received.
     CallOpened {
         /// The tool.
         tool: String,
     },
-    /// A content block of the answer is whole, in pi's form, as the message of the answer will have it. Those of an
-    /// answer have their order.
+    /// A content block of the answer is complete, in pi's form, as the message will contain it. The blocks of an answer
+    /// arrive in order.
     Block(Object),
     /// A call was decided.
     CallDecided {
         /// The call.
         call: CallId,
-        /// How.
+        /// The decision.
         decision: CallDecision,
     },
-    /// A tool begins.
+    /// A tool starts.
     CallStarted {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
     },
-    /// A call has its result.
+    /// A call has a result.
     CallEnded {
         /// The call.
         call: CallId,
@@ -197,46 +197,46 @@ pub enum RuntimeFrame {
     RequestEnded {
         /// Its number.
         request: RequestNumber,
-        /// What it used.
+        /// Its usage.
         usage: Option<AnswerUsage>,
-        /// What was expected of the cache.
+        /// The predicted use of the cache.
         predicted: CachePrediction,
-        /// Why less was read than there was.
+        /// Why fewer tokens were read than were available.
         cause: Option<MissCause>,
         /// Why it failed.
         failure: Option<FailureKind>,
-        /// What to show a person of the failure.
+        /// The failure, as text for the user.
         error: Option<String>,
     },
-    /// The context has reached another share of what the model takes, of [`window::SHARES`](crate::window::SHARES).
+    /// The context has reached another share of the model's window ([`window::SHARES`](crate::window::SHARES)).
     ContextFills {
         /// The tokens of the last request and its answer.
         tokens: u64,
-        /// How many tokens the model takes.
+        /// The size of the model's window, in tokens.
         window: u64,
     },
     /// What happened to a message.
     Message {
         /// Its id.
         id: String,
-        /// What.
+        /// The outcome.
         outcome: QueueOutcome,
     },
-    /// Something was not done.
+    /// A request was refused.
     Refused {
-        /// What.
+        /// The name of the request.
         what: &'static str,
         /// Why.
         reason: String,
     },
-    /// The file cannot be appended to. Nothing goes on until it can.
+    /// The file cannot be appended to. The machine waits until it can.
     DiskTrouble {
-        /// What the system said, with the file; nothing when it is over.
+        /// The error of the system, with the file; `None` once appending works again.
         error: Option<String>,
     },
-    /// Another program touched the file, so the session is over: it ran nothing since, and accepts nothing more.
+    /// Another program modified the file, so the session is over: it has run nothing since and accepts no more input.
     FileLost {
-        /// What happened, with the file.
+        /// The error, with the file.
         error: String,
     },
 }

@@ -1,9 +1,9 @@
-//! The entries of ours in a session file: `custom` entries that pi keeps and shows to no model.
+//! The entries this program adds to a session file: `custom` entries, which pi preserves and sends to no model.
 //!
-//! Each type is the `data` of one, named by [`RuntimeEntry::TYPE`]; keys are in camelCase. Beside them stand pi's own
-//! entries: the system prompt and the tools are a `system` message, the session context is a `custom_message`
-//! of type [`CONTEXT_TYPE`], a remark of ours to the model one of type [`NOTE_TYPE`]. Messages of ours carry an object
-//! `capture`: an answer `{request}`, a message of a user [`Sent`], a result [`ResultOrigin`].
+//! Each type is the `data` of such an entry, named by [`RuntimeEntry::TYPE`]; keys are in camelCase. The file also
+//! contains pi's own entries: the system prompt and the tools are a `system` message, the session context is a
+//! `custom_message` of type [`CONTEXT_TYPE`], and a note to the model is one of type [`NOTE_TYPE`]. Messages written by
+//! this program contain an object `capture`: an answer `{request}`, a user message [`Sent`], a result [`ResultOrigin`].
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use session_tree::{Entry, EntryBody, FailureKind, Json, NewEntry};
@@ -19,12 +19,12 @@ use crate::{
 
 /// Type of the `custom_message` with date, working directory, model and instructions.
 pub const CONTEXT_TYPE: &str = "capture.context";
-/// Type of the `custom_message` by which the machine says something to the model.
+/// Type of the `custom_message` with a note from the machine to the model.
 pub const NOTE_TYPE: &str = "capture.note";
-/// Key of the object of ours in messages.
+/// Key of this program's object in messages.
 pub const OWN_KEY: &str = "capture";
 
-/// The data of a `custom` entry of ours.
+/// The data of a `custom` entry of this program.
 pub trait RuntimeEntry: Serialize + DeserializeOwned {
     /// The entry's `customType`.
     const TYPE: &str;
@@ -34,7 +34,7 @@ pub trait RuntimeEntry: Serialize + DeserializeOwned {
         NewEntry::Custom { custom_type: Self::TYPE.to_owned(), data: Some(to_json(self)) }
     }
 
-    /// Reads an entry; nothing when it is another one, or damaged.
+    /// Parses an entry; `None` if it has another type or is damaged.
     #[must_use]
     fn of(entry: &Entry) -> Option<Self> {
         let EntryBody::Custom(custom) = entry.body() else { return None };
@@ -45,9 +45,9 @@ pub trait RuntimeEntry: Serialize + DeserializeOwned {
     }
 }
 
-/// What is written as JSON in the order of its keys.
+/// Serializes a value to JSON, preserving the order of keys.
 pub(crate) fn to_json(value: &impl Serialize) -> Json {
-    // What is serialized here are structs of ours: strings as keys, and numbers that are finite.
+    // Only structs of this crate are serialized here: their keys are strings and their numbers are finite.
     serde_json::to_string(value).ok().and_then(|text| Json::parse(&text).ok()).unwrap_or(Json::Null)
 }
 
@@ -77,11 +77,11 @@ entries! {
     ModeSet = "capture.mode",
 }
 
-/// What the prefix of every request is. It follows the `system` message that holds it.
+/// The hashes of the prefix of every request. Follows the `system` message that contains the prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Frozen {
-    /// The version of the program that made it.
+    /// The version of the program that wrote it.
     pub version: String,
     /// BLAKE3 of the system prompt, in hexadecimal digits.
     pub system: String,
@@ -101,14 +101,14 @@ pub struct Asked {
     pub tool: String,
     /// BLAKE3 of the arguments' JSON text, in hexadecimal digits.
     pub input: String,
-    /// What the call would do.
+    /// The effects the call would have.
     #[serde(flatten)]
     pub facts: CallFacts,
     /// The mode.
     pub mode: SessionMode,
 }
 
-/// A decision.
+/// A decision about a permission request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
     /// The call.
@@ -127,7 +127,7 @@ pub struct Started {
     pub harmless: bool,
 }
 
-/// A request: one entry before it is sent, one when it has ended.
+/// A request: one entry before it is sent, another when it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum RequestRecord {
@@ -137,13 +137,13 @@ pub enum RequestRecord {
     Ended(EndedRequest),
 }
 
-/// What was sent.
+/// A request that is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SentRequest {
     /// The number.
     pub n: RequestNumber,
-    /// How often it was tried before.
+    /// Number of earlier attempts.
     pub retries: u32,
     /// The provider.
     pub provider: String,
@@ -155,25 +155,25 @@ pub struct SentRequest {
     pub blocks: usize,
     /// The blocks at whose ends the provider may read or write its cache.
     pub chain: Vec<ChainPoint>,
-    /// What is expected of the cache.
+    /// The predicted use of the cache.
     pub predicted: CachePrediction,
 }
 
-/// How it ended.
+/// The end of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedRequest {
     /// The number.
     pub n: RequestNumber,
-    /// Milliseconds to the first event; nothing when none came.
+    /// Milliseconds until the first event; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_ms: Option<u64>,
-    /// Milliseconds to the end.
+    /// Milliseconds until the end.
     pub total_ms: u64,
-    /// What it used; nothing when the provider did not say.
+    /// Its usage; `None` if the provider did not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<AnswerUsage>,
-    /// Why less was read from the cache than there was.
+    /// Why fewer tokens were read from the cache than were available.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<MissCause>,
     /// Why it failed.
@@ -181,29 +181,29 @@ pub struct EndedRequest {
     pub failure: Option<FailureKind>,
 }
 
-/// The end of a turn, which is a task of the time machine.
+/// The end of a turn; a turn is a task of the time machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskEnded {
-    /// How it ended.
+    /// The outcome.
     pub outcome: TurnOutcome,
-    /// What to show a person.
+    /// The error, as text for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it took without pauses, in milliseconds.
+    /// Its duration without pauses, in milliseconds.
     pub ms: u64,
 }
 
-/// Other limits.
+/// The limits were changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetSet {
     /// The limits.
     pub limits: SpendLimits,
-    /// Who set them.
+    /// The user or program that set them.
     pub by: String,
 }
 
-/// A message that waits, or is taken back. That it landed is said by the message: [`Sent`].
+/// A message that is queued or withdrawn. The message itself records that it landed: [`Sent`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum QueuedRecord {
@@ -218,7 +218,7 @@ pub enum QueuedRecord {
         /// Who sent it.
         origin: MessageOrigin,
     },
-    /// It was taken back.
+    /// It was withdrawn.
     Withdrawn {
         /// Its id.
         id: String,
@@ -228,11 +228,11 @@ pub enum QueuedRecord {
 /// A pause, or its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRecord {
-    /// Why; nothing when the turn goes on.
+    /// The reason; `None` when the turn continues.
     pub why: Option<PauseReason>,
 }
 
-/// The session was opened again, and what was found unfinished.
+/// The session was reopened; lists the unfinished calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reopened {
@@ -244,48 +244,48 @@ pub struct Reopened {
     pub interrupted: Vec<CallId>,
 }
 
-/// Another mode.
+/// The mode was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeSet {
     /// The mode.
     pub mode: SessionMode,
-    /// Who granted it; nothing when a new process begins without grants.
+    /// The grant; `None` when a new process starts without grants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<ModeGrant>,
 }
 
-/// What a message of a user says of itself.
+/// The `capture` object of a user message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
     /// Its id.
     pub id: String,
-    /// Who sent it.
+    /// The sender.
     #[serde(flatten)]
     pub origin: MessageOrigin,
 }
 
-/// What an answer says of itself.
+/// The `capture` object of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerOrigin {
-    /// To which request.
+    /// The request it answers.
     pub request: RequestNumber,
 }
 
-/// The `details` of a remark that says which background commands do not run any more.
+/// The `details` of a note listing the background commands that no longer run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoppedNote {
     /// Their ids.
     pub(crate) stopped: Vec<String>,
 }
 
-/// What a result says of itself.
+/// The `capture` object of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultOrigin {
-    /// Of which call.
+    /// The call.
     pub call: CallId,
-    /// What makes two calls the same for the loop guard: a letter for the kind of the call, and two hashes in hexadecimal
-    /// digits with a point between them; nothing when the turn ended before the call did.
+    /// The identity of the call for the loop guard: a letter for its kind, and two hashes in hexadecimal digits,
+    /// separated by a point; `None` if the turn ended before the call did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }

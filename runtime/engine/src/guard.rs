@@ -1,18 +1,18 @@
-//! The loop guard: calls that are repeated and bring nothing new.
+//! The loop guard detects calls that are repeated without progress.
 //!
 //! Results are compared without clock times, dates, durations, addresses and hexadecimal ids ([`mask`]). Numbers count:
-//! `10 %` and `20 %` are progress. Two rules look at the calls since the last message of a user:
+//! `10 %` and `20 %` are progress. Two rules apply to the calls since the last user message:
 //!
-//! - **The same calls**: up to [`PERIOD`] calls come again in the same order, with the same arguments and results. At
-//!   the [`NOTE`]th time the model is told, at the [`PAUSE`]th the turn is paused; at the [`PAUSE_SLOW`]th where a call
-//!   takes long and succeeds, since it may be one that waits.
-//! - **The same results**, whatever the arguments: at [`NOTE_RESULTS`] calls the model is told, at [`PAUSE_RESULTS`] the
-//!   turn is paused. Results of a few words count half as much. A call that changed a file does not count, nor one
-//!   that was refused: what it would have brought is unknown. Nor does one that succeeded and said nothing: a hundred
-//!   files can be moved so.
+//! - **The same calls**: up to [`PERIOD`] calls are repeated in the same order, with the same arguments and results. On
+//!   the [`NOTE`]th repetition the model gets a note, on the [`PAUSE`]th the turn is paused; on the [`PAUSE_SLOW`]th if
+//!   a call takes long and succeeds, since it may be waiting for something.
+//! - **The same results**, with any arguments: after [`NOTE_RESULTS`] calls the model gets a note, after
+//!   [`PAUSE_RESULTS`] the turn is paused. Results of a few words count half. A call that changed a file does not
+//!   count, nor does a refused call, whose result is unknown, nor a call that succeeded without output: a hundred files
+//!   can be moved that way.
 //!
-//! A call that waits for something (a command that sleeps, a look at a background process that runs) never ends a turn:
-//! the next request waits longer each time instead ([`wait_ms`]).
+//! A call that waits for something (a command that sleeps, or a check of a running background process) never ends a
+//! turn: instead, the next request is delayed longer each time ([`wait_ms`]).
 
 use std::collections::VecDeque;
 
@@ -23,51 +23,51 @@ use crate::{calls::text_block, input::CallOutput};
 
 mod mask;
 
-/// At which repetition of the same calls the model is told.
+/// Number of repetitions of the same calls after which the model gets a note.
 const NOTE: usize = 3;
-/// At which repetition the turn is paused, or the first wait is put in,
+/// Number of repetitions after which the turn is paused or the first delay is inserted.
 const PAUSE: usize = 5;
-/// and at which it is paused when a call takes long and succeeds.
+/// Number of repetitions after which the turn is paused if a call takes long and succeeds.
 const PAUSE_SLOW: usize = 20;
-/// After how many calls with the same results the model is told,
+/// Number of calls with the same results after which the model gets a note.
 const NOTE_RESULTS: usize = 8;
-/// and after how many the turn is paused, or the first wait is put in.
+/// Number of calls with the same results after which the turn is paused or the first delay is inserted.
 const PAUSE_RESULTS: usize = 20;
-/// How much longer it takes where all that is said are a few words.
+/// Factor by which the thresholds rise if the results are only a few words.
 const QUIET_FACTOR: usize = 2;
 /// Longest cycle of calls that counts as a repetition.
 const PERIOD: usize = 6;
-/// Number of calls that are remembered: enough for the longest cycle.
+/// Number of calls remembered: enough for the longest cycle.
 const REMEMBERED: usize = PAUSE_SLOW * PERIOD;
-/// Longest result that is only a few words, in bytes.
+/// Maximum size of a result of a few words, in bytes.
 const QUIET_BYTES: usize = 64;
-/// How long a call takes that may be one that waits, in milliseconds.
+/// Minimum duration of a call that may be waiting, in milliseconds.
 const SLOW_MS: u64 = 5_000;
-/// How long a call takes at least that has a word for waiting and does wait, in milliseconds.
+/// Minimum duration of a call that contains a word for waiting and does wait, in milliseconds.
 const WAITING_MS: u64 = 500;
-/// The first wait before the next request, in milliseconds; it doubles with each repetition.
+/// First delay before the next request, in milliseconds; it doubles with each repetition.
 const FIRST_WAIT_MS: u64 = 1_000;
-/// The longest wait, in milliseconds.
+/// Longest delay, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 60_000;
-/// The result of a command that says nothing.
+/// The result of a command without output.
 const NO_OUTPUT: &str = "(no output)";
-/// Words of commands that wait.
+/// Names of commands that wait.
 const WAITING_WORDS: [&str; 4] = ["sleep", "wait", "watch", "inotifywait"];
 
-/// What kind of call was made, as far as it matters here. Its letter begins the identity.
+/// The kind of a call, for the purposes of the guard. Its letter starts the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallKind {
-    /// It waited for something that has not come.
+    /// It waited for something that has not happened.
     Waits,
     /// It took long and succeeded.
     Slow,
     /// It changed a file.
     Changes,
-    /// It was not run: denied, unanswered, or one too many.
+    /// It was not run: denied, unanswered, or above the limit of calls.
     Refused,
-    /// It succeeded and said nothing: its result tells nothing of others.
+    /// It succeeded without output, so its result is not comparable.
     Silent,
-    /// It said only a few words.
+    /// Its output is only a few words.
     Quiet,
     /// Any other.
     Plain,
@@ -89,7 +89,7 @@ impl CallKind {
         }
     }
 
-    /// Whether its result says something about calls with other arguments.
+    /// Whether its result can be compared with those of calls with other arguments.
     const fn is_comparable(self) -> bool {
         !matches!(self, Self::Changes | Self::Refused | Self::Silent)
     }
@@ -113,29 +113,29 @@ impl SeenCall {
     }
 }
 
-/// The calls since the last message of a user.
+/// The calls since the last user message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoopGuard {
     recent: VecDeque<SeenCall>,
 }
 
-/// What is to be done about a call.
+/// The guard's verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopVerdict {
-    /// Nothing.
+    /// No action.
     Fine,
-    /// The model is told that this is the nth time.
+    /// The model gets a note that this is the nth repetition.
     Note(usize),
-    /// The model is told that this many calls brought this many results in turn.
+    /// The model gets a note that `calls` calls had `results` results in turn.
     NoteResults { calls: usize, results: usize },
-    /// The next request waits, in milliseconds, because this is the nth time.
+    /// The next request is delayed by these milliseconds because this is the nth repetition.
     Wait(usize, u64),
     /// The turn is paused.
     Pause,
 }
 
 impl LoopGuard {
-    /// Takes in a call that has ended.
+    /// Records a call that has ended.
     pub(crate) fn push(&mut self, identity: &str) {
         let Some(seen) = SeenCall::of(identity) else { return };
         if self.recent.len() == REMEMBERED {
@@ -149,14 +149,14 @@ impl LoopGuard {
         self.recent.clear();
     }
 
-    /// What is to be done once this call has been taken in.
+    /// The verdict after recording this call.
     pub(crate) fn verdict_with(&self, identity: &str) -> LoopVerdict {
         let mut guard = self.clone();
         guard.push(identity);
         guard.verdict()
     }
 
-    /// What is to be done about the last call.
+    /// The verdict on the last call.
     pub(crate) fn verdict(&self) -> LoopVerdict {
         let verdicts = (1..=PERIOD).map(|period| self.verdict_of(period));
         let weight = |verdict: &LoopVerdict| match *verdict {
@@ -169,7 +169,7 @@ impl LoopGuard {
         verdicts.max_by_key(weight).unwrap_or(LoopVerdict::Fine)
     }
 
-    /// The verdict about a cycle of this length.
+    /// The verdict for cycles of this length.
     fn verdict_of(&self, period: usize) -> LoopVerdict {
         if self.recent.len() < period {
             return LoopVerdict::Fine;
@@ -178,10 +178,10 @@ impl LoopGuard {
         let waits = has(CallKind::Waits);
         let same = self.run_of(period, |a, b| a.whole == b.whole);
         let times = same / period;
-        // One call of a cycle gets the note.
+        // Only one call of a cycle gets the note.
         let is_round = same.is_multiple_of(period);
         let same_calls = if waits && times >= PAUSE {
-            // Between the rounds, not after each call of one.
+            // Delay after each round, not after each call of a round.
             if is_round { LoopVerdict::Wait(times, wait_ms(times - PAUSE)) } else { LoopVerdict::Fine }
         } else if times >= if has(CallKind::Slow) { PAUSE_SLOW } else { PAUSE } {
             LoopVerdict::Pause
@@ -198,7 +198,7 @@ impl LoopGuard {
         };
         let alike = alike_of(period);
         let factor = if has(CallKind::Quiet) { QUIET_FACTOR } else { 1 };
-        // A longer cycle has to come as often as to be one, and the same calls that take long may wait.
+        // A longer cycle must repeat as often as a single call, and calls that take long may be waiting.
         let rounds = if has(CallKind::Slow) && times >= PAUSE { PAUSE_SLOW } else { PAUSE };
         let most = (PAUSE_RESULTS * factor).max(rounds * period);
         let is_comparable = self.recent.iter().rev().take(period).all(|call| call.kind.is_comparable());
@@ -211,7 +211,7 @@ impl LoopGuard {
             LoopVerdict::Pause
         } else if alike == (NOTE_RESULTS * factor).max(NOTE * period)
             && times < NOTE
-            // A shorter cycle has been told.
+            // The note was already sent for a shorter cycle.
             && (1..period).all(|shorter| alike_of(shorter) < NOTE_RESULTS)
         {
             LoopVerdict::NoteResults { calls: alike, results: period }
@@ -220,20 +220,20 @@ impl LoopGuard {
         }
     }
 
-    /// How many calls at the end make a cycle of this length.
+    /// Number of calls at the end that form a cycle of this length.
     fn run_of(&self, period: usize, is_same: impl Fn(&SeenCall, &SeenCall) -> bool) -> usize {
         let pairs = self.recent.iter().rev().zip(self.recent.iter().rev().skip(period));
         pairs.take_while(|(a, b)| is_same(a, b)).count() + period
     }
 }
 
-/// The wait after this many repetitions too many, in milliseconds.
+/// The delay after this many repetitions beyond the threshold, in milliseconds.
 fn wait_ms(over: usize) -> u64 {
     FIRST_WAIT_MS.saturating_mul(1 << over.min(16)).min(LONGEST_WAIT_MS)
 }
 
-/// What makes two calls the same: a letter for its kind, the hash of tool, arguments and result, a point, and the hash
-/// of tool and result. `was_refused`: the output says why the call was not run.
+/// The identity of a call: a letter for its kind, the hash of tool, arguments and result, a point, and the hash of tool
+/// and result. `was_refused`: the output is the reason why the call was not run.
 pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput, was_refused: bool) -> String {
     let mut result = blake3::Hasher::new();
     result.update(tool.as_bytes());
@@ -252,7 +252,7 @@ pub(crate) fn identity(tool: &str, arguments: &Object, output: &CallOutput, was_
     format!("{}{}.{}", kind.letter(), short(&whole), short(&result))
 }
 
-/// Whether a result is what commands without output have.
+/// Whether a result is that of a command without output.
 fn is_silent(output: &CallOutput) -> bool {
     let mut texts = output.content.iter().map(|block| block.as_object().and_then(|block| block.text("text")));
     texts.all(|text| text.is_some_and(|text| matches!(text.trim(), "" | NO_OUTPUT)))
@@ -267,7 +267,7 @@ fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) ->
     let takes = |limit_ms: u64| took_ms >= limit_ms as f64;
     let words = arguments.text("command").unwrap_or_default();
     let has_word = words.split(|c: char| !c.is_alphanumeric()).any(|word| WAITING_WORDS.contains(&word));
-    // A background process that still runs is named in the details of a look at it.
+    // The details of a check of a background process name it if it still runs.
     let looks_at_running = tool == "process" && detail("background").is_some_and(|id| id.as_str().is_some());
     if looks_at_running || (has_word && takes(WAITING_MS)) {
         CallKind::Waits
@@ -284,7 +284,7 @@ fn kind_of(tool: &str, arguments: &Object, output: &CallOutput, bytes: usize) ->
     }
 }
 
-/// What the model is told with the result of a call.
+/// The note added to the result of a call.
 pub(crate) fn note(verdict: LoopVerdict) -> Option<Json> {
     let text = match verdict {
         LoopVerdict::Note(times) => {
@@ -307,7 +307,7 @@ pub(crate) fn note(verdict: LoopVerdict) -> Option<Json> {
     Some(text_block(text))
 }
 
-/// The text of a value with the keys of objects in order.
+/// The JSON text of a value with the keys of objects sorted.
 fn canonical(value: &Json) -> String {
     fn sorted(value: &Json) -> Json {
         match value {

@@ -1,10 +1,10 @@
-//! Ids: of requests, of tool calls, of entries on their way to the file.
+//! Ids of requests, of tool calls, and of entries being written.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The number of a request to a model, counted from 1 within a session. A repeated request has a number of its own.
+/// The number of a request to a model, counted from 1 within a session. A retried request gets a new number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestNumber(pub u64);
@@ -15,14 +15,14 @@ impl fmt::Display for RequestNumber {
     }
 }
 
-/// A tool call: the request whose answer contains it, and its place there from 0. Written `12.0`.
+/// A tool call: the request whose answer contains it, and its index there. Written `12.0`.
 ///
-/// The ids that models give are not unique in a session: some count from 0 in every answer.
+/// The ids models assign are not unique in a session: some models count from 0 in every answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId {
-    /// The request; 0 for an answer that another program wrote.
+    /// The request; 0 for an answer written by another program.
     pub request: RequestNumber,
-    /// The place among the calls of the answer.
+    /// The index among the calls of the answer.
     pub index: u32,
 }
 
@@ -54,8 +54,8 @@ impl<'de> Deserialize<'de> for CallId {
     }
 }
 
-/// What vendors tell calls apart by, of an id that a model gave: of a call and its item, as Responses has them, the
-/// call, as it is sent where only letters, digits, `_` and `-` are taken.
+/// The part of a model's id by which vendors distinguish calls. Responses ids contain a call and its item: the call
+/// counts. It has the form sent to vendors that accept only letters, digits, `_` and `-`.
 pub(crate) fn call_key(id: &str) -> String {
     const LONGEST: usize = 64;
     let call = id.split('|').next().unwrap_or_default();
@@ -63,13 +63,13 @@ pub(crate) fn call_key(id: &str) -> String {
     call.chars().take(LONGEST).map(plain).collect()
 }
 
-/// An id for a call whose own one is missing or taken: `first`, or with a number behind it where that is taken too.
+/// An id for a call whose own id is missing or taken: `first`, with a number appended if it is taken too.
 pub(crate) fn other_id(first: String, is_taken: impl Fn(&str) -> bool) -> String {
     let more = (2..).map(|n: u32| format!("{first}_{n}"));
     std::iter::once(first.clone()).chain(more).find(|id| !is_taken(id)).unwrap_or(first)
 }
 
-/// A text that is not the id of a call.
+/// The text is not the id of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidCallId;
 
@@ -81,6 +81,6 @@ impl fmt::Display for InvalidCallId {
 
 impl std::error::Error for InvalidCallId {}
 
-/// An entry that is on its way to the file. Counted from 1 for each machine; never written.
+/// An entry being written to the file. Counted from 1 for each machine; never written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);

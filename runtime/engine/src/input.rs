@@ -1,4 +1,4 @@
-//! What an executor reports to the machine.
+//! The events an executor reports to the machine.
 
 use std::collections::BTreeMap;
 
@@ -12,149 +12,150 @@ use crate::{
     state::TurnSettings,
 };
 
-/// When a step happens. The machine reads no clock.
+/// The time of a step. The machine reads no clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StepTime {
-    /// Milliseconds since 1970: for entries, and for how long a provider keeps its cache.
+    /// Milliseconds since 1970: for entries and for the provider's cache.
     pub wall_ms: i64,
-    /// Milliseconds of a clock that is never set back and goes on while the machine sleeps: for waits and time limits.
+    /// Milliseconds of a clock that is never set back and continues while the computer sleeps: for delays and time
+    /// limits.
     pub mono_ms: u64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineInput {
-    /// The session was opened. The first input of every life, also of a new session. `changed` has, for calls that
-    /// [`EngineState::interrupted_calls`](crate::EngineState::interrupted_calls) lists, the files that changed since
-    /// they were started, as far as that is known.
+    /// The session was opened. The first input of every process, also for a new session. For calls listed by
+    /// [`EngineState::interrupted_calls`](crate::EngineState::interrupted_calls), `changed` has the files that changed
+    /// since they started, if known.
     Restored {
         /// Paths by call.
         changed: BTreeMap<CallId, Vec<String>>,
     },
-    /// What the session context is made of, from now on.
+    /// New facts for the session context.
     Facts(SessionFacts),
-    /// A person or a program begins a turn. Refused while one is running.
+    /// A user or a program starts a turn. Refused while one is running.
     Prompt(UserMessage),
-    /// A message for the running turn: at the next boundary between tools and requests, or after it. Without a
-    /// running turn it begins one.
+    /// A message for the running turn: sent at the next boundary between tools and requests, or after the turn. Without
+    /// a running turn it starts one.
     Queue {
-        /// When it is to land.
+        /// When it lands.
         kind: QueueKind,
         /// The message.
         message: UserMessage,
     },
-    /// Takes a queued message back.
+    /// Withdraws a queued message.
     Unqueue {
-        /// Its id; nothing takes all back.
+        /// Its id; `None` withdraws all.
         id: Option<String>,
     },
-    /// Ends the turn now, because the user wants it.
+    /// Ends the turn now at the user's request.
     Abort,
-    /// Ends the turn now for another reason: the session or its process ends.
+    /// Ends the turn now because the session or its process ends.
     Stop,
-    /// Stops at the next boundary.
+    /// Pauses at the next boundary.
     Pause,
-    /// Goes on after a pause, or with messages that were held back after an abort.
+    /// Continues after a pause, or with messages that were held back after an abort.
     Resume,
-    /// Another model, from the next request on.
+    /// Changes the model, starting with the next request.
     SetModel(ModelChoice),
-    /// Another mode. Refused unless a person granted it.
+    /// Changes the mode. Refused unless a person granted it.
     SetMode {
         /// The mode.
         mode: SessionMode,
         /// Who granted it.
         grant: ModeGrant,
     },
-    /// Other limits.
+    /// Changes the limits.
     SetLimits {
-        /// The limits; they take the place of all before.
+        /// The limits; they replace all earlier ones.
         limits: SpendLimits,
-        /// Who set them.
+        /// The user or program that sets them.
         by: String,
     },
-    /// Other limits of turns, from now on.
+    /// Changes the limits of turns.
     SetTurns(TurnSettings),
-    /// Another name of the session; an empty one takes it away.
+    /// Changes the name of the session; an empty name removes it.
     SetName(String),
-    /// Asks for a compaction. Not implemented yet, and refused as that.
+    /// Requests a compaction. Not implemented yet; refused.
     Compact,
-    /// Asks for files and conversation to go back by one task. Not implemented yet, and refused as that.
+    /// Reverts files and conversation by one task. Not implemented yet; refused.
     Undo,
-    /// Asks for an undone task to be done again. Not implemented yet, and refused as that.
+    /// Repeats an undone task. Not implemented yet; refused.
     Redo,
     /// An entry is in the file.
     Appended {
-        /// Of which effect.
+        /// The ticket of its effect.
         ticket: Ticket,
         /// The entry as it was written.
         entry: Box<Entry>,
     },
-    /// An entry could not be written. Neither are the entries of later tickets: the executor must not try them.
+    /// An entry could not be written. The executor must not try the entries of later tickets either.
     AppendFailed {
-        /// Of which effect.
+        /// The ticket of its effect.
         ticket: Ticket,
-        /// What the system said, with the file.
+        /// The error of the system, with the file.
         error: String,
-        /// Whether it may succeed later. If not, another program touched the file, and the session is over.
+        /// Whether a retry may succeed. If not, another program modified the file, and the session is over.
         may_pass: bool,
     },
     /// The body of a request was encoded.
     Prepared {
-        /// Which request.
+        /// The request.
         request: RequestNumber,
         /// The digests of its blocks.
         digest: RequestDigest,
     },
-    /// Something of an answer.
+    /// An event of an answer.
     Streamed {
-        /// To which request.
+        /// The request it answers.
         request: RequestNumber,
-        /// What.
+        /// The event.
         event: AnswerEvent,
     },
-    /// What a call would do, or why its arguments are refused.
+    /// The effects of a call, or why its arguments are refused.
     Inspected {
-        /// Which call.
+        /// The call.
         call: CallId,
         /// The facts, or the error for the model.
         facts: Result<CallFacts, String>,
     },
     /// A permission request was decided.
     Decided {
-        /// For which call.
+        /// The call.
         call: CallId,
-        /// How.
+        /// The decision.
         decision: CallDecision,
     },
     /// A tool ended.
     Returned {
-        /// Of which call.
+        /// The call.
         call: CallId,
-        /// With what.
+        /// Its result.
         result: CallOutput,
     },
-    /// The time that an [`Effect::Sleep`](crate::Effect::Sleep) named has come. An early one does nothing.
+    /// The time of an [`Effect::Sleep`](crate::Effect::Sleep) has come. An early tick has no effect.
     Ticked,
 }
 
 /// A message for the model, from a person or a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
-    /// The id by which its outcome is told; unique in the session.
+    /// The id under which its outcome is reported; unique in the session.
     pub id: String,
-    /// A string, or an array of content blocks (`text`, `image`), as pi has them.
+    /// A string, or an array of content blocks (`text`, `image`) in pi's form.
     pub content: Json,
-    /// Who sent it.
+    /// The sender.
     pub origin: MessageOrigin,
 }
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum MessageOrigin {
-    /// A person, at a terminal, an editor or a browser.
+    /// A person at a terminal, an editor or a browser.
     Person,
-    /// The monitor, because of a finding. The model and the approver are told that it is not the user's word.
+    /// The monitor, because of a finding. The model and the approver learn that the message is not from the user.
     Monitor {
         /// The finding's id.
         finding: String,
@@ -176,7 +177,7 @@ pub enum QueueKind {
     FollowUp,
 }
 
-/// What calls are allowed without a question of their own. A person's grant for the life of one process.
+/// Which calls are allowed without asking. Granted by a person for the lifetime of one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionMode {
@@ -185,14 +186,14 @@ pub enum SessionMode {
     /// The policy and people decide.
     #[default]
     Ask,
-    /// Edits in the workspace are allowed.
+    /// Like `Ask`, and edits in the workspace are allowed.
     AcceptEdits,
-    /// Commands too. Needs a sandbox, and is refused without one.
+    /// Like `AcceptEdits`, and commands are allowed. Requires a sandbox; refused without one.
     Auto,
 }
 
 impl SessionMode {
-    /// The name, as it is written.
+    /// The name, as written in entries and settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -204,7 +205,7 @@ impl SessionMode {
     }
 }
 
-/// Who granted a mode.
+/// The grant of a mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeGrant {
     /// The person, as the audit record names them.
@@ -214,44 +215,44 @@ pub struct ModeGrant {
     pub audit: Option<u64>,
 }
 
-/// How much a session may spend. What is absent has no limit.
+/// The limits on what a session may spend. A missing limit is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SpendLimits {
-    /// Tokens in and out.
+    /// Input and output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Costs in billionths of a dollar.
+    /// Cost, in billionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_nano_usd: Option<u64>,
-    /// Time in turns, in milliseconds.
+    /// Duration of turns, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
-    /// Tool calls that were started.
+    /// Number of tool calls started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
 }
 
-/// A model and what has to be known of it.
+/// A model with its properties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelChoice {
     /// The provider's name in the configuration.
     pub provider: String,
     /// The model's id.
     pub id: String,
-    /// The name of the wire format, as messages of pi have it in `api`.
+    /// The name of the wire format, as in the `api` of pi's messages.
     pub api: String,
     /// The level of thinking, as pi names it (`off`, `low`, `high`).
     pub thinking: String,
-    /// How many tokens of input it takes; nothing when that is not known.
+    /// The number of input tokens it accepts; `None` if unknown.
     pub window: Option<u64>,
     /// How the provider caches.
     pub cache: CacheRules,
-    /// Whether what an answer costs is known.
+    /// Whether the price of an answer is known.
     pub is_priced: bool,
 }
 
-/// Something of an answer.
+/// An event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerEvent {
     /// The answer began.
@@ -259,20 +260,19 @@ pub enum AnswerEvent {
         /// The model that answers, as the provider names it.
         model: String,
     },
-    /// More of a text.
+    /// More of a text block.
     Text(String),
-    /// More of a thought.
+    /// More of a thinking block.
     Thinking(String),
     /// A call begins; its input follows.
     CallOpened {
         /// The tool.
         tool: String,
     },
-    /// A whole content block as a message of pi has it: `text`, `thinking` or `toolCall` with their signatures, or
-    /// any other, kept as it is. Calls whose input is not a JSON object have `arguments: {}` and the text in
-    /// `malformed`.
+    /// A complete content block in the form of pi's messages: `text`, `thinking` or `toolCall` with signatures, or any
+    /// other block, unchanged. Calls whose input is not a JSON object have `arguments: {}` and the text in `malformed`.
     Block(Object),
-    /// The usage so far; the last one counts.
+    /// The usage so far; the last report counts.
     Usage(AnswerUsage),
     /// The answer is complete.
     Ended(AnswerEnd),
@@ -283,7 +283,7 @@ pub enum AnswerEvent {
 /// Why a complete answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// The model has said everything.
+    /// The model finished.
     Stop,
     /// The model waits for the results of its calls.
     ToolUse,
@@ -293,25 +293,25 @@ pub enum AnswerEnd {
     Refused,
 }
 
-/// What a request used, in tokens.
+/// The usage of a request, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AnswerUsage {
-    /// Input that was neither read from the cache nor written to it.
+    /// Input neither read from the cache nor written to it.
     pub input: u64,
-    /// Input that was read from the cache.
+    /// Input read from the cache.
     pub cache_read: u64,
-    /// Input that was written to the cache for five minutes, or for as long as the provider decides.
+    /// Input written to the cache for five minutes, or for a time the provider chooses.
     #[serde(rename = "cacheWrite5m")]
     pub cache_write_5m: u64,
-    /// Input that was written to the cache for an hour.
+    /// Input written to the cache for an hour.
     #[serde(rename = "cacheWrite1h")]
     pub cache_write_1h: u64,
-    /// Output, thoughts included.
+    /// Output, including thinking.
     pub output: u64,
-    /// The thoughts in `output`.
+    /// The thinking tokens in `output`.
     pub reasoning: u64,
-    /// The price in billionths of a dollar; nothing when it is unknown.
+    /// The price in billionths of a dollar; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_nano_usd: Option<u64>,
 }
@@ -323,7 +323,7 @@ impl AnswerUsage {
         self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
     }
 
-    /// As messages tell it.
+    /// The usage in the form of messages.
     #[must_use]
     pub const fn of_message(&self) -> MessageUsage {
         MessageUsage {
@@ -337,7 +337,7 @@ impl AnswerUsage {
         }
     }
 
-    /// What is in the cache afterwards.
+    /// Number of tokens in the cache after the request.
     #[must_use]
     pub const fn cached_tokens(&self) -> u64 {
         self.cache_read + self.cache_write_5m + self.cache_write_1h
@@ -351,17 +351,17 @@ pub struct AnswerFailure {
     pub kind: FailureKind,
     /// How long the provider asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// Whether repeating the request can help, when the provider or its codec says so.
+    /// Whether a retry can help, if the provider or its codec says.
     pub should_retry: Option<bool>,
-    /// What to show a person; without keys.
+    /// The error as text for the user, without keys.
     pub message: String,
 }
 
-/// What a call would do.
+/// The effects a call would have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CallFacts {
-    /// What sort of call it is.
+    /// The class of the call.
     pub kind: CallClass,
     /// The directory in which it would run.
     pub cwd: String,
@@ -371,12 +371,12 @@ pub struct CallFacts {
     /// The address it would connect to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Texts of the call that only untrusted results contained.
+    /// Texts in the call that appeared only in untrusted results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taint: Vec<String>,
 }
 
-/// Sorts of calls.
+/// Classes of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallClass {
@@ -384,7 +384,7 @@ pub enum CallClass {
     Read,
     /// Reads files elsewhere.
     ReadOutside,
-    /// Changes a file in a part.
+    /// Edits a part of a file.
     Edit,
     /// Writes a whole file.
     Write,
@@ -392,9 +392,9 @@ pub enum CallClass {
     Command,
     /// Fetches from the network.
     Fetch,
-    /// Asks a person a question.
+    /// Asks the user a question.
     Question,
-    /// Concerns the session only: the list of things to do, its own background processes.
+    /// Concerns only the session: its to-do list, its background processes.
     Note,
     /// Anything else.
     #[default]
@@ -402,7 +402,7 @@ pub enum CallClass {
 }
 
 impl CallClass {
-    /// Whether several of them may run at once.
+    /// Whether calls of this class may run in parallel.
     #[must_use]
     pub const fn is_parallel(self) -> bool {
         match self {
@@ -411,7 +411,7 @@ impl CallClass {
         }
     }
 
-    /// Whether the call leaves everything as it is.
+    /// Whether the call changes nothing.
     #[must_use]
     pub const fn is_harmless(self) -> bool {
         match self {
@@ -421,13 +421,13 @@ impl CallClass {
     }
 }
 
-/// The decision about a call.
+/// A decision about a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallDecision {
-    /// What was decided.
+    /// The verdict.
     pub verdict: CallVerdict,
-    /// Who decided: `policy`, `mode`, a person.
+    /// The source of the decision: `policy`, `mode`, or a person.
     pub by: String,
     /// The rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -441,7 +441,7 @@ pub struct CallDecision {
     /// The answer to a question, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Arguments in the place of the model's.
+    /// Arguments that replace the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Object>,
 }
@@ -454,20 +454,20 @@ pub enum CallVerdict {
     Allow,
     /// It must not.
     Deny,
-    /// Nobody answered in time. It does not run, and the model is not told that it was refused.
+    /// The request was not answered in time. The call does not run, and the model is not told that it was refused.
     Unanswered,
-    /// As things are it changes nothing: the tool only says why. Nobody need have been asked.
+    /// The call would change nothing at present: the tool only reports why. The user may not have been asked.
     NoEffect,
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallOutput {
-    /// Content blocks (`text`, `image`) for the model. Shortened and redacted already: they are never changed later.
+    /// Content blocks (`text`, `image`) for the model, already shortened and redacted: they are never changed later.
     pub content: Vec<Json>,
     /// Whether it is an error.
     pub is_error: bool,
-    /// What the model does not get: `exit`, `ms`, `changed`, where the whole output is.
+    /// Data that is not sent to the model: `exit`, `ms`, `changed`, the location of the full output.
     pub details: Option<Object>,
 }
 
@@ -475,24 +475,24 @@ pub struct CallOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// A person or the monitor wanted it.
+    /// A person or the monitor requested it.
     Requested,
     /// The same calls were repeated with the same results.
     Loop,
-    /// The limit of tokens is reached.
+    /// The token limit is reached.
     TokenLimit,
-    /// The limit of costs is reached.
+    /// The cost limit is reached.
     CostLimit,
-    /// There is a limit of costs, and the price of the model is unknown.
+    /// There is a cost limit, and the price of the model is unknown.
     PriceUnknown,
-    /// The limit of time is reached.
+    /// The time limit is reached.
     TimeLimit,
-    /// The limit of tool calls is reached.
+    /// The limit on tool calls is reached.
     CallLimit,
-    /// The quota is used up until a time that the provider named. The turn goes on by itself then.
+    /// The quota is exhausted until a time the provider named. The turn then resumes automatically.
     Quota,
-    /// The provider named a time until which it takes nothing, for another reason, such as an overload. The turn goes on
-    /// by itself then.
+    /// The provider named a time until which it accepts no requests, for another reason such as an overload. The turn
+    /// then resumes automatically.
     Unavailable,
 }
 
@@ -500,13 +500,13 @@ pub enum PauseReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// The model has said everything.
+    /// The model finished.
     Done,
     /// The last answer reached its maximum length.
     Length,
-    /// The model said nothing, twice.
+    /// The model returned an empty answer twice.
     Empty,
-    /// The user ended it.
+    /// The user aborted it.
     Aborted,
     /// The session or the program ended while it was running.
     Interrupted,
@@ -514,6 +514,6 @@ pub enum TurnOutcome {
     Failed,
     /// The model or the provider refused to answer.
     Refused,
-    /// The turn had its maximum number of answers.
+    /// The turn reached its maximum number of answers.
     Rounds,
 }

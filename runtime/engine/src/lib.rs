@@ -1,15 +1,15 @@
-//! The machine of our own agent: [`step`] takes what happened and says what is to be done.
+//! The state machine of the built-in agent: [`step`] applies one event and returns the effects to perform.
 //!
-//! Everything that happens comes in as an [`EngineInput`]; everything that is to happen goes out as an
-//! [`Effect`]. An executor performs the effects and reports their outcomes. Three laws hold, each with a property test:
+//! Every event is an [`EngineInput`]; every action is an [`Effect`]. An executor performs the effects and reports their
+//! outcomes. Three laws hold, each with a property test:
 //!
-//! 1. An effect with a consequence outside is returned only after the entry that names it is in the session's file.
-//! 2. What is known of a session is a fold over its entries ([`RecordedSession`]): reading any prefix of the file, cut
-//!    inside a line too, gives the state in which it was written.
+//! 1. An effect with an external consequence is returned only after the entry that names it is in the session's file.
+//! 2. The recorded state of a session is a fold over its entries ([`RecordedSession`]): reading any prefix of the file,
+//!    even one cut inside a line, gives the state in which it was written.
 //! 3. From every state, [`EngineInput::Abort`] leads to [`EngineActivity::Idle`] in the same step.
 //!
-//! No I/O, no clock, no randomness, no provider's name. Which entries are written is said in [`entries`], what a model
-//! gets of them in [`wire`], where the cache is marked and why it missed in [`cache`].
+//! The crate does no I/O, reads no clock, uses no randomness and names no provider. [`entries`] defines the entries
+//! that are written, [`wire`] what a model is sent, and [`cache`] the analysis of cache use.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -6,18 +6,18 @@ pub const PROMPT_BYTES: usize = 1 << 20;
 pub const QUEUED_BYTES: usize = 64 << 10;
 /// Maximum number of queued messages.
 pub const QUEUED_MESSAGES: usize = 50;
-/// Maximum number of calls of one answer that are run. The others get an error as their result.
+/// Maximum number of calls run per answer. The others get an error as their result.
 pub const CALLS_PER_ANSWER: usize = 32;
-/// Maximum number of reads that run at once.
+/// Maximum number of reads run in parallel.
 pub const PARALLEL_READS: usize = 8;
-/// Maximum number of answers of a turn, unless its settings have another.
+/// Default maximum number of answers per turn.
 pub const ROUNDS_PER_TURN: u32 = 200;
-/// Maximum number of times a request is repeated after a failure, unless the settings have another: with the waits in
-/// between three to six minutes, since an incident of a provider lasts minutes.
+/// Default maximum number of retries after a failure: with the delays in between, three to six minutes, since an
+/// incident at a provider lasts minutes.
 pub const RETRIES: u32 = 12;
-/// Maximum number of times a request is repeated because its stream stalled or failed for an unknown reason.
+/// Maximum number of retries if the stream stalled or failed for an unknown reason.
 pub const STALL_RETRIES: u32 = 2;
-/// Longest wait that a provider may ask for before the turn is paused instead, in milliseconds.
+/// Longest delay a provider may ask for, in milliseconds; for a longer one the turn is paused.
 pub const RETRY_AFTER_MS: u64 = 10 * 60 * 1000;
-/// Wait before entries are written again after the file could not be appended to, in milliseconds.
+/// Delay before entries are written again after an append failed, in milliseconds.
 pub const DISK_RETRY_MS: u64 = 5000;

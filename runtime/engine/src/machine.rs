@@ -1,7 +1,7 @@
-//! [`step`]: what happened in, what is to be done out.
+//! [`step`]: applies one event and returns the effects.
 //!
-//! A step takes its input in and then goes on as far as it can ([`EngineStep::advance`]). What has a consequence outside is
-//! tied to an entry ([`Then`]) and happens when that is in the file.
+//! A step applies its input and then advances as far as possible ([`EngineStep::advance`]). An effect with an external
+//! consequence is attached to an entry ([`Then`]) and is returned once the entry is in the file.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct EngineStep<'a> {
     pub(crate) out: Vec<Effect>,
 }
 
-/// Takes an input in and gives what is to be done now.
+/// Applies one input and returns the effects to perform.
 pub fn step(state: &mut EngineState, time: StepTime, input: EngineInput) -> Vec<Effect> {
     let mut step = EngineStep { state, time, out: Vec::new() };
     step.take_in(input);
@@ -114,12 +114,12 @@ impl EngineStep<'_> {
             self.append(reopened.to_entry(), false, Then::Nothing);
         }
         if mode != SessionMode::default() {
-            // A grant ends with the process to which it was given.
+            // A grant ends with the process it was given to.
             self.append(ModeSet { mode: SessionMode::default(), grant: None }.to_entry(), false, Then::Nothing);
         }
     }
 
-    // What people and programs want
+    // Requests of users and programs
 
     fn prompt(&mut self, message: UserMessage) {
         let busy = match &self.state.live.activity {
@@ -150,7 +150,7 @@ impl EngineStep<'_> {
             return self.tell_message(message.id, QueueOutcome::Refused { reason });
         }
         if kind == QueueKind::Steer && matches!(self.state.live.activity, Activity::Slowed { .. }) {
-            // A message of the user is not held up.
+            // A user message is not delayed.
             self.state.live.activity = Activity::Boundary;
         }
         let UserMessage { id, content, origin } = message;
@@ -234,7 +234,7 @@ impl EngineStep<'_> {
         self.append(BudgetSet { limits, by }.to_entry(), false, Then::Nothing);
     }
 
-    /// Ends the turn, and says so even if its end cannot be written now.
+    /// Ends the turn and reports its end, even if it cannot be written now.
     fn abort_now(&mut self, outcome: TurnOutcome) {
         self.abort(outcome);
         if let DiskState::RetryAt { error, .. } | DiskState::Retrying { error } = &self.state.live.disk {
@@ -243,7 +243,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Tells the end of a turn whose entry is not in the file. It is told again if it gets there.
+    /// Reports the end of a turn whose entry is not in the file. It is reported again if the entry gets written.
     fn tell_unwritten_end(&mut self, outcome: TurnOutcome, error: String) {
         if std::mem::take(&mut self.state.live.is_end_due) {
             self.out.push(Effect::Tell(RuntimeFrame::TurnEnded { outcome, error: Some(error) }));
@@ -258,7 +258,8 @@ impl EngineStep<'_> {
         match activity {
             Activity::Idle => return,
             Activity::Starting(message) => {
-                // The turn before it may still be without its end, so how that ended stays. A queued message waits on.
+                // The end of the previous turn may still be unwritten, so its outcome stays. A queued message stays
+                // queued.
                 if !self.state.recorded.queue.iter().any(|queued| queued.message.id == message.id) {
                     let reason = "aborted before it was sent".to_owned();
                     self.tell_message(message.id, QueueOutcome::Refused { reason });
@@ -288,7 +289,7 @@ impl EngineStep<'_> {
     pub(crate) fn append(&mut self, entry: NewEntry, sync: bool, then: Then) {
         self.state.live.tickets += 1;
         let ticket = Ticket(self.state.live.tickets);
-        // After a failure everything waits for the next attempt.
+        // After a failure, all entries wait for the next attempt.
         if !matches!(self.state.live.disk, DiskState::RetryAt { .. } | DiskState::Lost(_)) {
             self.out.push(Effect::Append(Append { ticket, entry: entry.clone(), sync }));
         }
@@ -332,7 +333,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Ends everything: what happens from now on could not be written down, and would be unknown to whoever goes on.
+    /// Ends everything: further events could not be recorded, and the next process would not know of them.
     fn file_lost(&mut self, ticket: Ticket, error: String) {
         if !self.state.live.unwritten.iter().any(|unwritten| unwritten.ticket == ticket) {
             return;
@@ -348,7 +349,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Refuses what is wanted of a session without a file. What comes late of something that was ended is ignored.
+    /// Refuses requests to a session without a file. Late reports about work that was ended are ignored.
     fn refuse_lost(&mut self, input: EngineInput, why: String) {
         match input {
             EngineInput::Prompt(message) | EngineInput::Queue { message, .. } => {
@@ -414,7 +415,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// Ends a request because the time is up.
+    /// Ends a request because the time limit was reached.
     fn drop_request(&mut self) {
         let answer = match &self.state.live.activity {
             Activity::Preparing { request, .. } => {
@@ -469,7 +470,7 @@ impl EngineStep<'_> {
         }
     }
 
-    /// The state of a pause, which is written down.
+    /// The state of a pause; also appends its entry.
     pub(crate) fn paused(&mut self, why: PauseReason, until_ms: Option<u64>, calls: Option<CallBatch>) -> Activity {
         self.state.live.pause = None;
         self.state.live.clock.stop(self.time.mono_ms);
@@ -477,14 +478,14 @@ impl EngineStep<'_> {
         Activity::Paused { why, until_ms, calls }
     }
 
-    // Going on
+    // Advancing
 
-    /// Goes on until somebody else has to do something.
+    /// Advances until the machine has to wait for the executor.
     fn advance(&mut self) {
         while self.advance_once() {}
     }
 
-    /// Does the next thing. Gives whether there may be another one at once.
+    /// Performs the next action. Returns whether there may be another one.
     fn advance_once(&mut self) -> bool {
         let is_written = self.state.live.unwritten.is_empty();
         if matches!(self.state.live.disk, DiskState::Lost(_)) {

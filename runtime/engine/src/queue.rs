@@ -1,4 +1,4 @@
-//! Messages for the model: which are accepted.
+//! Decides which messages for the model are accepted.
 
 use session_tree::{Json, Object};
 
@@ -8,17 +8,17 @@ use crate::{
     recorded::RecordedSession,
 };
 
-/// Maximum number of images of a message.
+/// Maximum number of images per message.
 const IMAGES: usize = 20;
-/// Maximum size of an image in base64, in bytes: 5 MiB of an image.
+/// Maximum size of an image in base64, in bytes: 5 MiB when decoded.
 const IMAGE_BYTES: usize = (5 << 20) / 3 * 4 + 4;
 
-/// Why a prompt cannot be sent; nothing when it can.
+/// Why a prompt is refused; `None` if it is accepted.
 pub(crate) fn refuse_prompt(message: &UserMessage) -> Option<String> {
     refuse(message, PROMPT_BYTES)
 }
 
-/// Why a message cannot wait; nothing when it can.
+/// Why a message cannot be queued; `None` if it can.
 pub(crate) fn refuse_queued(message: &UserMessage, recorded: &RecordedSession, waiting: usize) -> Option<String> {
     if recorded.queue.len() + waiting >= QUEUED_MESSAGES {
         return Some(format!("the queue is full: {QUEUED_MESSAGES} messages wait"));

@@ -1,8 +1,8 @@
-//! What is known of a session from its entries alone.
+//! The state of a session derived from its entries alone.
 //!
-//! A fold: each entry that is written goes through [`RecordedSession::apply`], and so does each that is read when the
-//! session is opened. Nothing else changes it. So a process that is killed finds, after its last whole line, what the
-//! one before knew when it had written that line.
+//! A fold: [`RecordedSession::apply`] processes each entry that is written, and each entry that is read when the
+//! session is opened. Nothing else changes the state. After a kill, the next process therefore finds the state that the
+//! killed one had after writing the last complete line.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,17 +23,17 @@ use crate::{
     },
 };
 
-/// A session as its entries tell it.
+/// The recorded state of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordedSession {
     pub(crate) frozen: Option<Frozen>,
     pub(crate) context: Option<ContextKey>,
-    /// Provider and id.
+    /// Provider and model id.
     pub(crate) model: Option<(String, String)>,
     pub(crate) thinking: Option<String>,
     pub(crate) limits: Option<SpendLimits>,
     pub(crate) mode: SessionMode,
-    /// The highest number of a request.
+    /// The highest request number.
     pub(crate) requests: u64,
     pub(crate) cache: CacheHistory,
     pub(crate) calls_started: u64,
@@ -44,22 +44,22 @@ pub struct RecordedSession {
     pub(crate) queue: VecDeque<QueuedMessage>,
     pub(crate) paused: Option<PauseReason>,
     pub(crate) guard: LoopGuard,
-    /// Commands in the background that nobody has seen end: their ids and command lines.
+    /// Background commands not seen to end: ids and command lines.
     pub(crate) background: BTreeMap<String, String>,
-    /// What the ids of all calls are told apart by.
+    /// The keys by which the ids of all calls are distinguished.
     pub(crate) call_keys: BTreeSet<String>,
 }
 
 /// A turn that has not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RecordedTurn {
-    /// Answers so far.
+    /// Number of answers so far.
     pub(crate) rounds: u32,
-    /// How the turn is to end, when its last answer has no calls.
+    /// The outcome of the turn if its last answer has no calls.
     pub(crate) answered: Option<TurnOutcome>,
     /// Whether the last answer was empty.
     pub(crate) is_empty: bool,
-    /// Whether the model was told that its answer was empty.
+    /// Whether the model was already told that its answer was empty.
     pub(crate) was_nudged: bool,
     began_ms: Option<i64>,
     last_ms: Option<i64>,
@@ -80,32 +80,32 @@ pub(crate) struct RecordedCall {
     pub(crate) model_id: String,
     pub(crate) tool: String,
     pub(crate) arguments: Object,
-    /// The text that was not a JSON object.
+    /// The arguments as text if they were not a JSON object.
     pub(crate) malformed: Option<String>,
     pub(crate) stage: RecordedStage,
 }
 
-/// How far a call has come.
+/// The stage a call has reached.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RecordedStage {
-    /// The model wants it.
+    /// The model requested it.
     Wanted,
     /// Permission was asked.
     Asked(CallFacts),
-    /// It was decided.
+    /// The request was decided.
     Decided(Box<CallDecision>),
-    /// It runs.
+    /// It was started.
     Started {
         /// Whether it changes nothing.
         harmless: bool,
         /// When it was started.
         at_ms: Option<i64>,
     },
-    /// Another program wrote the answer, and its files do not say.
+    /// Another program wrote the answer, and its file does not record the stage.
     Foreign,
 }
 
-/// A message that waits.
+/// A queued message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedMessage {
     /// When it lands.
@@ -128,7 +128,7 @@ pub struct InterruptedCall {
 }
 
 impl RecordedSession {
-    /// What the entries of a session tell: those on the path to the leaf. Of others only what they cost counts.
+    /// The state from the entries on the path to the leaf. Entries on other branches count only for the amount spent.
     #[must_use]
     pub fn of(tree: &Tree) -> Self {
         let path = tree.leaf_path();
@@ -144,7 +144,7 @@ impl RecordedSession {
         recorded
     }
 
-    /// Tokens, costs, time and calls so far.
+    /// Tokens, cost, time and calls so far.
     #[must_use]
     pub fn spent(&self) -> SpendLimits {
         let total = self.cache.total();
@@ -156,12 +156,12 @@ impl RecordedSession {
         }
     }
 
-    /// The messages that wait, in their order.
+    /// The queued messages, in order.
     pub fn queue(&self) -> impl Iterator<Item = &QueuedMessage> {
         self.queue.iter()
     }
 
-    /// What earlier requests left in the cache.
+    /// The cache contents that earlier requests left.
     #[must_use]
     pub fn cache(&self) -> &CacheHistory {
         &self.cache
@@ -173,13 +173,13 @@ impl RecordedSession {
         self.mode
     }
 
-    /// Whether something has not come to its end: a turn, or a call without a result.
+    /// Whether a turn or a call without a result is unfinished.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.turn.is_some() || !self.calls.is_empty()
     }
 
-    /// The entry counts for what was spent, and for nothing else.
+    /// Applies an entry of another branch, which counts only for the amount spent.
     fn apply_elsewhere(&mut self, entry: &Entry) {
         if let Some(record) = RequestRecord::of(entry) {
             self.apply_request(record, entry.at_ms().unwrap_or_default());
@@ -190,7 +190,7 @@ impl RecordedSession {
         }
     }
 
-    /// Takes in an entry that follows the last one.
+    /// Applies an entry that follows the last one.
     pub fn apply(&mut self, entry: &Entry) {
         match entry.body() {
             EntryBody::Message(Some(message)) => self.apply_message(message, entry),
@@ -280,8 +280,8 @@ impl RecordedSession {
         }
     }
 
-    /// Takes in which commands run in the background: the details of a result name one that does, and those of a look
-    /// at one that has ended say how.
+    /// Updates the background commands: the details of a result name a running one, and the details of a later check
+    /// say how it ended.
     fn apply_background(&mut self, call: &RecordedCall, result: &Object) {
         let Some(details) = result.get("details").and_then(Json::as_object) else { return };
         if let Some(id) = details.text("background") {
@@ -380,7 +380,7 @@ impl RecordedSession {
 }
 
 impl RecordedCall {
-    /// The call as one that was interrupted, when it may have taken effect.
+    /// The call as an interrupted one, if it may have taken effect.
     pub(crate) fn interrupted(&self) -> Option<InterruptedCall> {
         let started_at_ms = match self.stage {
             RecordedStage::Started { at_ms, .. } => at_ms,
@@ -411,7 +411,7 @@ pub(crate) fn says_something(message: &Object) -> bool {
     }
 }
 
-/// A message of a user or a program as the model gets it: one that is not the user's says so.
+/// The content of a user's or a program's message as sent to the model; a message not from the user says so.
 pub(crate) fn content_of(message: &UserMessage) -> Json {
     let remark = match &message.origin {
         MessageOrigin::Person => return message.content.clone(),

@@ -1,4 +1,4 @@
-//! What is done about a request that failed. Its tools never ran: calls are run once an answer is complete.
+//! Decides how to react to a failed request. Its tools never ran: calls run only once an answer is complete.
 
 use session_tree::FailureKind;
 
@@ -8,15 +8,15 @@ use crate::{
     limits::{RETRY_AFTER_MS, STALL_RETRIES},
 };
 
-/// The wait before the first repetition, in milliseconds; it doubles with each.
+/// The delay before the first retry, in milliseconds; it doubles with each retry.
 const FIRST_MS: u64 = 500;
-/// The longest wait that nobody asked for, in milliseconds.
+/// The longest delay if the provider does not name one, in milliseconds.
 const LONGEST_MS: u64 = 60_000;
 
-/// What is done about a failure.
+/// The reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// The request is repeated after these milliseconds.
+    /// The request is retried after these milliseconds.
     Repeat(u64),
     /// The turn is paused for these milliseconds.
     Pause(u64),
@@ -24,7 +24,7 @@ pub(crate) enum RetryDecision {
     GiveUp,
 }
 
-/// Decides about a failure after `retries` repetitions of at most `most`.
+/// Decides after `retries` of at most `most` retries.
 pub(crate) fn decide(
     failure: &AnswerFailure,
     session: &str,
@@ -36,7 +36,7 @@ pub(crate) fn decide(
         (Some(false), _) => 0,
         (_, FailureKind::Overloaded | FailureKind::Rate | FailureKind::Network) => most,
         (_, FailureKind::Stalled | FailureKind::Unknown) => STALL_RETRIES.min(most),
-        // A quota without a time is used up for good.
+        // A quota without a reset time does not recover.
         (_, FailureKind::Quota) if failure.retry_after_ms.is_some() => most,
         (Some(true), _) => STALL_RETRIES.min(most),
         (
@@ -57,8 +57,8 @@ pub(crate) fn decide(
     }
 }
 
-/// A wait between half of the longest for this repetition and all of it. It differs between sessions, so that those
-/// that failed together do not come back together.
+/// A delay between half of the maximum for this retry and the whole of it. It differs between sessions, so that
+/// sessions that failed together do not retry together.
 fn jittered(session: &str, request: RequestNumber, retries: u32) -> u64 {
     let longest = FIRST_MS.saturating_mul(1 << retries.min(16)).min(LONGEST_MS);
     let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! The state of a session: what its entries tell, and what only this process knows.
+//! The state of a session: the part derived from its entries, and the part that exists only in this process.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,14 +15,14 @@ use crate::{
     recorded::{InterruptedCall, RecordedSession},
 };
 
-/// What a session begins with.
+/// The initial settings of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineSetup {
     /// The session's id.
     pub session: String,
     /// The version of the program.
     pub version: String,
-    /// The system prompt of a new session. Must say nothing of the project, the user, the date or the machine.
+    /// The system prompt of a new session. Must not mention the project, the user, the date or the machine.
     pub system: String,
     /// The tools of a new session: `name`, `description`, `parameters`.
     pub tools: Vec<Object>,
@@ -30,16 +30,16 @@ pub struct EngineSetup {
     pub model: ModelChoice,
     /// The limits, unless the session has its own.
     pub limits: SpendLimits,
-    /// How long a turn goes on.
+    /// The limits of a turn.
     pub turns: TurnSettings,
 }
 
-/// How long a turn goes on.
+/// The limits of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSettings {
-    /// Maximum number of answers of a turn.
+    /// Maximum number of answers per turn.
     pub rounds: u32,
-    /// Maximum number of times a request is repeated after a failure that may pass.
+    /// Maximum number of retries after a temporary failure.
     pub retries: u32,
 }
 
@@ -57,36 +57,36 @@ pub struct EngineState {
     pub(crate) live: Live,
 }
 
-/// What only this process knows.
+/// The state that exists only in this process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
     pub(crate) is_open: bool,
     pub(crate) tickets: u64,
-    /// Entries that are on their way to the file, in their order.
+    /// Entries being written to the file, in order.
     pub(crate) unwritten: VecDeque<Unwritten>,
     pub(crate) disk: DiskState,
     pub(crate) facts: SessionFacts,
     pub(crate) model: ModelChoice,
     pub(crate) activity: Activity,
-    /// How the turn that is not running any more ends.
+    /// The ending of the turn that no longer runs.
     pub(crate) ending: Ending,
     pub(crate) pause: Option<PauseReason>,
-    /// How often the same was looked for in vain, and how long the next request waits for it, in milliseconds.
+    /// How often the model polled in vain, and the delay before the next request, in milliseconds.
     pub(crate) slow: Option<(usize, u64)>,
-    /// Whether the commands in the background are those of a process that is gone.
+    /// Whether the background commands were started by an earlier process and are gone.
     pub(crate) background_is_lost: bool,
-    /// How many of the shares of the context have been told.
+    /// How many shares of the context have been reported.
     pub(crate) context_told: usize,
-    /// Whether queued messages wait for a person, not for the end of the turn.
+    /// Whether queued messages wait for the user instead of the end of the turn.
     pub(crate) is_held: bool,
-    /// The highest number given to a request, also to one that was never sent.
+    /// The highest request number assigned, including requests never sent.
     pub(crate) requests: u64,
-    /// The hashes of the last request that was sent.
+    /// The chain of the last request sent.
     pub(crate) chain: Vec<u64>,
     pub(crate) long_system_cache: bool,
     pub(crate) clock: TurnClock,
     pub(crate) told: EngineActivity,
-    /// Whether a turn began for whoever watches and has not ended.
+    /// Whether clients were told that a turn began and not yet that it ended.
     pub(crate) is_end_due: bool,
     pub(crate) alarm_ms: Option<u64>,
 }
@@ -95,20 +95,20 @@ pub(crate) struct Live {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DiskState {
     Fine,
-    /// It could not, for this reason. Entries wait until then.
+    /// Appending failed with this error. Entries wait until this time.
     RetryAt {
         at_ms: u64,
         error: String,
     },
-    /// The entries that waited for this reason are being written again.
+    /// The entries are being written again after this error.
     Retrying {
         error: String,
     },
-    /// It never will: why.
+    /// Appending will never work again, for this reason.
     Lost(String),
 }
 
-/// An entry on its way to the file.
+/// An entry being written to the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unwritten {
     pub(crate) ticket: Ticket,
@@ -117,11 +117,11 @@ pub(crate) struct Unwritten {
     pub(crate) then: Then,
 }
 
-/// What follows once an entry is in the file.
+/// The action that follows once an entry is in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Then {
     Nothing,
-    /// A message is part of the session.
+    /// The message is part of the session.
     Landed(String),
     Queued(String),
     Withdrawn(String),
@@ -133,11 +133,11 @@ pub(crate) enum Then {
     TurnEnded(TurnOutcome, Option<String>),
 }
 
-/// What is being done.
+/// The current activity.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Activity {
     Idle,
-    /// A turn is to begin with a message once what the last one left has been cleared up.
+    /// A turn will start with this message once the previous turn has been settled.
     Starting(Box<UserMessage>),
     /// Between tools and requests.
     Boundary,
@@ -154,14 +154,14 @@ pub(crate) enum Activity {
         until_wall_ms: i64,
         retries: u32,
     },
-    /// The next request waits, since the last calls waited for something that has not come.
+    /// The next request is delayed, since the last calls waited for something that has not happened.
     Slowed {
         until_ms: u64,
         until_wall_ms: i64,
         times: usize,
     },
     Calls(CallBatch),
-    /// Paused; with calls that go on afterwards.
+    /// Paused; `calls` continue afterwards.
     Paused {
         why: PauseReason,
         until_ms: Option<u64>,
@@ -169,7 +169,7 @@ pub(crate) enum Activity {
     },
 }
 
-/// A request and what has come of its answer.
+/// A request and the part of its answer received so far.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AnswerInProgress {
     pub(crate) request: RequestNumber,
@@ -180,9 +180,9 @@ pub(crate) struct AnswerInProgress {
     pub(crate) first_ms: Option<u64>,
     /// The model that answers, as the provider names it.
     pub(crate) model: Option<String>,
-    /// Whole blocks.
+    /// Complete blocks.
     pub(crate) content: Vec<Json>,
-    /// The text of a block that is not whole.
+    /// The text of an incomplete block.
     pub(crate) text: String,
     pub(crate) usage: Option<AnswerUsage>,
 }
@@ -192,9 +192,9 @@ pub(crate) struct AnswerInProgress {
 pub(crate) struct Ending {
     pub(crate) outcome: TurnOutcome,
     pub(crate) error: Option<String>,
-    /// Results that had come when it ended.
+    /// Results that had arrived when the turn ended.
     pub(crate) results: BTreeMap<CallId, CallOutput>,
-    /// What the calls changed that were running when another process ended.
+    /// The files changed by calls that were running when another process ended.
     pub(crate) changed: BTreeMap<CallId, Vec<String>>,
 }
 
@@ -207,9 +207,9 @@ impl Ending {
 /// How long a turn has run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TurnClock {
-    /// Before the last pause.
+    /// Time until the last pause.
     pub(crate) before_ms: u64,
-    /// Since when it runs; nothing while it is paused.
+    /// When it last started; `None` while paused.
     pub(crate) since_ms: Option<u64>,
 }
 
@@ -229,7 +229,7 @@ impl TurnClock {
 }
 
 impl EngineState {
-    /// The state of a session as its file has it. The first input must be
+    /// Derives the state of a session from its file. The first input must be
     /// [`Restored`](crate::EngineInput::Restored).
     #[must_use]
     pub fn new(setup: EngineSetup, tree: &Tree) -> Self {
@@ -259,20 +259,20 @@ impl EngineState {
         Self { setup, recorded, live }
     }
 
-    /// What the file tells.
+    /// The state derived from the file.
     #[must_use]
     pub fn recorded(&self) -> &RecordedSession {
         &self.recorded
     }
 
-    /// The calls that may have taken effect before the process that ran them ended. Whoever opens the session finds
-    /// out what they changed, and says so with [`Restored`](crate::EngineInput::Restored).
+    /// The calls that may have taken effect before their process ended. The executor determines what they changed and
+    /// reports it with [`Restored`](crate::EngineInput::Restored).
     #[must_use]
     pub fn interrupted_calls(&self) -> Vec<InterruptedCall> {
         self.recorded.calls.iter().filter_map(crate::recorded::RecordedCall::interrupted).collect()
     }
 
-    /// The limits that apply.
+    /// The limits in force.
     #[must_use]
     pub fn limits(&self) -> SpendLimits {
         self.recorded.limits.unwrap_or(self.setup.limits)
@@ -284,13 +284,13 @@ impl EngineState {
         &self.live.model
     }
 
-    /// When a pause ends by itself, on the monotonic clock.
+    /// When a pause ends automatically, on the monotonic clock.
     #[must_use]
     pub fn paused_until_ms(&self) -> Option<u64> {
         if let Activity::Paused { until_ms, .. } = &self.live.activity { *until_ms } else { None }
     }
 
-    /// What the machine is doing.
+    /// The current activity.
     #[must_use]
     pub fn activity(&self) -> EngineActivity {
         match &self.live.activity {

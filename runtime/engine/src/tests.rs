@@ -1,4 +1,4 @@
-//! Whole lives of sessions, with real files.
+//! Complete sessions, with real files.
 
 mod lives;
 mod properties;

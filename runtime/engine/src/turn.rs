@@ -1,7 +1,7 @@
 //! Turns: from a message to the entry that ends them.
 //!
-//! [`EngineStep::settle`] ends every turn, whether it came to its end, was aborted, or was left by a process that was killed:
-//! it gives each call that has none its result.
+//! [`EngineStep::settle`] ends every turn, whether it completed, was aborted, or belonged to a process that was killed:
+//! it writes a result for each call without one.
 
 use session_tree::{Json, NewEntry, Object};
 
@@ -16,13 +16,13 @@ use crate::{
     state::{Activity, Ending, Then, TurnClock},
 };
 
-/// Longest beginning of a background command that the model is reminded of, in characters.
+/// Maximum length of a background command in a note to the model, in characters.
 const STOPPED_COMMAND: usize = 200;
-/// What the model is told after an answer without text and calls.
+/// The message sent to the model after an answer without text and calls.
 const NUDGE: &str = "Your last answer was empty. Go on with the task, or say that it is done.";
 
 impl EngineStep<'_> {
-    /// Clears up what the last turn left, or begins one with a message that waits.
+    /// Settles the last turn, or starts one with a queued message.
     pub(crate) fn idle(&mut self) -> bool {
         if self.state.recorded.is_unfinished() {
             self.settle();
@@ -36,7 +36,7 @@ impl EngineStep<'_> {
         true
     }
 
-    /// What to do between tools and requests.
+    /// Handles the boundary between tools and requests.
     pub(crate) fn boundary(&mut self) -> bool {
         if let Some(why) = self.state.live.pause {
             self.state.live.activity = self.paused(why, None, None);
@@ -95,7 +95,7 @@ impl EngineStep<'_> {
         false
     }
 
-    /// The turn runs no more; [`EngineStep::settle`] writes its end.
+    /// Marks the turn as over; [`EngineStep::settle`] writes its end.
     pub(crate) fn end_turn(&mut self, outcome: TurnOutcome, error: Option<String>) {
         self.state.live.activity = Activity::Idle;
         self.state.live.is_held |= !matches!(outcome, TurnOutcome::Done | TurnOutcome::Length);
@@ -103,7 +103,7 @@ impl EngineStep<'_> {
         self.state.live.clock.stop(self.time.mono_ms);
     }
 
-    /// Gives every call of the turn its result, and the turn its end.
+    /// Writes a result for every call of the turn, then the end of the turn.
     pub(crate) fn settle(&mut self) {
         let ending = std::mem::replace(&mut self.state.live.ending, Ending::new(TurnOutcome::Interrupted, None));
         let Ending { outcome, error: why, mut results, changed } = ending;
@@ -145,7 +145,7 @@ impl EngineStep<'_> {
         self.out.push(Effect::Tell(RuntimeFrame::TurnStarted));
     }
 
-    /// Stores the system prompt and the tools, from where they are sent for as long as the session is used.
+    /// Stores the system prompt and the tools; requests use the stored ones for as long as the session exists.
     fn freeze(&mut self) {
         let setup = &self.state.setup;
         let tools = Json::Array(setup.tools.iter().cloned().map(Json::Object).collect());
@@ -163,7 +163,7 @@ impl EngineStep<'_> {
         self.append(frozen.to_entry(), false, Then::Nothing);
     }
 
-    /// The entries by which the next request has the model and the context it should have.
+    /// The entries needed to bring the model and the context up to date for the next request.
     fn settings(&self) -> Vec<NewEntry> {
         let (recorded, model) = (&self.state.recorded, &self.state.live.model);
         let mut entries = Vec::new();
@@ -192,7 +192,7 @@ impl EngineStep<'_> {
         self.append(NewEntry::Message(entry), false, Then::Landed(message.id.clone()));
     }
 
-    /// Tells the model which background commands do not run any more. Whether one had ended by itself is unknown.
+    /// Tells the model which background commands no longer run. Whether one had already ended is unknown.
     fn tell_stopped(&mut self) {
         let lost = &self.state.recorded.background;
         if lost.is_empty() {

@@ -1,19 +1,19 @@
-//! How full the context of the model is, and what to do when it is full.
+//! Measures how full the model's context is, and words the message for a full one.
 
 use std::fmt::Write as _;
 
-/// The shares of the context at which whoever watches is told, in percent.
+/// The shares of the context that are reported to clients, in percent.
 pub const SHARES: [u64; 2] = [80, 95];
-/// The smallest number in a message of a provider that is one of tokens.
+/// The smallest number in a provider's message that is read as a token count.
 const FEWEST_TOKENS: u64 = 1_000;
 
-/// How many of the shares this number of tokens has reached.
+/// Number of shares that this number of tokens has reached.
 pub(crate) fn shares_reached(tokens: u64, window: u64) -> usize {
     SHARES.iter().filter(|share| tokens.saturating_mul(100) >= window.saturating_mul(**share)).count()
 }
 
-/// What a person is told when the conversation no longer fits. `said` is what the provider said, `window` what is known
-/// of the model.
+/// The message for the user when the conversation no longer fits. `said` is the provider's message, `window` the known
+/// size of the model's window.
 pub(crate) fn too_long(said: &str, window: Option<u64>) -> String {
     let mut text = "The conversation no longer fits the model's context".to_owned();
     let _ = match (sizes(said, window), window) {
@@ -29,9 +29,9 @@ fn ended(said: &str) -> &str {
     said.trim().trim_end_matches('.')
 }
 
-/// The number of tokens that were sent and the most there may be, where a message has both.
+/// The number of tokens sent and the maximum, if a message contains both.
 fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
-    // Digits within a name, such as that of a model, do not count.
+    // Digits within a name, such as a model's, do not count.
     let mut numbers: Vec<u64> = said
         .split(|c: char| !c.is_alphanumeric() && !",_-.".contains(c))
         .map(|word| word.trim_end_matches(['.', ',']).replace([',', '_'], ""))
@@ -49,7 +49,7 @@ fn sizes(said: &str, window: Option<u64>) -> Option<(u64, u64)> {
     (most < largest).then_some((largest, most))
 }
 
-/// A number with a comma between thousands.
+/// A number with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -87,7 +87,7 @@ mod tests {
             ("gpt-4o-2024-11-20: this model's maximum context length is 128000 tokens.", Some(128_000), None),
             ("gpt-4o-2024-11-20: this model's maximum context length is 128000 tokens.", None, None),
             ("model claude-opus-4-20250514: 213452 tokens > 200000 maximum", None, Some((213_452, 200_000))),
-            // A known window is never the number that was sent.
+            // A known window size is never taken for the number of tokens sent.
             ("128000 tokens at most (limit since 2024)", Some(128_000), None),
             ("250000 tokens, 128000 at most (limit since 2024)", Some(128_000), Some((250_000, 128_000))),
         ] {

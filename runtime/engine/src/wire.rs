@@ -1,16 +1,16 @@
-//! What a model is sent of a session, and where the cache is marked.
+//! The part of a session that a model is sent, and the positions of cache marks.
 //!
-//! Everything comes from the entries: the system prompt and the tools as they were stored when the session began, the
-//! messages of the path to the leaf in their order. Each entry gives the same messages in every request, so that a
-//! request begins as the one before. What cannot be sent is left out or completed here, always in the same way:
+//! Everything comes from the entries: the system prompt and the tools as stored when the session began, and the
+//! messages on the path to the leaf, in order. Each entry yields the same messages in every request, so that a request
+//! starts with the previous one. Content that cannot be sent is omitted or completed here, always in the same way:
 //!
-//! - answers that failed or say nothing are left out;
-//! - of an answer that was aborted the texts are sent, and that it was interrupted there: not its calls, which did not
-//!   run, nor its thoughts, which vendors take only whole and signed;
-//! - each call is followed by its result; a result that is missing is made up, one without a call is left out;
-//! - a call whose id an earlier answer has gets another one: vendors refuse ids that come twice.
+//! - failed and empty answers are omitted;
+//! - of an aborted answer, the texts are sent with a note that it was interrupted; its calls, which did not run, are
+//!   omitted, and so is its thinking, which vendors accept only complete and signed;
+//! - each call is followed by its result; a missing result is generated, a result without a call is omitted;
+//! - a call whose id occurs in an earlier answer gets another id: vendors refuse duplicate ids.
 //!
-//! Messages of one role that follow each other are not joined: that is the wire format's business.
+//! Consecutive messages of one role are not joined: the wire format does that.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -26,22 +26,22 @@ use crate::{
     recorded::{calls_of, says_something},
 };
 
-/// How many blocks may follow a mark before another one is set.
+/// Maximum number of blocks after a mark before another one is set.
 const BLOCKS_BEHIND_MARK: usize = 15;
-/// What an answer that the limit of time ended says in `errorMessage`.
+/// The `errorMessage` of an answer ended by the time limit.
 pub(crate) const OUT_OF_TIME: &str = "out of time";
-/// What an answer that ended with the session or its process says in `errorMessage`.
+/// The `errorMessage` of an answer that ended with the session or its process.
 pub(crate) const STOPPED: &str = "stopped";
-/// What the model gets behind an answer that the user interrupted,
+/// Sent to the model after an answer that the user interrupted.
 const USER_ENDED_IT: &str = "[The user interrupted this answer here.]";
-/// behind one that the limit of time ended,
+/// Sent to the model after an answer that the time limit ended.
 const TIME_ENDED_IT: &str = "[The time limit ended this answer here.]";
-/// and behind one that ended with the session or its process.
+/// Sent to the model after an answer that ended with the session or its process.
 const SESSION_ENDED_IT: &str = "[This answer ended here because the agent's session was closed.]";
-/// What the model gets for a call whose result is not in the file.
+/// Sent to the model for a call whose result is not in the file.
 const LOST_RESULT: &str = "The result of this call is missing in the session's file. It may have taken effect.";
 
-/// What a model is sent.
+/// The content of a request to a model.
 #[derive(Debug, Clone)]
 pub struct WireOutline<'a> {
     /// The system prompt.
@@ -50,14 +50,14 @@ pub struct WireOutline<'a> {
     pub tools: Vec<Object>,
     /// The messages.
     pub messages: Vec<WireMessage<'a>>,
-    /// Where the cache is marked among the messages; the end of the system prompt is marked too.
+    /// Cache marks in the messages; the end of the system prompt is marked too.
     pub markers: Vec<CacheMarker>,
 }
 
-/// A message on its way to a model: role `user`, `assistant` or `toolResult`.
+/// A message to a model: role `user`, `assistant` or `toolResult`.
 #[derive(Debug, Clone)]
 pub struct WireMessage<'a> {
-    /// The entry it comes from; a result that is made up names the entry of its call.
+    /// Its entry; for a generated result, the entry of its call.
     pub entry: &'a Entry,
     /// The message, in pi's form.
     pub message: Cow<'a, Object>,
@@ -65,20 +65,21 @@ pub struct WireMessage<'a> {
     pub is_injected: bool,
 }
 
-/// A mark for the cache, at the end of a block.
+/// A cache mark at the end of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheMarker {
-    /// The message, from 0.
+    /// The index of the message.
     pub message: usize,
-    /// The block of its content, from 0. Of a result it is always the last: the result as a whole is marked.
+    /// The index of the block in its content. For a result it is the last block: the result is marked as a whole.
     pub block: usize,
 }
 
-/// What a model is sent of a session as it is now.
+/// The request content for the current state of a session.
 #[must_use]
 pub fn outline(tree: &Tree) -> WireOutline<'_> {
     let mut path = tree.leaf_path();
-    // Most entries are ours and give no message. One of them may be where a compaction begins to keep.
+    // Most entries are this program's own and yield no message. One of them may be the first entry that a compaction
+    // keeps.
     if path.iter().all(|entry| entry.kind() != EntryKind::Compaction) {
         path.retain(|entry| entry.kind() != EntryKind::Custom);
     }
@@ -122,7 +123,7 @@ fn is_injected(entry: &Entry) -> bool {
     entry.kind() == EntryKind::CustomMessage && of_ours
 }
 
-/// Whether a message can be sent at all.
+/// Whether a message can be sent.
 fn is_sent(message: &Object) -> bool {
     match message.text("role") {
         Some("assistant") => {
@@ -139,7 +140,7 @@ fn is_sent(message: &Object) -> bool {
     }
 }
 
-/// What is sent of an answer that was interrupted: its texts, and a remark behind them.
+/// The parts of an interrupted answer that are sent: its texts, and a note after them.
 fn interrupted(message: &Object) -> (Object, Object) {
     let text_only = |block: &Object| {
         let text = block.text("text").filter(|text| block.text("type") == Some("text") && !text.trim().is_empty())?;
@@ -167,10 +168,10 @@ fn interrupted(message: &Object) -> (Object, Object) {
     (said, remark)
 }
 
-/// The messages with every call followed by its result, and no id of a call twice.
+/// Returns the messages with every call followed by its result and no duplicate call ids.
 fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
     let mut out: Vec<WireMessage<'_>> = Vec::with_capacity(messages.len());
-    // The ids that were given, those by which results are sent, and the tools.
+    // The original ids, the ids with which results are sent, and the tools.
     let mut open: Vec<SentCall> = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut asked_by: Option<&Entry> = None;
@@ -178,7 +179,7 @@ fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
         if message.message.text("role") == Some("toolResult") {
             let id = message.message.text("toolCallId").unwrap_or_default();
             let Some(at) = open.iter().position(|open| open.given == id) else { continue };
-            // Results stand in the order of their calls.
+            // Results are in the order of their calls.
             out.extend(open.drain(..at).filter_map(|call| Some(lost(asked_by?, &call))));
             let call = open.remove(0);
             if call.sent != call.given {
@@ -198,21 +199,21 @@ fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
         }
         out.push(message);
     }
-    // The calls of the last answer may still be running: then nothing is sent.
+    // The calls of the last answer may still be running: then no request is sent.
     out.extend(open.drain(..).filter_map(|call| Some(lost(asked_by?, &call))));
     out
 }
 
 /// A call that waits for its result.
 struct SentCall {
-    /// Its id in the file,
+    /// Its id in the file.
     given: String,
-    /// and the one it is sent with.
+    /// Its id in the request.
     sent: String,
     tool: String,
 }
 
-/// The calls of the answer that is message number `at`. Ids that are `known` were sent before it.
+/// The calls of the answer at index `at`. The ids in `known` were sent before it.
 fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<SentCall> {
     let mut open: Vec<SentCall> = Vec::new();
     for call in calls_of(answer) {
@@ -221,7 +222,7 @@ fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<SentC
             let key = call_key(id);
             known.contains(&key) || open.iter().any(|other| call_key(&other.sent) == key)
         };
-        // Derived from what stands before it only, so that it is the same in every request.
+        // Derived only from preceding messages, so that it is the same in every request.
         let is_again = is_taken(&given);
         let sent = if is_again { other_id(format!("call_again_{at}_{}", open.len()), is_taken) } else { given.clone() };
         open.push(SentCall { given, sent, tool: call.text("name").unwrap_or_default().to_owned() });
@@ -229,7 +230,7 @@ fn open_calls(answer: &Object, known: &BTreeSet<String>, at: usize) -> Vec<SentC
     open
 }
 
-/// Gives the calls of an answer the ids they are sent with.
+/// Replaces the ids of an answer's calls with those that are sent.
 fn rename_calls(answer: &mut Object, open: &[SentCall]) {
     let Some(Json::Array(blocks)) = answer.get("content").cloned() else { return };
     let mut calls = open.iter();
@@ -239,7 +240,7 @@ fn rename_calls(answer: &mut Object, open: &[SentCall]) {
             && let Some(call) = calls.next().filter(|call| call.sent != call.given)
         {
             block.set("id", call.sent.as_str());
-            // The block as the vendor sent it has the other id.
+            // The block in the vendor's form has the old id.
             block.remove("raw");
         }
         Json::Object(block)
@@ -260,18 +261,18 @@ fn lost<'a>(entry: &'a Entry, call: &SentCall) -> WireMessage<'a> {
     WireMessage { entry, message: Cow::Owned(message), is_injected: false }
 }
 
-/// A run of messages of one side, which are one on the wire.
+/// A run of messages of one side, which become one message on the wire.
 struct Side {
     is_answer: bool,
-    /// The blocks that can be marked, each with the number of blocks up to and with it.
+    /// The blocks that can be marked, each with the number of blocks up to and including it.
     blocks: Vec<(CacheMarker, usize)>,
-    /// Number of blocks up to the end.
+    /// Number of blocks up to the end of the side.
     end: usize,
 }
 
-/// The end of the last message that is not the program's, and of the last but one. Where more than
-/// [`BLOCKS_BEHIND_MARK`] blocks lie between the latter and the message before, one more in between: providers look
-/// back only some 20 blocks for what was written.
+/// Marks the end of the last and of the second-to-last message not added by the program. If more than
+/// [`BLOCKS_BEHIND_MARK`] blocks lie between the latter and the message before it, another mark is set in between:
+/// providers look back only about 20 blocks for an earlier write.
 fn markers(messages: &[WireMessage<'_>]) -> Vec<CacheMarker> {
     let mut sides: Vec<Side> = Vec::new();
     let mut count = 0;
@@ -299,7 +300,7 @@ fn markers(messages: &[WireMessage<'_>]) -> Vec<CacheMarker> {
     extra.into_iter().chain(before.map(|(m, _)| *m)).chain(last.map(|(m, _)| *m)).collect()
 }
 
-/// The blocks of a message, and whether each can be marked. A result is one block.
+/// For each block of a message, whether it can be marked. A result is one block.
 fn markable(message: &Object) -> Vec<bool> {
     if message.text("role") == Some("toolResult") {
         return vec![true];
@@ -311,7 +312,7 @@ fn markable(message: &Object) -> Vec<bool> {
     }
 }
 
-/// Providers refuse marks on thoughts and on empty texts.
+/// Whether a block can be marked: providers refuse marks on thinking and on empty texts.
 fn is_markable(block: &Json) -> bool {
     let Some(block) = block.as_object() else { return false };
     match block.text("type") {
@@ -321,7 +322,7 @@ fn is_markable(block: &Json) -> bool {
     }
 }
 
-/// Whether a message of the user has a text or an image.
+/// Whether a user message has a text or an image.
 fn has_content(message: &Object) -> bool {
     match message.get("content") {
         Some(Json::String(text)) => !text.trim().is_empty(),

@@ -1,4 +1,4 @@
-//! Which files changed since a call that was interrupted had been started.
+//! Finds the files that changed since an interrupted call was started.
 
 use std::{
     fs,
@@ -6,15 +6,15 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-/// Maximum number of entries that are looked at.
+/// Maximum number of directory entries read.
 const ENTRIES: usize = 50_000;
-/// Maximum number of files that are named.
+/// Maximum number of files named.
 const NAMED: usize = 20;
-/// Directories that are not looked into: what builds write, and git's own files.
+/// Directories that are skipped: build output, and git's own files.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 
-/// The files below a directory that changed after a moment, in milliseconds since 1970, by their paths from there.
-/// Nothing when there is too much to look at.
+/// The files below a directory that changed after a time (milliseconds since 1970), as relative paths. `None` if there
+/// are too many entries to read.
 pub(crate) fn since(workspace: &Path, at_ms: i64) -> Option<Vec<String>> {
     let at = UNIX_EPOCH + Duration::from_millis(u64::try_from(at_ms).ok()?);
     let (mut found, mut open, mut seen) = (Vec::new(), vec![workspace.to_owned()], 0);
@@ -25,7 +25,7 @@ pub(crate) fn since(workspace: &Path, at_ms: i64) -> Option<Vec<String>> {
             if seen > ENTRIES {
                 return None;
             }
-            // Links are not followed.
+            // Symbolic links are not followed.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 if !SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
@@ -65,7 +65,7 @@ mod tests {
         write(".git/index", 3000);
         std::os::unix::fs::symlink("/", dir.path().join("root")).unwrap();
         let found = since(dir.path(), 2000).unwrap();
-        // The link itself is of today.
+        // The link itself is new.
         assert_eq!(found, ["root", "src/new.rs"]);
         for n in 0..30 {
             write(&format!("more/{n:02}"), 3000);

@@ -1,4 +1,4 @@
-//! How others reach a session.
+//! The interface of a session for its clients.
 
 use std::{fmt, sync::Arc};
 
@@ -15,43 +15,43 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 #[error("the session is closed")]
 pub struct SessionClosed;
 
-/// A session that is open. Clones are handles of the same session, which ends with the last one.
+/// An open session. Clones refer to the same session, which ends when the last one is dropped.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
     pub(crate) inbox: mpsc::Sender<DriverMessage>,
     pub(crate) updates: broadcast::Sender<SessionUpdate>,
 }
 
-/// What happens in a session, for whoever watches.
+/// An update about a session, for subscribers.
 #[derive(Debug, Clone)]
 pub enum SessionUpdate {
-    /// The machine told something.
+    /// A notification of the machine.
     Frame(Arc<RuntimeFrame>),
-    /// An entry is in the file.
+    /// An entry was written to the file.
     Entry(Arc<Entry>),
 }
 
-/// A session at a moment.
+/// The state of a session at one time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSnapshot {
     /// The session's id.
     pub session: String,
-    /// Its file; it appears with the first message of a user.
+    /// Its file; it is created with the first user message.
     pub path: std::path::PathBuf,
-    /// What it is doing.
+    /// The current activity.
     pub activity: EngineActivity,
     /// The provider and the id of the model.
     pub model: (String, String),
     /// The mode.
     pub mode: SessionMode,
-    /// What it has spent.
+    /// The amount spent.
     pub spent: SpendLimits,
-    /// What it may spend.
+    /// The spending limits.
     pub limits: SpendLimits,
-    /// How many messages wait.
+    /// Number of queued messages.
     pub queued: usize,
-    /// How many entries it has.
+    /// Number of entries.
     pub entries: usize,
 }
 
@@ -60,29 +60,29 @@ pub struct SessionSnapshot {
 pub enum TurnReport {
     /// The turn ended.
     Ended {
-        /// How.
+        /// The outcome.
         outcome: TurnOutcome,
-        /// What to show a person.
+        /// The error, as text for the user.
         error: Option<String>,
         /// The text of the last answer.
         text: String,
     },
     /// The turn is paused.
     Paused {
-        /// Why.
+        /// The reason.
         why: PauseReason,
-        /// When it goes on by itself, in milliseconds since 1970.
+        /// When it resumes automatically, in milliseconds since 1970.
         until_wall_ms: Option<i64>,
         /// The text of the last answer.
         text: String,
     },
-    /// Another program touched the session's file, which ended the session. What happened, with the file.
+    /// Another program modified the session's file, which ended the session. Contains the error with the file.
     FileLost(String),
     /// The prompt was not accepted.
     Refused(String),
 }
 
-/// What is sent to the thread of a session.
+/// A message to the thread of a session.
 #[derive(Debug)]
 pub(crate) enum DriverMessage {
     Input(EngineInput),
@@ -93,7 +93,7 @@ pub(crate) enum DriverMessage {
     Close(oneshot::Sender<()>),
 }
 
-/// What somebody looks up in the entries of a session, on its thread.
+/// A query of the entries of a session, run on its thread.
 pub(crate) struct SessionReader(pub(crate) Box<dyn FnOnce(&Session) + Send>);
 
 impl fmt::Debug for SessionReader {
@@ -103,13 +103,13 @@ impl fmt::Debug for SessionReader {
 }
 
 impl SessionHandle {
-    /// What happens from now on. Who reads too slowly loses the oldest updates.
+    /// Subscribes to future updates. A slow reader loses the oldest ones.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<SessionUpdate> {
         self.updates.subscribe()
     }
 
-    /// Hands something to the machine.
+    /// Sends an input to the machine.
     ///
     /// # Errors
     /// The session is closed.
@@ -127,8 +127,8 @@ impl SessionHandle {
         report.await.map_err(|_| SessionClosed)
     }
 
-    /// Waits until the turn of a queued message ends or is paused. Without such a turn gives nothing, and the session
-    /// accepts no more messages.
+    /// Waits until the turn of a queued message ends or is paused. If there is no such turn, returns `None`, and the
+    /// session accepts no more messages.
     ///
     /// # Errors
     /// The session is closed.
@@ -138,7 +138,7 @@ impl SessionHandle {
         report.await.map_err(|_| SessionClosed)
     }
 
-    /// The session as it is now.
+    /// The current state of the session.
     ///
     /// # Errors
     /// The session is closed.
@@ -148,8 +148,8 @@ impl SessionHandle {
         snapshot.await.map_err(|_| SessionClosed)
     }
 
-    /// Looks something up in the session's entries, after everything that was handed in before. The session does
-    /// nothing else meanwhile.
+    /// Runs a query of the session's entries, after all inputs sent before. The session does nothing else in the
+    /// meantime.
     ///
     /// # Errors
     /// The session is closed.
@@ -159,18 +159,18 @@ impl SessionHandle {
     ) -> Result<T, SessionClosed> {
         let (done, found) = oneshot::channel();
         let reader = SessionReader(Box::new(move |session| {
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = done.send(look_up(session));
         }));
         self.inbox.send(DriverMessage::Read(reader)).await.map_err(|_| SessionClosed)?;
         found.await.map_err(|_| SessionClosed)
     }
 
-    /// Ends the session: the turn is aborted, the tools are ended, and the file is free for others.
+    /// Closes the session: aborts the turn, ends the tools, and releases the file.
     pub async fn close(&self) {
         let (done, closed) = oneshot::channel();
         if self.inbox.send(DriverMessage::Close(done)).await.is_ok() {
-            // Whether it told us or is gone already is the same.
+            // An error means that it is already gone.
             let _ = closed.await;
         }
     }

@@ -1,11 +1,11 @@
-//! Our own agent: performs what the machine of `engine` decides.
+//! The built-in agent: performs the effects decided by the machine of `engine`.
 //!
-//! A session has one owner, the thread of [`open`]: it holds the machine and the file, performs effects in their order,
-//! and takes in what people ([`SessionHandle`]), models ([`AnswerSource`]), tools ([`ToolRunner`]) and whoever decides
-//! about calls ([`PermissionBroker`]) report. What the session does is told to everybody who subscribed
-//! ([`SessionUpdate`]); a slow reader loses updates and delays nobody.
+//! A session has one owner, the thread started by [`open`]: it owns the machine and the file, performs effects in
+//! order, and receives the inputs of users ([`SessionHandle`]), models ([`AnswerSource`]), tools ([`ToolRunner`]) and
+//! the permission broker ([`PermissionBroker`]). Subscribers receive the updates of the session ([`SessionUpdate`]); a
+//! slow reader loses updates and delays nothing.
 //!
-//! Must not decide what is allowed, and must not write to the server's store.
+//! This crate must not decide what is allowed, and must not write to the server's store.
 
 mod changed;
 mod handle;

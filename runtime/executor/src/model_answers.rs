@@ -1,4 +1,4 @@
-//! Requests of a session, encoded and sent by `models`.
+//! Encodes and sends the requests of a session through `models`.
 
 use std::{
     collections::HashMap,
@@ -25,22 +25,22 @@ use crate::ports::{AnswerSource, AnswerStream, BoxFuture, PrepareFailure, Sessio
 /// A model and the host that serves it.
 #[derive(Debug, Clone)]
 pub struct ModelRoute {
-    /// The model. Its `provider` and `model` are those of [`engine::ModelChoice`].
+    /// The model. Its `provider` and `model` match those of [`engine::ModelChoice`].
     pub target: Target,
     /// The host.
     pub endpoint: ModelEndpoint,
-    /// How it is connected to.
+    /// The client that connects to the host.
     pub client: ModelClient,
-    /// Where its key came from, in words for the person who set it: a variable, a file or a program.
+    /// The source of its key, as text for the user: a variable, a file or a program.
     pub key_source: String,
 }
 
-/// The models that a session can use. Clones share them, so that one can be added while the session is open.
+/// The models that a session can use. Clones share them, so that a model can be added while the session is open.
 #[derive(Debug, Clone, Default)]
 pub struct ModelRoutes(Arc<Mutex<Vec<ModelRoute>>>);
 
 impl ModelRoutes {
-    /// Adds a model. It takes the place of one with the same name of the same provider.
+    /// Adds a model. Replaces one with the same provider and name.
     pub fn add(&self, route: ModelRoute) {
         let mut routes = self.lock();
         routes.retain(|known| !known.serves(&route.target.provider, &route.target.model));
@@ -62,20 +62,20 @@ impl ModelRoute {
     }
 }
 
-/// Keeps the body of a request that a vendor called invalid, which is a defect of ours more often than not. Gives where.
+/// Saves the body of a request that a vendor called invalid, which usually is a defect of capture. Returns its path.
 pub type KeepRequest = Arc<dyn Fn(&[u8]) -> Option<PathBuf> + Send + Sync>;
 
 /// The models of a session.
 pub struct ModelAnswers {
     keep: Option<KeepRequest>,
-    /// For encoded text that is too much for memory.
+    /// A file for encoded text that exceeds the memory limit.
     spill: Option<Arc<SpillFile>>,
     routes: ModelRoutes,
-    /// By which vendors route requests of one session to one cache.
+    /// The key by which vendors route the requests of a session to one cache.
     cache_key: String,
     prices: Arc<Prices>,
     clock: Arc<dyn SessionClock>,
-    /// What was encoded for the model of the last request.
+    /// The encoded transcript for the model of the last request.
     transcript: Option<Transcript>,
     prepared: Option<PreparedRequest>,
 }
@@ -87,25 +87,25 @@ struct PreparedRequest {
 }
 
 impl ModelAnswers {
-    /// The models of a session: `cache_key` is its id.
+    /// The models of a session; `cache_key` is its id.
     #[must_use]
     pub fn new(routes: ModelRoutes, cache_key: String, prices: Arc<Prices>, clock: Arc<dyn SessionClock>) -> Self {
         Self { keep: None, spill: None, routes, cache_key, prices, clock, transcript: None, prepared: None }
     }
 
-    /// With somebody who keeps requests that were called invalid.
+    /// Saves requests that were called invalid with this function.
     #[must_use]
     pub fn keeping(self, keep: KeepRequest) -> Self {
         Self { keep: Some(keep), ..self }
     }
 
-    /// With a file for encoded text that is too much for memory.
+    /// Writes encoded text that exceeds the memory limit to this file.
     #[must_use]
     pub fn spilling_to(self, spill: SpillFile) -> Self {
         Self { spill: Some(Arc::new(spill)), ..self }
     }
 
-    /// What was encoded for a model, or the beginning of it.
+    /// The transcript for a model; a new one if the model changed.
     fn transcript(&mut self, target: &Target, outline: &WireOutline<'_>) -> Result<&mut Transcript, AnswerFailure> {
         let fits = |transcript: &Transcript| transcript.target() == target;
         let kept = self.transcript.take_if(|transcript| fits(transcript));
@@ -170,13 +170,13 @@ impl AnswerSource for ModelAnswers {
     }
 }
 
-/// System prompt and tools as `models` takes them.
+/// The system prompt and tools in the form of `models`.
 fn prefix_of(outline: &WireOutline<'_>) -> Prefix {
     let tools: Vec<session_tree::Json> = outline.tools.iter().cloned().map(Into::into).collect();
     Prefix::of_message(&Object::new().with("content", outline.system.as_str()).with("toolsAdded", tools))
 }
 
-/// A name for each message that stands for its content: that of its entry, and which of the entry's it is.
+/// A key for each message that identifies its content: the id of its entry, and its index among the entry's messages.
 fn message_keys(outline: &WireOutline<'_>) -> Vec<Option<String>> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     let key = |message: &wire::WireMessage<'_>| {
@@ -203,7 +203,7 @@ fn markers(outline: &WireOutline<'_>, long_system_cache: bool) -> Vec<Marker> {
     [Marker { place: MarkerPlace::System, ttl }].into_iter().chain(outline.markers.iter().map(of_message)).collect()
 }
 
-/// The blocks of the request, with the marks that were placed.
+/// The blocks of the request, with the placed marks.
 fn digest(
     transcript: &Transcript,
     outline: &WireOutline<'_>,
@@ -231,7 +231,7 @@ fn digest(
         })
         .collect();
     for marker in markers.iter().filter(|marker| placed.contains(&marker.place)) {
-        // The last block that can bear the mark, as the encoder places it.
+        // The last block that can be marked, as the encoder places it.
         let of_place = |(_, block): &(usize, &models::ChainBlock)| match marker.place {
             MarkerPlace::System => block.entry.is_none(),
             MarkerPlace::Entry(entry) | MarkerPlace::Block { entry, .. } => block.entry == Some(entry),
@@ -250,7 +250,7 @@ fn refused(message: String) -> AnswerFailure {
     AnswerFailure { kind: FailureKind::BadRequest, retry_after_ms: None, should_retry: None, message }
 }
 
-/// What a model's tokens cost.
+/// The prices of a model's tokens.
 struct PricedModel {
     prices: Arc<Prices>,
     clock: Arc<dyn SessionClock>,
@@ -271,7 +271,7 @@ impl PricedModel {
     }
 }
 
-/// A request that was sent: what a person needs to know of it when it fails.
+/// A sent request: the data needed to explain a failure to the user.
 struct SentRequest {
     keep: Option<KeepRequest>,
     request: EncodedRequest,
@@ -281,8 +281,8 @@ struct SentRequest {
 }
 
 impl SentRequest {
-    /// Adds to a failure where the key came from if it was refused, which model there is not, and where the request is if
-    /// that was called invalid.
+    /// Adds to the message of a failure: the source of a refused key, the name of a missing model, or the path of a
+    /// request called invalid.
     async fn explained(self, mut failure: AnswerFailure) -> AnswerFailure {
         if failure.kind == FailureKind::Auth {
             let _ = write!(failure.message, " ({})", self.key_source);
@@ -328,7 +328,7 @@ impl AnswerStream for ModelStream {
     }
 }
 
-/// The event in the engine's words; nothing for what only a decoder needs.
+/// Converts an event for the engine; `None` for events that only a decoder needs.
 fn event_of(event: StreamEvent, prices: &PricedModel) -> Option<AnswerEvent> {
     Some(match event {
         StreamEvent::Began { model, .. } => AnswerEvent::Began { model: model? },

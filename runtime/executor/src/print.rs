@@ -17,33 +17,33 @@ pub use self::gate::{PrintGate, PrintHold, PrintPass};
 use self::progress::{PrintProgress, ProgressClock};
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
-/// What is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintFormat {
     /// The text of the last answer.
     Text,
-    /// A line of JSON for everything that happens: `{"type", "data"}`, where `type` is that of a frame, `entry`, or
-    /// `skipped` with a number of updates when printing was too slow.
+    /// A line of JSON for every update: `{"type", "data"}`, where `type` is that of a frame, `entry`, or `skipped` with
+    /// the number of updates lost because printing was too slow.
     JsonLines,
 }
 
-/// How a prompt ended.
+/// The result of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintExit {
-    /// The model has said everything.
+    /// The model finished.
     Done,
-    /// The turn failed, was aborted, or went in circles.
+    /// The turn failed, was aborted, or was stopped by the loop guard.
     Failed,
-    /// A limit was reached: time, tokens, costs, calls or answers.
+    /// A limit was reached: time, tokens, cost, calls or answers.
     OutOfBudget,
     /// The prompt was not accepted, or the model refused to answer.
     Refused,
-    /// The model has answered, but none of its calls was done, because nobody decided about any.
+    /// The model answered, but none of its calls was run, because none was decided.
     Undone,
 }
 
 impl PrintExit {
-    /// The code with which a program exits.
+    /// The exit code of the program.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -63,33 +63,33 @@ enum PrintedLine<'a> {
     Skipped(u64),
 }
 
-/// How much a person sees of what is done until the answer.
+/// How much progress is shown until the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintDetail {
-    /// Everything, for a person who watches.
+    /// Everything, for a user who watches.
     All,
-    /// Only what holds the turn up, and what soon will.
+    /// Only messages about current or coming delays.
     Trouble,
 }
 
-/// Where print mode writes.
+/// The output streams of print mode.
 pub struct PrintStreams<'a> {
-    /// The answer, or everything that happens.
+    /// The answer, or all updates.
     pub out: &'a mut (dyn Write + Send),
-    /// What is done until then, and how much of it is told; nothing when all of it is in `out`.
+    /// The stream for progress, and its detail; `None` if all updates are in `out`.
     pub progress: Option<(&'a mut (dyn Write + Send), PrintDetail)>,
-    /// A moment in milliseconds since 1970 as the clock time where the person is.
+    /// Formats a time (milliseconds since 1970) as local clock time.
     pub clock: fn(i64) -> String,
-    /// The present moment, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub now: fn() -> i64,
     /// Maximum number of attempts at a request.
     pub attempts: u32,
-    /// By which others write to the person too, without getting in between.
+    /// Synchronizes progress with other output to the user, so that they do not mix.
     pub gate: PrintGate,
 }
 
-/// Sends a prompt, prints what comes of it and of the messages that are queued behind it, and gives how the last turn
-/// ended, with a message for the person. Nobody can answer a pause here, so a turn that is paused is ended.
+/// Sends a prompt, prints the turn and those of messages queued after it, and returns how the last turn ended, with a
+/// message for the user. A pause cannot be answered here, so a paused turn is ended.
 ///
 /// # Errors
 /// `out` cannot be written to.
@@ -113,7 +113,7 @@ pub async fn print(
         };
         if let TurnReport::Paused { .. } = &ended {
             spent = session.snapshot().await.ok().map(|now| (now.spent, now.limits));
-            // When it is closed, it is not paused.
+            // If the session is closed, the turn is not paused.
             let _ = session.input(EngineInput::Stop).await;
         }
         printer.answer(&ended)?;
@@ -132,7 +132,7 @@ pub async fn print(
     Ok(exit_of(last, &calls, &ExitWords { clock, said, spent }))
 }
 
-/// What a turn is printed with.
+/// The state of printing a turn.
 struct Printer<'a> {
     format: PrintFormat,
     out: &'a mut (dyn Write + Send),
@@ -142,18 +142,18 @@ struct Printer<'a> {
     calls: DecidedCalls,
 }
 
-/// How a turn ended; nothing without a turn.
+/// How a turn ended; `None` without a turn.
 type FollowedTurn = Result<Option<TurnReport>, SessionClosed>;
 
 impl Printer<'_> {
-    /// Prints what happens until the turn ends.
+    /// Prints updates until the turn ends.
     async fn follow(&mut self, turn: impl Future<Output = FollowedTurn>) -> io::Result<FollowedTurn> {
         tokio::pin!(turn);
         let report = loop {
             let is_held = self.gate.is_held();
             self.progress.iter_mut().for_each(|progress| progress.hold(is_held));
             tokio::select! {
-                // What happened is printed before the end of it is.
+                // Updates are printed before the end is handled.
                 biased;
                 update = self.updates.recv() => match update {
                     Ok(update) => {
@@ -171,7 +171,7 @@ impl Printer<'_> {
         Ok(report)
     }
 
-    /// Prints what has happened up to now.
+    /// Prints the remaining updates.
     fn rest(&mut self) -> io::Result<()> {
         loop {
             match self.updates.try_recv() {
@@ -197,7 +197,7 @@ impl Printer<'_> {
     }
 }
 
-/// Counts and prints an update, or how many were lost.
+/// Counts and prints an update, or the number of lost ones.
 fn tell(
     update: Result<&SessionUpdate, u64>,
     calls: &mut DecidedCalls,
@@ -216,12 +216,12 @@ fn tell(
     }
 }
 
-/// The calls of a turn: those about which was decided, and those about which nobody did.
+/// The calls of a turn: those with a decision and those without.
 #[derive(Debug, Default)]
 struct DecidedCalls {
     decided: usize,
     undone: usize,
-    /// Whether some may not have been counted.
+    /// Whether some calls may not have been counted.
     were_missed: bool,
 }
 
@@ -235,7 +235,7 @@ impl DecidedCalls {
         }
     }
 
-    /// What is said of them behind the answer, when none was done.
+    /// The remark after the answer if no call was run.
     fn remark(&self) -> Option<String> {
         let which = match (self.decided, self.undone) {
             (0, 0) | (1.., _) => return None,
@@ -247,15 +247,15 @@ impl DecidedCalls {
     }
 }
 
-/// How a session whose turn has ended goes on.
+/// How to continue a session whose turn has ended.
 const GO_ON: &str = "`capture agent run --continue` goes on with this session";
 
-/// What the message about the end of a prompt is made of.
+/// The parts of the message about the end of a prompt.
 struct ExitWords {
     clock: fn(i64) -> String,
-    /// What the provider said of the last failure.
+    /// The provider's message for the last failure.
     said: Option<String>,
-    /// What a session that is paused has spent and may spend.
+    /// The amount spent by a paused session, and its limits.
     spent: Option<(SpendLimits, SpendLimits)>,
 }
 
@@ -341,7 +341,7 @@ fn exit_of(
     }
 }
 
-/// An amount in billionths of a dollar, with two digits behind the point, or more for less than a cent.
+/// An amount in billionths of a dollar, with two decimal places, or more for less than a cent.
 #[must_use]
 pub fn usd_in_words(nano: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown")]

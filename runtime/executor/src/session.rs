@@ -1,8 +1,8 @@
-//! The thread of a session: it owns the machine and the file.
+//! The thread of a session, which owns the machine and the file.
 //!
-//! Writing and waiting for the disk happen here and nowhere else, so that no task of the runtime ever waits for them.
-//! Requests, decisions, tools and the alarm are tasks; what comes of them arrives by the bounded inbox. The thread never
-//! sends to its own inbox.
+//! Only this thread writes to the disk and waits for it, so that no task of the runtime ever does. Requests, decisions,
+//! tools and the alarm are tasks; their results arrive through the bounded inbox. The thread never sends to its own
+//! inbox.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -30,12 +30,12 @@ use crate::{
     ports::{AnswerSource, PermissionBroker, PrepareFailure, SessionClock, ToolRunner},
 };
 
-/// Messages that wait for a session before whoever sends has to wait.
+/// Capacity of the inbox; senders wait when it is full.
 const INBOX: usize = 256;
-/// Updates that a reader may be late by.
+/// Number of updates by which a reader may lag.
 const UPDATES: usize = 4096;
-/// About how many bytes of entries stay in memory, the youngest; of older ones only what they are. Everything is in the
-/// file.
+/// Approximate size of the newest entries that stay in memory, in bytes; of older ones only the structure stays. The
+/// file contains everything.
 const HELD_BYTES: usize = 1024 * 1024;
 /// How long closing a session waits for its tools to end.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -48,13 +48,13 @@ pub enum OpenError {
     Thread(#[source] io::Error),
 }
 
-/// What a session is made of.
+/// The components of a session.
 pub struct SessionParts {
-    /// What it begins with.
+    /// Its initial settings.
     pub setup: EngineSetup,
     /// Its entries and file.
     pub session: Session,
-    /// What its model has to know of the place it works in.
+    /// The facts for its session context.
     pub facts: SessionFacts,
     /// The directory whose files its tools may change.
     pub workspace: PathBuf,
@@ -68,10 +68,10 @@ pub struct SessionParts {
     pub clock: Arc<dyn SessionClock>,
 }
 
-/// Opens a session: what its last process left is cleared up, and it waits for a prompt. Tasks run on `runtime`.
+/// Opens a session: settles the work its last process left, and waits for a prompt. Tasks run on `runtime`.
 ///
 /// # Errors
-/// There can be no thread for it.
+/// The thread cannot be started.
 pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, OpenError> {
     let (inbox, received) = mpsc::channel(INBOX);
     let (updates, _) = broadcast::channel(UPDATES);
@@ -101,7 +101,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
     Ok(session)
 }
 
-/// A session and all that it waits for.
+/// A session and everything it waits for.
 struct SessionExecutor {
     state: EngineState,
     session: Session,
@@ -110,7 +110,7 @@ struct SessionExecutor {
     broker: Arc<dyn PermissionBroker>,
     clock: Arc<dyn SessionClock>,
     runtime: Handle,
-    /// Weak: the session ends with its last handle.
+    /// Weak, so that the session ends when the last handle is dropped.
     inbox: mpsc::WeakSender<DriverMessage>,
     updates: broadcast::Sender<SessionUpdate>,
     effects: VecDeque<Effect>,
@@ -119,21 +119,21 @@ struct SessionExecutor {
     running: HashMap<CallId, JoinHandle<()>>,
     alarm: Option<AbortHandle>,
     waiting: Option<WaitingPrompt>,
-    /// Whether no message is accepted any more.
+    /// Whether messages are no longer accepted.
     is_finished: bool,
-    /// Whether nothing can be appended to the file at present.
+    /// Whether the file cannot be appended to at present.
     has_disk_trouble: bool,
 }
 
-/// Somebody who waits for the end of the turn that their prompt begins.
+/// A caller that waits for the end of the turn of its prompt.
 struct WaitingPrompt {
     id: String,
-    /// Whether the turn is that of the prompt.
+    /// Whether the turn of the prompt has started.
     has_begun: bool,
     done: TurnWaiter,
 }
 
-/// Where the end of a turn is reported.
+/// The receiver of the end of a turn.
 enum TurnWaiter {
     Prompt(oneshot::Sender<TurnReport>),
     Finish(oneshot::Sender<Option<TurnReport>>),
@@ -147,7 +147,7 @@ impl TurnWaiter {
         }
     }
 
-    /// Reports the end; who waited may be gone.
+    /// Reports the end; the receiver may be gone.
     fn send(self, report: TurnReport) {
         match self {
             Self::Prompt(done) => drop(done.send(report)),
@@ -190,13 +190,13 @@ impl SessionExecutor {
                 }
                 DriverMessage::Finish(done) => self.finish(done),
                 DriverMessage::Snapshot(done) => {
-                    // Who asked may be gone.
+                    // The caller may be gone.
                     let _ = done.send(self.snapshot());
                 }
                 DriverMessage::Read(SessionReader(look_up)) => look_up(&self.session),
                 DriverMessage::Close(done) => {
                     self.close();
-                    // The file is free, and nothing more is accepted, before anybody hears of it.
+                    // Release the file and close the inbox before reporting.
                     drop(self);
                     drop(received);
                     let _ = done.send(());
@@ -207,7 +207,7 @@ impl SessionExecutor {
         self.close();
     }
 
-    /// Takes an input in and does all that follows.
+    /// Applies an input and performs all effects that follow.
     fn step(&mut self, input: EngineInput) {
         let effects = step(&mut self.state, self.clock.now(), input);
         self.effects.extend(effects);
@@ -219,7 +219,7 @@ impl SessionExecutor {
         }
     }
 
-    /// Performs an effect. Gives what is known of it at once.
+    /// Performs an effect. Returns its outcome if known at once.
     fn perform(&mut self, effect: Effect) -> Option<EngineInput> {
         match effect {
             Effect::Append(append) => return Some(self.append(append)),
@@ -255,12 +255,12 @@ impl SessionExecutor {
         let appended = if sync { self.session.append_synced(entry, stamp) } else { self.session.append(entry, stamp) };
         match appended.cloned() {
             Ok(entry) => {
-                // Nobody may be watching.
+                // There may be no subscribers.
                 let _ = self.updates.send(SessionUpdate::Entry(Arc::new(entry.clone())));
                 EngineInput::Appended { ticket, entry: Box::new(entry) }
             }
             Err(error) => {
-                // Those behind it would otherwise stand in its place.
+                // Otherwise the appends after it would take its place.
                 self.effects.retain(|effect| !matches!(effect, Effect::Append(_)));
                 EngineInput::AppendFailed { ticket, error: error.to_string(), may_pass: error.may_pass() }
             }
@@ -274,7 +274,7 @@ impl SessionExecutor {
             Err(PrepareFailure::Failed(failure)) => Err(failure),
             Ok(digest) => Ok(digest),
         };
-        // What a request is made of is encoded now.
+        // All parts of the request are encoded now.
         self.session.release(HELD_BYTES);
         match prepared {
             Ok(digest) => EngineInput::Prepared { request, digest },
@@ -282,7 +282,7 @@ impl SessionExecutor {
         }
     }
 
-    /// Prepares a request from the file, as after a change of the model.
+    /// Prepares a request from the file, for instance after a change of the model.
     fn prepare_whole(&mut self, plan: &RequestPlan) -> Result<RequestDigest, AnswerFailure> {
         let failure = |message| AnswerFailure {
             kind: FailureKind::BadRequest,
@@ -370,7 +370,7 @@ impl SessionExecutor {
 
     fn tell(&mut self, frame: RuntimeFrame) {
         let (has_begun, is_mine) = match (&mut self.waiting, &frame) {
-            // Nothing else is begun while a prompt waits to begin, and its message may not be in the file yet.
+            // While a prompt waits to start, nothing else starts, and its message may not be in the file yet.
             (Some(waiting), RuntimeFrame::TurnStarted) => {
                 waiting.has_begun = true;
                 (true, false)
@@ -407,7 +407,7 @@ impl SessionExecutor {
                 None
             }
         };
-        // Nobody may be watching.
+        // There may be no subscribers.
         let _ = self.updates.send(SessionUpdate::Frame(Arc::new(frame)));
         if let Some(report) = report
             && let Some(waiting) = self.waiting.take()
@@ -416,7 +416,7 @@ impl SessionExecutor {
         }
     }
 
-    /// Reports the end of the turn that a queued message began; without one, accepts no more messages.
+    /// Reports the end of the turn that a queued message started; if there is none, accepts no more messages.
     fn finish(&mut self, done: oneshot::Sender<Option<TurnReport>>) {
         match self.state.activity() {
             EngineActivity::Idle => {
@@ -443,20 +443,20 @@ impl SessionExecutor {
         TurnReport::Paused { why, until_wall_ms: self.paused_until_wall_ms(), text }
     }
 
-    /// The text of the last answer; nothing when it may not be in the file.
+    /// The text of the last answer; empty if it may not be in the file.
     fn text_to_report(&self, outcome: TurnOutcome) -> String {
         if self.has_disk_trouble { String::new() } else { self.last_text(outcome) }
     }
 
-    /// When a pause ends by itself, in milliseconds since 1970.
+    /// When a pause ends automatically, in milliseconds since 1970.
     fn paused_until_wall_ms(&self) -> Option<i64> {
         let now = self.clock.now();
         let until_ms = self.state.paused_until_ms()?;
         Some(now.wall_ms.saturating_add_unsigned(until_ms.saturating_sub(now.mono_ms)))
     }
 
-    /// The text of the last answer of the turn. When the turn did not come to its end, what was said before its calls
-    /// does not count.
+    /// The text of the last answer of the turn. If the turn did not complete, text before the last calls does not
+    /// count.
     fn last_text(&self, outcome: TurnOutcome) -> String {
         let path = self.session.tree().leaf_path();
         let messages = path.into_iter().rev().filter(|entry| entry.message().is_some());
@@ -491,7 +491,7 @@ impl SessionExecutor {
         }
     }
 
-    /// What has come is not waited for any more.
+    /// Removes the entry of a task whose result has arrived.
     fn forget(&mut self, input: &EngineInput) {
         if let EngineInput::Streamed { request, event: AnswerEvent::Ended(_) | AnswerEvent::Failed(_) } = input {
             self.streams.remove(request);
@@ -514,16 +514,16 @@ impl SessionExecutor {
         }
         let ended = async {
             for (_, task) in running {
-                // It ended, one way or the other.
+                // It ended, successfully or not.
                 let _ = task.await;
             }
         };
-        // What is left after that is ended with this process.
+        // Tools still running afterwards end with this process.
         let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSING, ended).await });
     }
 }
 
-/// Reports to the session's thread. Gives whether it is still there.
+/// Reports to the session's thread. Returns whether it still exists.
 async fn report(inbox: &mpsc::WeakSender<DriverMessage>, input: EngineInput) -> bool {
     match inbox.upgrade() {
         Some(inbox) => inbox.send(DriverMessage::Input(input)).await.is_ok(),

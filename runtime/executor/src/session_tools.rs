@@ -21,7 +21,7 @@ pub struct SessionTools {
     running: Mutex<HashMap<CallId, Cancel>>,
 }
 
-/// A call and what it would do: a run touches what was inspected, whatever has changed on the disk since.
+/// A call and its intent: a run touches what was inspected, whatever has changed on the disk since.
 #[derive(Debug, Clone)]
 struct InspectedCall {
     arguments: Object,
@@ -36,7 +36,7 @@ impl SessionTools {
         Self { tools, calls: Mutex::default(), running: Mutex::default() }
     }
 
-    /// Takes in which files the model has seen, from the results of a session that is opened again.
+    /// Restores the list of files the model has seen from the results of a reopened session.
     pub fn restore(&self, tree: &Tree) {
         let results = tree.leaf_path().into_iter().filter_map(|entry| entry.message());
         for result in results.filter(|message| message.text("role") == Some("toolResult")) {
@@ -47,8 +47,8 @@ impl SessionTools {
         }
     }
 
-    /// What a call that was inspected would do as things are now, for whoever decides about it; nothing where its
-    /// arguments say it all. Changes and records nothing. Reads files, so it blocks.
+    /// Previews an inspected call in the current state, for the approver; `None` if its arguments describe it fully.
+    /// Changes and records nothing. Reads files, so it blocks.
     #[must_use]
     pub fn preview(&self, id: CallId) -> Option<Preview> {
         let inspected = self.calls().get(&id)?.clone();
@@ -63,7 +63,7 @@ impl SessionTools {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The handle by which a call is cancelled, which may happen before it begins.
+    /// The handle that cancels a call, which may happen before the call starts.
     fn cancel_of(&self, id: CallId) -> std::io::Result<Cancel> {
         let mut running = self.running();
         if let Some(cancel) = running.get(&id) {
@@ -80,14 +80,14 @@ impl SessionTools {
         Ok(InspectedCall { arguments: run.arguments.clone(), call, intent })
     }
 
-    /// The call that was inspected, with the arguments that were allowed.
+    /// The inspected call, with the approved arguments.
     fn allowed(&self, run: &CallRun) -> Result<InspectedCall, String> {
         let inspected = self.calls().remove(&run.call);
         let Some(inspected) = inspected else { return Err("this call was not inspected".to_owned()) };
         if inspected.arguments == run.arguments {
             return Ok(inspected);
         }
-        // The decision replaced the arguments. What they touch must be what was asked for; a command may differ.
+        // The decision replaced the arguments. They must touch only what was asked for; a command may differ.
         let replaced = self.parse(run)?;
         let same = replaced.intent.kind == inspected.intent.kind
             && replaced.intent.cwd == inspected.intent.cwd
@@ -123,7 +123,7 @@ impl ToolRunner for SessionTools {
     }
 
     fn cancel(&self, call: CallId) {
-        // Without a handle the tool has not begun, and cannot begin either.
+        // Without a handle the tool has not started, and cannot start.
         if let Ok(cancel) = self.cancel_of(call) {
             cancel.cancel();
         }

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::*;
 
-/// Time that goes on by itself, and numbers that are not random.
+/// A clock that advances with each reading, and numbers that are not random.
 #[derive(Default)]
 struct Clock(AtomicU64);
 
@@ -34,7 +34,7 @@ impl SessionClock for Clock {
     }
 }
 
-/// Answers, one after the other. A request without one is never answered.
+/// A list of answers. A request beyond it is never answered.
 struct Script {
     answers: VecDeque<Vec<AnswerEvent>>,
     prepared: Option<RequestNumber>,
@@ -76,7 +76,7 @@ struct Tools {
     cancelled: Mutex<HashSet<CallId>>,
     changed: Condvar,
     started: Mutex<Option<tokio::sync::oneshot::Sender<()>>>,
-    /// What the next tool waits for.
+    /// A channel the next tool waits for.
     awaited: Mutex<Option<std::sync::mpsc::Receiver<()>>>,
 }
 
@@ -168,7 +168,7 @@ fn want(tools: &[&str]) -> Vec<AnswerEvent> {
     tools.iter().enumerate().map(call).chain([AnswerEvent::Ended(AnswerEnd::ToolUse)]).collect()
 }
 
-/// A directory, a runtime, and sessions in it.
+/// A directory, a runtime, and the sessions in it.
 struct House {
     dir: tempfile::TempDir,
     runtime: Runtime,
@@ -258,7 +258,7 @@ impl House {
         (String::from_utf8(out).unwrap(), exit, message)
     }
 
-    /// When the next tool runs.
+    /// Completes when the next tool runs.
     fn tool_started(&self) -> tokio::sync::oneshot::Receiver<()> {
         let (started, receiver) = tokio::sync::oneshot::channel();
         *self.tools.started.lock().unwrap() = Some(started);
@@ -372,7 +372,7 @@ fn an_abort_ends_a_tool_a_question_and_a_stream() {
     let aborted = |report: &TurnReport| matches!(report, TurnReport::Ended { outcome: TurnOutcome::Aborted, .. });
     assert!(aborted(&report), "{report:?}");
     assert_eq!(results(&house.tree()), ["Aborted by the user; it may have taken effect."]);
-    // The answer to the next prompt never comes.
+    // The next prompt is never answered.
     let mut updates = session.subscribe();
     let report = house.runtime.block_on(async {
         let turn = session.prompt(prompt("q"));
@@ -427,7 +427,7 @@ fn a_session_that_was_killed_is_cleared_up_when_it_is_opened() {
             told = started => told.unwrap(),
         }
     });
-    // As it is on the disk now, elsewhere: the process that writes it lives on.
+    // Continues with a copy of the current file, since the process that writes it still runs.
     let file = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
     let killed = House::new();
     let copy = killed.dir.path().join("sessions");
@@ -441,13 +441,13 @@ fn a_session_that_was_killed_is_cleared_up_when_it_is_opened() {
     assert_eq!(tree.entries().iter().filter_map(Reopened::of).count(), 1);
 }
 
-/// The file of the session, once it is there.
+/// The file of the session; it must exist.
 fn file_of(house: &House) -> PathBuf {
     let mut all = std::fs::read_dir(house.dir.path().join("sessions")).unwrap();
     all.next().unwrap().unwrap().path()
 }
 
-/// What another program does to a session's file.
+/// A modification of a session's file by another program.
 type Touch = fn(&Path);
 
 #[test]
@@ -479,7 +479,7 @@ fn a_file_that_another_program_touched_ends_the_session_with_a_sentence_that_nam
         let message = message.unwrap();
         assert_eq!(exit, PrintExit::Failed, "{message}");
         assert!(message.contains(what) && message.contains(".jsonl") && message.contains("--continue"), "{message}");
-        // Nothing more is accepted, and it says why.
+        // Further prompts are refused with the reason.
         let refused = house.runtime.block_on(session.prompt(prompt("q"))).unwrap();
         assert!(matches!(&refused, TurnReport::Refused(why) if why.contains(what)), "{refused:?}");
         house.runtime.block_on(session.close());
@@ -494,7 +494,7 @@ fn appending(path: &Path) -> std::fs::File {
 fn an_abort_does_not_wait_for_a_file_that_cannot_be_written() {
     let house = House::new();
     let session = house.open([say("never")]);
-    // A file stands where the directory of the sessions should be.
+    // A file is at the path of the sessions directory.
     std::fs::write(house.dir.path().join("sessions"), "").unwrap();
     let mut updates = session.subscribe();
     let report = house.runtime.block_on(async {

@@ -1,7 +1,8 @@
-//! The bytes of bodies, each of which is held once, however many requests it is part of.
+//! The bytes of request bodies, stored once even if many requests contain them.
 //!
-//! [`BodyText`] grows at its end. What is complete is sealed: requests share it instead of copying it. Of what is sealed
-//! only the last part stays in memory when there is a [`SpillFile`]; the rest is read again while it is sent.
+//! [`BodyText`] grows at its end. Complete blocks are sealed: requests share them instead of copying them. With a
+//! [`SpillFile`], only the last part of the sealed text stays in memory; the rest is read from the file while it is
+//! sent.
 
 use std::{
     fs::File,
@@ -16,21 +17,21 @@ use std::{
 
 use bytes::Bytes;
 
-/// Bytes that are sealed together at least.
+/// Minimum number of bytes sealed together.
 const SEALED_BYTES: usize = 32 * 1024;
-/// Bytes that stay in memory of what is sealed.
+/// Number of sealed bytes kept in memory.
 const HELD_BYTES: usize = 1024 * 1024;
-/// Most bytes read from the file at once.
+/// Maximum number of bytes read from the file at once.
 const READ_BYTES: usize = 256 * 1024;
 
 /// Opens the file.
 type OpenFile = Box<dyn Fn() -> io::Result<File> + Send + Sync>;
 
-/// The file for encoded text that is too much for memory. It is opened when it is needed first, and has to be one that
-/// nobody else uses.
+/// The file for encoded text that exceeds the memory limit. It is opened when first needed and must not be used by
+/// anything else.
 pub struct SpillFile {
     open: OpenFile,
-    /// Nothing when it cannot be opened.
+    /// `None` if it cannot be opened.
     file: OnceLock<Option<Arc<File>>>,
     end: AtomicU64,
 }
@@ -42,13 +43,13 @@ impl std::fmt::Debug for SpillFile {
 }
 
 impl SpillFile {
-    /// A file that `open` gives, empty and readable.
+    /// A file opened by `open`, which must return it empty and readable.
     #[must_use]
     pub fn new(open: impl Fn() -> io::Result<File> + Send + Sync + 'static) -> Self {
         Self { open: Box::new(open), file: OnceLock::new(), end: AtomicU64::new(0) }
     }
 
-    /// Where the bytes are now; nothing when they cannot be written.
+    /// Writes the bytes and returns their position; `None` if they cannot be written.
     fn write(&self, bytes: &[u8]) -> Option<(Arc<File>, u64)> {
         let file = self.file.get_or_init(|| (self.open)().ok().map(Arc::new)).as_ref()?;
         let at = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -81,7 +82,7 @@ impl BodyPart {
         }
     }
 
-    /// The bytes; those in a file are read.
+    /// The bytes; reads them from the file if they are spilled.
     pub(crate) fn read(&self) -> io::Result<Bytes> {
         match self {
             Self::Held(bytes) => Ok(bytes.clone()),
@@ -101,13 +102,13 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    /// How many bytes it has.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(BodyPart::len).sum()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -116,7 +117,7 @@ impl RequestBody {
     /// All bytes.
     ///
     /// # Errors
-    /// Those in a file cannot be read.
+    /// Spilled bytes cannot be read.
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
         let mut all = Vec::with_capacity(self.len());
         for part in &self.parts {
@@ -125,7 +126,7 @@ impl RequestBody {
         Ok(all)
     }
 
-    /// Its parts, those in a file in pieces that can be read at once.
+    /// Its parts; spilled ones are split into pieces that can be read at once.
     pub(crate) fn into_parts(self) -> impl Iterator<Item = BodyPart> {
         self.parts.into_iter().flat_map(|part| {
             let step = if matches!(part, BodyPart::Held(_)) { part.len() } else { READ_BYTES };
@@ -142,16 +143,16 @@ impl RequestBody {
     }
 }
 
-/// A text of bytes that grows at its end.
+/// A byte string that grows at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BodyText {
-    /// What is sealed, each with where it begins.
+    /// The sealed parts, each with its offset.
     sealed: Vec<(usize, BodyPart)>,
-    /// Bytes that are sealed.
+    /// Number of sealed bytes.
     sealed_len: usize,
-    /// How many of `sealed` are in the file: the first.
+    /// Number of parts at the start of `sealed` that are in the file.
     spilled: usize,
-    /// Bytes of those that are not.
+    /// Number of sealed bytes in memory.
     held: usize,
     tail: Vec<u8>,
     spill: Option<Arc<SpillFile>>,
@@ -166,24 +167,24 @@ impl BodyText {
         self.tail.extend_from_slice(bytes);
     }
 
-    /// The bytes from `from` on, none of which is sealed.
+    /// The bytes from `from` on, all of which must be unsealed.
     pub(crate) fn unsealed(&self, from: usize) -> &[u8] {
         &self.tail[from - self.sealed_len..]
     }
 
-    /// Keeps what is too much for memory in this file.
+    /// Spills text that exceeds the memory limit to this file.
     pub(crate) fn spill_to(&mut self, spill: Arc<SpillFile>) {
         self.spill = Some(spill);
     }
 
-    /// Seals what stands before `to`, when it is worth it.
+    /// Seals the text before `to`, if it is long enough.
     pub(crate) fn seal(&mut self, to: usize) {
         let len = to.saturating_sub(self.sealed_len);
         if len < SEALED_BYTES {
             return;
         }
         let rest = self.tail.split_off(len);
-        // Exactly as long as what it holds, unlike a vector that grew.
+        // Allocates exactly the length needed, unlike a vector that grew.
         let part = Bytes::from(std::mem::replace(&mut self.tail, rest).into_boxed_slice());
         self.sealed.push((self.sealed_len, BodyPart::Held(part)));
         self.sealed_len += len;
@@ -191,7 +192,7 @@ impl BodyText {
         while self.held > HELD_BYTES && self.spill_one() {}
     }
 
-    /// Moves the oldest part that is in memory to the file.
+    /// Moves the oldest part in memory to the file.
     fn spill_one(&mut self) -> bool {
         let Some((_, part)) = self.sealed.get_mut(self.spilled) else { return false };
         if let BodyPart::Held(bytes) = part {
@@ -204,7 +205,7 @@ impl BodyText {
         true
     }
 
-    /// Cuts the text off at `to`, behind which `behind` follows.
+    /// Truncates the text to `to` and appends `behind`.
     pub(crate) fn truncate(&mut self, to: usize, behind: &[u8]) {
         if to >= self.sealed_len {
             self.tail.truncate(to - self.sealed_len);

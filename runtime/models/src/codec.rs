@@ -1,7 +1,7 @@
-//! The wire formats: bytes of requests out, events of answers in. Pure.
+//! The wire formats: encode requests and decode answers. No I/O.
 //!
-//! [`Wire`] collects the bytes of a body and knows where its blocks end. Each API has a module with the same functions;
-//! this one chooses.
+//! [`Wire`] collects the bytes of a body and records where its blocks end. Each API has a module with the same
+//! functions; this module selects one.
 
 mod anthropic;
 mod chat;
@@ -20,7 +20,7 @@ use crate::{
     message::{NO_RESULT, ShownContent, ToolResult, Turn},
 };
 
-/// Everything before the messages.
+/// Writes everything before the messages.
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     match target.api {
         Api::Anthropic => anthropic::encode::head(target, prefix, wire),
@@ -30,7 +30,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     }
 }
 
-/// A message.
+/// Writes a message.
 pub(crate) fn push(target: &Target, turn: &Turn<'_>, wire: &mut Wire) {
     match turn {
         Turn::Result(result) => push_result(target, result, wire),
@@ -55,13 +55,14 @@ pub(crate) fn push(target: &Target, turn: &Turn<'_>, wire: &mut Wire) {
     }
 }
 
-/// What has to follow the last message before the body can end. The next message may go on before it.
+/// Writes what must follow the last message at the end of the body. It is not written if the next message continues the
+/// last one.
 pub(crate) fn close(target: &Target, wire: &mut Wire) {
     settle(target, wire);
     wire.close_message();
 }
 
-/// Everything behind the messages.
+/// Everything after the messages.
 pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     match target.api {
         Api::Anthropic => anthropic::encode::tail(target),
@@ -71,7 +72,7 @@ pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     }
 }
 
-/// The path behind the base URL.
+/// The path after the base URL.
 pub(crate) fn path(target: &Target) -> String {
     match target.api {
         Api::Anthropic => "/v1/messages".to_owned(),
@@ -81,7 +82,7 @@ pub(crate) fn path(target: &Target) -> String {
     }
 }
 
-/// A result, when its call waits for one. Vendors refuse results without a call.
+/// Writes a result if its call is waiting for one. Vendors refuse results without a call.
 fn push_result(target: &Target, result: &ToolResult<'_>, wire: &mut Wire) {
     let Some(call) = wire.take_pending(result.call) else { return };
     write_result(target, &call, result, wire);
@@ -96,7 +97,7 @@ fn write_result(target: &Target, call: &PendingCall, result: &ToolResult<'_>, wi
     }
 }
 
-/// Answers the calls that have no result, and shows the images of those that have, before something else is said.
+/// Answers the calls without a result, and shows the images of results, before the next message.
 fn settle(target: &Target, wire: &mut Wire) {
     for call in wire.take_all_pending() {
         let content = vec![ShownContent::Text(NO_RESULT.into())];
@@ -108,19 +109,19 @@ fn settle(target: &Target, wire: &mut Wire) {
         match target.api {
             Api::Chat => chat::encode::images(&images, wire),
             Api::Gemini => gemini::encode::images(&images, wire),
-            // Their results hold images.
+            // Their results can contain images.
             Api::Anthropic | Api::Responses => {}
         }
     }
 }
 
-/// An id in the letters that vendors take, at most `max` of them.
+/// An id with only the characters that vendors accept, at most `max` of them.
 fn plain_id(id: &str, max: usize) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     if id.len() <= max {
         return id.chars().map(plain).collect();
     }
-    // What is cut off may be all that tells two ids apart.
+    // The removed part may be the only difference between two ids.
     let hash = blake3::hash(id.as_bytes()).to_hex();
     let kept: String = id.chars().map(plain).take(max - 9).collect();
     format!("{kept}_{}", &hash[..8])

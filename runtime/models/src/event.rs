@@ -1,47 +1,47 @@
-//! What an answer consists of, in the same words for every API.
+//! The events of an answer, in one form for every API.
 
 use session_tree::Object;
 
 use crate::{Failure, Usage};
 
-/// Something that came with an answer.
+/// An event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamEvent {
     /// The answer began.
     Began {
-        /// The model that answers, when it was named.
+        /// The answering model, if reported.
         model: Option<String>,
         /// The vendor's id of the answer.
         id: Option<String>,
     },
     /// More text.
     Text(String),
-    /// More of what the model thinks aloud.
+    /// More thinking.
     Thinking(String),
-    /// The model begins to call a tool.
+    /// A tool call starts.
     ToolOpened {
-        /// The call's place in the content of the message.
+        /// The call's index in the content of the message.
         block: usize,
-        /// The id by which the result names it.
+        /// The id by which the result refers to it.
         id: String,
         /// The tool.
         name: String,
     },
-    /// More of a call's input: JSON text.
+    /// More of a call's input, as JSON text.
     ToolInput {
-        /// The call's place in the content of the message.
+        /// The call's index in the content of the message.
         block: usize,
         /// The text.
         text: String,
     },
-    /// A block is complete. Blocks come in the order of the message's content, each once.
+    /// A block is complete. Blocks arrive in the order of the message's content, each once.
     ///
-    /// It has pi's form (pi-ai 0.87.1, `AssistantMessage`): `text`, `thinking` or `toolCall`. What its fields do not
-    /// say stands in further ones: `raw`, the JSON text to send back instead of it; `argumentsText`, a call's input as
-    /// it was received; `malformed`, a call's input that is not a JSON object (its `arguments` are then empty). A block
-    /// that is not known here has the type `opaque` and only `raw`.
+    /// It has pi's form (pi-ai 0.87.1, `AssistantMessage`): `text`, `thinking` or `toolCall`. Additional fields contain
+    /// what pi's fields cannot express: `raw`, the JSON text to send back instead of the block; `argumentsText`, a
+    /// call's input as received; `malformed`, a call's input that is not a JSON object (its `arguments` are then
+    /// empty). A block of an unknown type has the type `opaque` and only `raw`.
     Block(Object),
-    /// Tokens so far. Each replaces the one before.
+    /// Token counts so far. Each replaces the previous one.
     Usage(Usage),
     /// The answer is complete. Nothing follows.
     Ended(EndReason),
@@ -50,7 +50,7 @@ pub enum StreamEvent {
 }
 
 impl StreamEvent {
-    /// Whether this is the model's own word: text, thinking, a call or a block.
+    /// Whether this is output of the model: text, thinking, a call or a block.
     #[must_use]
     pub fn is_output(&self) -> bool {
         match self {
@@ -61,23 +61,23 @@ impl StreamEvent {
         }
     }
 
-    /// Whether nothing follows.
+    /// Whether no event follows.
     #[must_use]
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Failed(_))
     }
 }
 
-/// Why an answer that is complete ended.
+/// Why a complete answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EndReason {
-    /// The model was done.
+    /// The model finished.
     Stop,
-    /// It calls tools and waits for their results.
+    /// The model calls tools and waits for their results.
     ToolUse,
-    /// It reached the limit of tokens.
+    /// The answer reached the token limit.
     Length,
-    /// A reason not known here, as the vendor named it. The answer counts like [`EndReason::Stop`].
+    /// An unknown reason, as named by the vendor. The answer counts like [`EndReason::Stop`].
     Other(String),
 }
 

@@ -1,37 +1,37 @@
-//! What went wrong with a request, by kind.
+//! Classifies failures of requests.
 //!
 //! Sources: <https://platform.claude.com/docs/en/api/errors> (types and statuses of Anthropic),
 //! <https://platform.openai.com/docs/guides/error-codes> and `openai-python` (`src/openai/_exceptions.py`),
-//! <https://ai.google.dev/gemini-api/docs/troubleshooting> (statuses of Gemini). The texts of requests that are too
-//! long are those that pi-ai 0.87.1 collected (`dist/utils/overflow.js`).
+//! <https://ai.google.dev/gemini-api/docs/troubleshooting> (statuses of Gemini). The messages for too long requests are
+//! those collected by pi-ai 0.87.1 (`dist/utils/overflow.js`).
 
 use std::time::Duration;
 
 pub use session_tree::FailureKind;
 use session_tree::{Json, Object, time::parse_iso};
 
-/// Most bytes that are kept of what a vendor said.
+/// Maximum number of bytes stored of a vendor's error.
 const RAW_BYTES: usize = 16 * 1024;
 
-/// A failure of a request. As a text it is a sentence for a person.
+/// A failure of a request. Its text is a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}", kind.in_words(), behind(message))]
 pub struct Failure {
     /// Its kind.
     pub kind: FailureKind,
-    /// The HTTP status, when there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The vendor's message, or ours; empty if the kind says all that is known.
+    /// The vendor's message, or ours; empty if the kind says everything.
     pub message: String,
     /// How long the vendor asks to wait.
     pub retry_after: Option<Duration>,
-    /// Whether the vendor said that it is worth another attempt (`x-should-retry` of Anthropic and OpenAI).
+    /// Whether the vendor recommends a retry (`x-should-retry` of Anthropic and OpenAI).
     pub should_retry: Option<bool>,
-    /// What the vendor said, its first 16 KiB, without the key.
+    /// The first 16 KiB of the vendor's error, without the key.
     pub raw: String,
 }
 
-/// The head and the text of an answer that is an error.
+/// The headers and body of an error response.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HttpAnswer<'a> {
     /// The status.
@@ -42,20 +42,20 @@ pub struct HttpAnswer<'a> {
     pub retry_after_ms: Option<&'a str>,
     /// `x-should-retry`.
     pub should_retry: Option<&'a str>,
-    /// `date`, against which a date in `retry-after` is held.
+    /// `date`, relative to which a date in `retry-after` is interpreted.
     pub date: Option<&'a str>,
-    /// The text.
+    /// The body.
     pub body: &'a str,
 }
 
 impl Failure {
-    /// A failure of our own finding.
+    /// A failure detected by this program.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, status: None, message: message.into(), retry_after: None, should_retry: None, raw: String::new() }
     }
 
-    /// What an answer with a status other than 200 means.
+    /// Classifies a response with a status other than 200.
     #[must_use]
     pub fn of_http(answer: &HttpAnswer<'_>) -> Self {
         let body = Json::parse(answer.body).ok();
@@ -72,7 +72,7 @@ impl Failure {
         failure
     }
 
-    /// What an error inside a stream means, given the object that holds the error.
+    /// Classifies an error inside a stream, given the object that contains the error.
     #[must_use]
     pub fn of_stream(event: &Object, raw: &str) -> Self {
         let whole = Json::Object(event.clone());
@@ -91,8 +91,8 @@ impl Failure {
             format!("{code}").parse().ok()
         });
         let lower = format!("{} {}", message.to_ascii_lowercase(), raw.to_ascii_lowercase());
-        // A proxy may tell any error as one of the server's own: a status that says that the request was at fault counts
-        // more, or it would be repeated in vain.
+        // A proxy may report any error as one of the server: a status for an invalid request takes precedence, since a
+        // retry would be futile.
         let is_at_fault = status.is_some_and(|status| matches!(status, 400..500) && !matches!(status, 408 | 409 | 429));
         let said = kind_of_words(&words, &lower).filter(|kind| *kind != FailureKind::Overloaded || !is_at_fault);
         let kind = said.unwrap_or_else(|| match status {
@@ -103,7 +103,7 @@ impl Failure {
         Self { status, retry_after: retry_info(error), raw: head(raw).to_owned(), ..Self::new(kind, message) }
     }
 
-    /// The same without a key in it.
+    /// The failure with the key masked.
     #[must_use]
     pub fn without(mut self, key: &crate::Secret) -> Self {
         self.message = key.hide_in(&self.message);
@@ -112,8 +112,8 @@ impl Failure {
     }
 }
 
-/// Where the error is: `{"error": {…}}`, `{"response": {"error": {…}}}`, an array of one such (Gemini), or the object
-/// itself.
+/// Finds the error: in `{"error": {…}}`, in `{"response": {"error": {…}}}`, in an array with one of these (Gemini), or
+/// the object itself.
 fn error_object(body: &Json) -> Option<&Object> {
     if let Some(first) = body.as_array().and_then(<[Json]>::first) {
         return error_object(first);
@@ -124,7 +124,7 @@ fn error_object(body: &Json) -> Option<&Object> {
     found.or_else(|| object.text("message").map(|_| object))
 }
 
-/// A message behind the words of its kind.
+/// A message appended to the description of its kind.
 fn behind(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
@@ -151,13 +151,14 @@ fn kind_of_words(words: &[&str], lower: &str) -> Option<FailureKind> {
         | "engine_overloaded_error" => Some(FailureKind::Overloaded),
         "content_filter" | "content_policy_violation" | "cyber_policy_violation" => Some(FailureKind::Refused),
         "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => {
-            // Gemini names the allowance that is used up: one for a day is not worth waiting for.
+            // Gemini names the exhausted quota: a daily one is not worth waiting for.
             let for_a_day = lower.contains("perday") || lower.contains("per day");
             Some(if for_a_day { FailureKind::Quota } else { FailureKind::Rate })
         }
         _ => None,
     };
-    // The most telling word decides: OpenAI's type of a quota error is its code, of a rate limit it is `tokens`.
+    // The most specific code decides: for a quota error of OpenAI it is the type, for a rate limit the type is
+    // `tokens`.
     let found: Vec<FailureKind> = words.iter().filter_map(kind).collect();
     if lower.contains("api_key_invalid") {
         return Some(FailureKind::Auth);
@@ -181,7 +182,7 @@ fn kind_of_status(status: u16, lower: &str) -> FailureKind {
     }
 }
 
-/// Whether a message says that the request is longer than the model takes.
+/// Whether a message says that the request exceeds the model's context.
 fn is_too_long(lower: &str) -> bool {
     const SAID: &[&str] = &[
         "prompt is too long",
@@ -214,7 +215,7 @@ fn told_wait(answer: &HttpAnswer<'_>) -> Option<Duration> {
             Some(f64::from(i32::try_from(wait_ms.max(0)).ok()?) / 1000.0)
         })
     })?;
-    // A wait nobody sits out is not worth an error.
+    // A delay out of range is ignored.
     Duration::try_from_secs_f64(seconds.max(0.0)).ok()
 }
 
@@ -225,7 +226,7 @@ fn retry_info(error: &Object) -> Option<Duration> {
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse::<f64>().ok()?.max(0.0)).ok()
 }
 
-/// Milliseconds since 1970 of a date of HTTP, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
+/// Milliseconds since 1970 of an HTTP date, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
 fn http_date_ms(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let words: Vec<&str> = text.split_once(", ")?.1.split(' ').collect();

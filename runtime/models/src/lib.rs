@@ -1,15 +1,15 @@
-//! Speaks the APIs of model vendors: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini.
+//! Clients for the APIs of model vendors: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini.
 //!
-//! The messages are those of `session_tree` (pi's, version 3); there is no second form of them. [`Transcript`] encodes
-//! each message once and builds the body of a request from what it has encoded, so that the bytes of a request are the
-//! bytes of the one before with something appended. [`Decoder`] turns the bytes of an answer into [`StreamEvent`]s and
-//! into the content of the message to store. Both are pure. [`transport`] sends requests and repeats them.
+//! Messages are those of `session_tree` (pi's, version 3), without another representation. [`Transcript`] encodes each
+//! message once and builds request bodies from the encoded messages, so that a request consists of the bytes of the
+//! previous one with some appended. [`Decoder`] converts the bytes of an answer to [`StreamEvent`]s and to the content
+//! of the message to store. Neither does I/O. [`transport`] sends requests.
 //!
-//! What a vendor wants back unmodified (signatures, encrypted reasoning, blocks nobody here knows) is stored as it was
+//! Data that vendors require unmodified (signatures, encrypted reasoning, blocks of unknown types) is stored as
 //! received and sent back byte for byte.
 //!
-//! Reads no clock, environment or file, and draws no random numbers: keys, proxies and jitter are handed in, as is the
-//! file for encoded text that is too much for memory. Knows no tool and no session file.
+//! The crate reads no clock, environment or file, and generates no random numbers: the caller passes keys, proxies, and
+//! the file for encoded text that exceeds the memory limit. It does not depend on tools or session files.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

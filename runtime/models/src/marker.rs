@@ -1,30 +1,30 @@
-//! Cache markers: the places up to which a vendor is asked to cache (`cache_control` of Anthropic).
+//! Cache markers: the positions up to which a vendor is asked to cache (`cache_control` of Anthropic).
 
-/// Most markers of a request: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "up to 4 cache
-/// breakpoints"; a fifth is answered with 400.
+/// Maximum number of markers per request: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "up
+/// to 4 cache breakpoints"; a fifth is answered with 400.
 pub const MAX_MARKERS: usize = 4;
 
-/// How long a vendor is asked to keep a prefix.
+/// How long a vendor is asked to cache a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CacheTtl {
-    /// Five minutes, from the last use on.
+    /// Five minutes after the last use.
     FiveMinutes,
-    /// An hour, from the last use on.
+    /// An hour after the last use.
     Hour,
 }
 
-/// Where a marker stands.
+/// The position of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MarkerPlace {
     /// At the end of the system prompt, which comes after the tools and so covers them.
     System,
-    /// At the last block that can bear one of an entry, counted from 0 in the order they were pushed.
+    /// At the last block of an entry that can have one; entries are counted from 0 in the order they were pushed.
     Entry(usize),
-    /// At a block of an entry, both counted from 0, or the nearest before it that can bear one.
+    /// At a block of an entry, both counted from 0, or at the nearest preceding block that can have one.
     Block {
         /// The entry.
         entry: usize,
-        /// The block of it.
+        /// The block in the entry.
         block: usize,
     },
 }
@@ -32,19 +32,19 @@ pub enum MarkerPlace {
 /// A marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Marker {
-    /// Where.
+    /// The position.
     pub place: MarkerPlace,
-    /// For how long.
+    /// The time to live.
     pub ttl: CacheTtl,
 }
 
 /// Why markers cannot be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
-    /// More than a request may have.
+    /// There are more than a request may have.
     #[error("{0} markers; a request has at most {MAX_MARKERS}")]
     TooMany(usize),
-    /// Anthropic wants markers for an hour before those for five minutes.
+    /// Anthropic requires markers for an hour to precede those for five minutes.
     #[error("a marker for an hour stands behind one for five minutes")]
     HourAfterFiveMinutes,
     /// There is no such entry.
@@ -53,7 +53,7 @@ pub enum MarkerError {
 }
 
 impl CacheTtl {
-    /// What is written into a block.
+    /// The text inserted into a block.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::FiveMinutes => r#","cache_control":{"type":"ephemeral"}"#,

@@ -1,8 +1,8 @@
-//! A stored message as the codecs read it: what of it goes to this model, in which form.
+//! Prepares stored messages for the codecs: which parts are sent to this model, and in which form.
 //!
-//! Follows `transformMessages` of pi-ai 0.87.1 (`dist/api/transform-messages.js`): answers that failed or were aborted
-//! are left out; of another model's answer thinking becomes text, and signatures and blocks that only that model
-//! understands are left out.
+//! Follows `transformMessages` of pi-ai 0.87.1 (`dist/api/transform-messages.js`): failed and aborted answers are
+//! omitted; in an answer of another model, thinking becomes text, and signatures and blocks specific to that model are
+//! omitted.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use session_tree::{Json, Object};
 
 use crate::Target;
 
-/// Stands for an image that a model cannot see.
+/// Replaces an image that a model cannot see.
 pub(crate) const NO_IMAGE: &str = "(image omitted: the model takes no images)";
-/// Stands for a result without text.
+/// Replaces a result without text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
-/// What a call is answered that has no result: the text of pi-ai 0.87.1.
+/// The answer to a call without a result: the text of pi-ai 0.87.1.
 pub(crate) const NO_RESULT: &str = "No result provided";
 
 /// A message.
@@ -25,18 +25,18 @@ pub(crate) enum Turn<'a> {
     Result(ToolResult<'a>),
 }
 
-/// Something the model is shown.
+/// Content shown to the model.
 #[derive(Debug, Clone)]
 pub(crate) enum ShownContent<'a> {
     Text(Cow<'a, str>),
     Image { mime: &'a str, data: &'a str },
 }
 
-/// Something the model said.
+/// A block of the model's answer.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
     pub(crate) kind: SaidKind<'a>,
-    /// The block as the same model gave it, when its kind does not say everything.
+    /// The original block for the same model, if its kind does not represent it fully.
     pub(crate) raw: Option<&'a str>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) arguments: Cow<'a, str>,
     pub(crate) signature: Option<&'a str>,
     pub(crate) namespace: Option<&'a str>,
-    /// The same model made it.
+    /// Whether the same model made the call.
     pub(crate) same_model: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct ToolResult<'a> {
     pub(crate) is_error: bool,
 }
 
-/// Reads a message; nothing when the model does not get it.
+/// Reads a message; `None` if it is not sent to the model.
 pub(crate) fn turn<'a>(target: &Target, message: &'a Object) -> Option<Turn<'a>> {
     match message.text("role")? {
         "user" => Some(Turn::User(contents(target, message.get("content")))),
@@ -116,7 +116,7 @@ fn contents<'a>(target: &Target, content: Option<&'a Json>) -> Vec<ShownContent<
         Some(Json::Array(blocks)) => blocks.iter().filter_map(Json::as_object).filter_map(read).collect(),
         Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => Vec::new(),
     };
-    // Every vendor refuses blank text blocks, or may.
+    // Vendors refuse blank text blocks, or may do so.
     all.into_iter().filter(|content| !is_blank(content)).collect()
 }
 
@@ -156,7 +156,7 @@ fn said(block: &Object, same: bool) -> Option<Said<'_>> {
     (!is_empty).then_some(Said { kind, raw })
 }
 
-/// The text of a call's input: as it was received when that is known, so that it goes back byte for byte.
+/// The text of a call's input: as received if known, so that it is sent back byte for byte.
 fn arguments(block: &Object) -> Cow<'_, str> {
     match block.text("argumentsText").filter(|text| is_object(text)) {
         Some(text) => text.into(),
@@ -167,12 +167,12 @@ fn arguments(block: &Object) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text is a JSON object, so that it can stand in a body as it is.
+/// Whether a text is a JSON object and can be inserted into a body unchanged.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Texts of a content, joined by line ends, as pi joins them.
+/// The texts of a content, joined by newlines as in pi.
 pub(crate) fn joined(content: &[ShownContent<'_>]) -> String {
     let texts = content.iter().filter_map(|content| match content {
         ShownContent::Text(text) => Some(text.as_ref()),

@@ -2,8 +2,8 @@
 
 use session_tree::{Json, Object, context::text_of};
 
-/// System prompt and tools, as the session stores them. What is sent is encoded from this and nothing else, so it is
-/// the same after a resume and after an upgrade.
+/// System prompt and tools as stored in the session. Requests are encoded only from this, so it stays the same after a
+/// resume and after an upgrade.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prefix {
     system: String,
@@ -11,9 +11,9 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Takes a system message as sessions store it: `content`, `sections` and `toolsAdded`, each tool with `name`,
-    /// `description` and `parameters` (pi-ai 0.87.1, `SystemMessage` and `Tool`). Of a session with several, take
-    /// [`session_tree::context::system_message`].
+    /// Reads a system message as stored in sessions: `content`, `sections` and `toolsAdded`, each tool with `name`,
+    /// `description` and `parameters` (pi-ai 0.87.1, `SystemMessage` and `Tool`). If a session has several, pass the
+    /// result of [`session_tree::context::system_message`].
     #[must_use]
     pub fn of_message(message: &Object) -> Self {
         let content = message.get("content").map(|content| text_of(content, "\n")).unwrap_or_default();
@@ -32,20 +32,20 @@ impl Prefix {
         }
     }
 
-    /// The system prompt; empty when there is none.
+    /// The system prompt; empty if there is none.
     #[must_use]
     pub fn system(&self) -> &str {
         &self.system
     }
 
-    /// The tools in their order.
+    /// The tools in order.
     #[must_use]
     pub fn tools(&self) -> &[Object] {
         &self.tools
     }
 }
 
-/// What a tool is, borrowed.
+/// A borrowed tool definition.
 pub(crate) struct ToolSchema<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
@@ -58,7 +58,7 @@ impl Prefix {
         self.tools.iter().map(|tool| ToolSchema {
             name: tool.text("name").unwrap_or_default(),
             description: tool.text("description").unwrap_or_default(),
-            // A tool without a schema takes nothing; every vendor wants the schema to be an object.
+            // A tool without a schema has no parameters; every vendor requires the schema to be an object.
             schema: tool
                 .get("parameters")
                 .filter(|schema| schema.as_object().is_some())

@@ -1,19 +1,19 @@
-//! A request as it is sent.
+//! An encoded request.
 
 use crate::{Api, MarkerPlace, RequestBody, Secret};
 
-/// A request for one answer. Sending it again sends the same bytes.
+/// A request for one answer. Each attempt sends the same bytes.
 #[derive(Debug, Clone)]
 pub struct EncodedRequest {
     /// The API.
     pub api: Api,
-    /// The path and query behind the base URL, such as `/v1/messages`.
+    /// The path and query after the base URL, such as `/v1/messages`.
     pub path: String,
     /// The body.
     pub body: RequestBody,
-    /// Where markers stand, as they were asked for and could be placed, from the front to the back.
+    /// The markers that could be placed, as requested, in the order of the body.
     pub markers: Vec<MarkerPlace>,
-    /// How many blocks of the transcript's chain it has.
+    /// Number of blocks of the transcript's chain in the request.
     pub blocks: usize,
 }
 
@@ -28,13 +28,13 @@ impl EncodedRequest {
         }
     }
 
-    /// The header that bears the key: its name and value.
+    /// The header that contains the key: its name and value.
     #[must_use]
     pub fn key_header(&self, key: &Secret) -> (&'static str, Secret) {
         match self.api {
             Api::Anthropic => ("x-api-key", key.clone()),
             Api::Responses | Api::Chat => ("authorization", bearer(key)),
-            // python-genai, `_api_client.py`: `x-goog-api-key`, never the query, which logs keep.
+            // python-genai, `_api_client.py`: `x-goog-api-key`, never the query, which is logged.
             Api::Gemini => ("x-goog-api-key", key.clone()),
         }
     }

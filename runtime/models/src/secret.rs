@@ -1,4 +1,4 @@
-//! A key that shows itself to nobody.
+//! A key that is never displayed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a key; blanks around it, as files end with one, are not part of it.
+    /// A key without surrounding whitespace, such as the newline at the end of a file.
     #[must_use]
     pub fn new(text: String) -> Self {
         let text = Zeroizing::new(text);
@@ -22,7 +22,7 @@ impl Secret {
         &self.0
     }
 
-    /// A text with every occurrence of the key replaced: vendors repeat keys in their errors.
+    /// Replaces every occurrence of the key in a text: vendors repeat keys in their errors.
     #[must_use]
     pub fn hide_in(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(self.expose(), "[key]") }

@@ -1,34 +1,34 @@
-//! Reads server-sent events from bytes that come in any pieces.
+//! Reads server-sent events from arbitrarily split bytes.
 //!
 //! Follows <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>: lines end with
-//! LF, CR or CR LF, a byte order mark at the beginning is skipped, an empty line ends an event, comments and unknown
-//! fields are skipped; `id` and `retry` are not used. Unlike there, the stream's end ends an event too: some servers
-//! leave out the empty line behind the last.
+//! LF, CR or CR LF, a byte order mark at the start is skipped, an empty line ends an event, comments and unknown fields
+//! are skipped; `id` and `retry` are not used. Unlike in the standard, the end of the stream also ends an event: some
+//! servers omit the last empty line.
 //!
-//! Our own because its limits stand in front of the memory it takes, and because it is pure: the published crate
-//! (sse-stream) wraps a body, and the version that rmcp needs is another one than the newest.
+//! Written for this project because it limits memory and does no I/O: the published crate (sse-stream) wraps a body,
+//! and rmcp needs a version other than the newest.
 
-/// Most bytes of a line.
+/// Maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES: usize = 8 << 20;
-/// Most bytes of an event.
+/// Maximum size of an event, in bytes.
 pub(crate) const EVENT_BYTES: usize = 16 << 20;
 
 /// An event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its name; empty when it has none.
+    /// Its name; empty if it has none.
     pub name: String,
-    /// Its data, lines joined by LF.
+    /// Its data, with lines joined by LF.
     pub data: String,
 }
 
-/// Why a stream cannot be read on.
+/// Why reading a stream failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// A line longer than 8 MiB.
+    /// A line is longer than 8 MiB.
     #[error("a line of the stream is longer than {} MiB", LINE_BYTES >> 20)]
     LongLine,
-    /// An event longer than 16 MiB.
+    /// An event is longer than 16 MiB.
     #[error("an event of the stream is longer than {} MiB", EVENT_BYTES >> 20)]
     LongEvent,
 }
@@ -37,9 +37,9 @@ pub enum SseError {
 #[derive(Debug, Default)]
 pub struct SseReader {
     line: Vec<u8>,
-    /// The last byte was CR: a LF that follows belongs to it.
+    /// Whether the last byte was CR: a following LF belongs to it.
     after_cr: bool,
-    /// A line has ended, so no byte order mark follows.
+    /// Whether a line has ended, so that a byte order mark is no longer skipped.
     began: bool,
     name: String,
     data: String,
@@ -47,10 +47,10 @@ pub struct SseReader {
 }
 
 impl SseReader {
-    /// Takes the next bytes and appends the events that are complete to `out`.
+    /// Reads the next bytes and appends complete events to `out`.
     ///
     /// # Errors
-    /// When a line or an event is too long. Events complete before that are in `out`.
+    /// If a line or an event is too long. Events completed before are in `out`.
     pub fn read(&mut self, mut bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), SseError> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
@@ -72,10 +72,10 @@ impl SseReader {
         Ok(())
     }
 
-    /// The stream is at its end: what has come of an event is one.
+    /// Handles the end of the stream: an unterminated event counts as complete.
     ///
     /// # Errors
-    /// When the event is too long.
+    /// If the event is too long.
     pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Result<(), SseError> {
         let line = std::mem::take(&mut self.line);
         self.take_line(&line, out)?;

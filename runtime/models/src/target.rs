@@ -1,4 +1,4 @@
-//! The model that is addressed, and what of its API differs between vendors.
+//! The addressed model, and vendor-specific options of its API.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// The name sessions have for it: `api` of pi-ai 0.87.1 (`dist/types.d.ts`, `KnownApi`).
+    /// Its name in sessions: `api` of pi-ai 0.87.1 (`dist/types.d.ts`, `KnownApi`).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,34 +28,34 @@ impl Api {
     }
 }
 
-/// How much a model is to think.
+/// How much a model thinks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Thinking {
-    /// As much as the vendor has it by default: the request says nothing about it.
+    /// The vendor's default: the request does not mention thinking.
     #[default]
     Default,
-    /// It cannot: the request says nothing about it and wants nothing of it back. OpenAI refuses requests that want
-    /// encrypted reasoning of a model without reasoning.
+    /// The model cannot think: the request neither mentions thinking nor asks for it. OpenAI refuses requests for
+    /// encrypted reasoning from a model without reasoning.
     Absent,
-    /// Not at all.
+    /// No thinking.
     Off,
-    /// At a level named by the vendor, such as `high`.
+    /// A level named by the vendor, such as `high`.
     Effort(String),
-    /// Up to a number of tokens.
+    /// Up to this number of tokens.
     Budget(u64),
 }
 
-/// What differs between servers of Chat Completions.
+/// Options that differ between servers of Chat Completions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// Return thinking in the field it came in (`reasoning_content` and its like). DeepSeek, Kimi and llama.cpp want
-    /// that; OpenAI does not have the field.
+    /// Return thinking in the field it was received in (`reasoning_content` and similar). DeepSeek, Kimi and llama.cpp
+    /// require that; OpenAI does not have the field.
     pub return_reasoning: bool,
-    /// Pass markers on as `cache_control`, for proxies in front of Anthropic's models.
+    /// Send markers as `cache_control`, for proxies in front of Anthropic's models.
     pub cache_control: bool,
     /// Send `prompt_cache_key`.
     pub cache_key: bool,
-    /// Name the limit `max_tokens` as before 2024 instead of `max_completion_tokens`.
+    /// Send the limit as `max_tokens`, as before 2024, instead of `max_completion_tokens`.
     pub old_max_tokens: bool,
     /// Send the system prompt with the role `developer`.
     pub developer_role: bool,
@@ -73,50 +73,51 @@ impl Default for ChatOptions {
     }
 }
 
-/// Most tokens of an answer where the API wants a number and none is set. All Claude models since 3.7 take it.
+/// Maximum number of tokens in an answer if the API requires a number and none is set. All Claude models since 3.7
+/// accept it.
 pub const REQUIRED_OUTPUT_TOKENS: u64 = 32_000;
 
-/// A model of a provider, and the settings that hold for a session with it.
+/// A model of a provider, and the settings of a session with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The API it is reached by.
+    /// The API.
     pub api: Api,
-    /// The provider's name, as messages of the session name it.
+    /// The provider's name in messages of the session.
     pub provider: String,
-    /// The model's name, as the provider knows it.
+    /// The model's name at the provider.
     pub model: String,
-    /// Whether it takes images. If not, a note stands for each.
+    /// Whether it accepts images. If not, each image is replaced by a note.
     pub images: bool,
-    /// Most tokens of an answer, thinking included. Without it the request says nothing about it, and the vendor's own
-    /// limit holds; Messages wants the field, and gets [`REQUIRED_OUTPUT_TOKENS`].
+    /// Maximum number of tokens in an answer, including thinking. Without it the request has no limit and the vendor's
+    /// applies; Messages requires the field and gets [`REQUIRED_OUTPUT_TOKENS`].
     pub max_output_tokens: Option<u64>,
-    /// How much it is to think.
+    /// How much it thinks.
     pub thinking: Thinking,
-    /// Settings of Chat Completions; other APIs ignore them.
+    /// Options for Chat Completions; other APIs ignore them.
     pub chat: ChatOptions,
 }
 
-/// Why a target cannot be used.
+/// Why a target is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// A limit of no tokens.
+    /// The limit is 0 tokens.
     #[error("max_output_tokens is 0")]
     NoOutput,
-    /// The API has no budgets.
+    /// The API does not support budgets.
     #[error("{0} takes no thinking budget; name an effort")]
     NoBudget(Api),
-    /// Anthropic wants the budget to be at least 1,024 and below the limit of the answer.
+    /// Anthropic requires the budget to be at least 1,024 and below the limit of the answer.
     #[error("a thinking budget of {budget} tokens must be at least 1024 and below max_output_tokens ({max})")]
     Budget {
-        /// The budget, tokens.
+        /// The budget, in tokens.
         budget: u64,
-        /// The limit of an answer, tokens.
+        /// The limit of an answer, in tokens.
         max: u64,
     },
 }
 
 impl Target {
-    /// A target with the defaults: images, no word about thinking.
+    /// A target with the defaults: images, and the vendor's default for thinking.
     #[must_use]
     pub fn new(api: Api, provider: &str, model: &str, max_output_tokens: impl Into<Option<u64>>) -> Self {
         Self {
@@ -130,10 +131,10 @@ impl Target {
         }
     }
 
-    /// Checks what a vendor would refuse in every request.
+    /// Checks for settings that a vendor would refuse in every request.
     ///
     /// # Errors
-    /// The first setting that is wrong.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), TargetError> {
         if self.max_output_tokens == Some(0) {
             return Err(TargetError::NoOutput);

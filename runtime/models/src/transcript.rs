@@ -1,4 +1,4 @@
-//! The messages of a session, encoded for one model: each once, whatever the number of requests.
+//! The messages of a session, encoded once for one model, however many requests are sent.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::{
     message,
 };
 
-/// The hash of everything in a body up to the end of a block, markers left out. Two requests share a prefix exactly as
-/// far as their hashes are equal.
+/// The hash of a body up to the end of a block, without markers. Two requests share a prefix exactly up to the last
+/// equal hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockHash(pub [u8; 16]);
 
-/// What a block of a request is.
+/// The kind of a block of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockKind {
-    /// Model, thinking and whatever else of the settings is part of what a vendor caches.
+    /// Model, thinking and other settings that are part of the vendor's cache key.
     Settings,
     /// The tools.
     Tools,
@@ -29,18 +29,18 @@ pub enum BlockKind {
     Message,
 }
 
-/// A link of the chain.
+/// A block in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainBlock {
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind,
-    /// The entry it is of, counted from 0 in the order they were pushed; nothing for what stands before the messages.
+    /// Its entry, counted from 0 in the order they were pushed; `None` before the messages.
     pub entry: Option<usize>,
-    /// Its bytes in the body, with the punctuation before it.
+    /// Its size in the body, including the preceding punctuation.
     pub bytes: usize,
     /// The hash of the body up to its end.
     pub hash: BlockHash,
-    /// Whether it can bear a marker.
+    /// Whether it can have a marker.
     pub markable: bool,
 }
 
@@ -49,27 +49,27 @@ pub struct ChainBlock {
 pub struct Transcript {
     target: Target,
     wire: Wire,
-    /// Blocks before the messages.
+    /// Number of blocks before the messages.
     head_blocks: usize,
-    /// The state after each entry, behind the one before all.
+    /// The state after each entry; the first is the state before all entries.
     entries: Vec<EntryEnd>,
 }
 
 #[derive(Debug, Clone)]
 struct EntryEnd {
     blocks: usize,
-    /// The bytes behind the last of these blocks.
+    /// The bytes after the last of these blocks.
     behind: Box<[u8]>,
     state: WireState,
-    /// What names the entry, when it has such a name.
+    /// The entry's key, if it has one.
     key: Option<Box<str>>,
 }
 
 impl Transcript {
-    /// Begins with what never changes.
+    /// A transcript with the fixed prefix.
     ///
     /// # Errors
-    /// When a vendor would refuse the settings in every request.
+    /// If a vendor would refuse the settings in every request.
     pub fn new(target: Target, prefix: &Prefix) -> Result<Self, TargetError> {
         target.check()?;
         let mut wire = Wire::new(&target);
@@ -80,7 +80,7 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// Keeps what is too much for memory in this file.
+    /// Spills text that exceeds the memory limit to this file.
     #[must_use]
     pub fn spilling_to(mut self, spill: Arc<SpillFile>) -> Self {
         self.wire.spill_to(spill);
@@ -93,8 +93,8 @@ impl Transcript {
         &self.target
     }
 
-    /// Appends a message of a session, of any role, and gives its number. A message that the model does not get (a
-    /// failed answer, a system message, a result without its call) is an entry without blocks.
+    /// Appends a message of a session, of any role, and returns its index. A message that is not sent to the model (a
+    /// failed answer, a system message, a result without its call) becomes an entry without blocks.
     pub fn push(&mut self, message: &Object) -> usize {
         if let Some(message) = message_for_model(message)
             && let Some(turn) = message::turn(&self.target, &message)
@@ -106,9 +106,9 @@ impl Transcript {
         self.entries.len() - 2
     }
 
-    /// Makes the transcript that of these messages: keeps what it has of them from the beginning, takes the rest back
-    /// and pushes what is missing. A key names a message together with its content, such as the id of its entry;
-    /// messages without a key are encoded again each time.
+    /// Makes the transcript that of these messages: keeps the common beginning, removes the rest and pushes the missing
+    /// messages. A key identifies a message with its content, such as the id of its entry; messages without a key are
+    /// encoded again each time.
     pub fn sync<'a>(&mut self, messages: impl IntoIterator<Item = (Option<&'a str>, &'a Object)>) {
         let messages: Vec<_> = messages.into_iter().collect();
         let same = self.known(messages.iter().map(|(key, _)| *key));
@@ -121,28 +121,28 @@ impl Transcript {
         }
     }
 
-    /// How many of the messages with these keys are encoded, from the first one on: [`sync`](Self::sync) does not look
-    /// at these.
+    /// Number of the messages with these keys that are already encoded, counted from the first: [`sync`](Self::sync)
+    /// does not read these.
     pub fn known<'a>(&self, keys: impl IntoIterator<Item = Option<&'a str>>) -> usize {
         let ends = self.entries.iter().skip(1);
         let is_same = |(key, end): &(Option<&str>, &EntryEnd)| key.is_some() && end.key.as_deref() == *key;
         keys.into_iter().zip(ends).take_while(is_same).count()
     }
 
-    /// How many entries were pushed.
+    /// Number of entries pushed.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.entries.len() - 1
     }
 
-    /// How many blocks an entry has; 0 when there is no such entry.
+    /// Number of blocks of an entry; 0 if there is no such entry.
     #[must_use]
     pub fn blocks_of(&self, entry: usize) -> usize {
         let end = |at: usize| self.entries.get(at).map_or(0, |end| end.blocks);
         end(entry + 1).saturating_sub(end(entry))
     }
 
-    /// Takes entries back from the end until there are `entries`, for another branch of the session.
+    /// Removes entries from the end until `entries` are left, for another branch of the session.
     pub fn truncate(&mut self, entries: usize) {
         self.entries.truncate(entries + 1);
         if let Some(end) = self.entries.last() {
@@ -157,19 +157,19 @@ impl Transcript {
         self.wire.blocks().iter().enumerate().map(move |(at, block)| {
             let bytes = block.end - from;
             from = block.end;
-            // The entry after whose end the block lies.
+            // The first entry whose end is after the block.
             let entry = (at >= self.head_blocks).then(|| ends.partition_point(|end| end.blocks <= at) - 1);
             ChainBlock { kind: block.kind, entry, bytes, hash: block.hash, markable: block.mark.is_some() }
         })
     }
 
     /// The request for the next answer. `cache_key` routes requests with the same prefix to the same cache, for vendors
-    /// that have such a key: the session's id, for a sub-agent its parent's.
+    /// with such a key: the session's id, for a sub-agent its parent's.
     ///
-    /// Markers are ignored by APIs that have none.
+    /// APIs without markers ignore them.
     ///
     /// # Errors
-    /// When the markers cannot be placed.
+    /// If the markers cannot be placed.
     pub fn request(&self, cache_key: Option<&str>, markers: &[Marker]) -> Result<EncodedRequest, MarkerError> {
         let placed = self.place(markers)?;
         let mut rest = self.wire.rest();
@@ -194,7 +194,7 @@ impl Transcript {
         })
     }
 
-    /// Where markers go: the place, the offset, how long. In the order of the body, each offset once.
+    /// The position, offset and time to live of each marker, in the order of the body, without duplicate offsets.
     fn place(&self, markers: &[Marker]) -> Result<Vec<(MarkerPlace, usize, CacheTtl)>, MarkerError> {
         if markers.len() > MAX_MARKERS {
             return Err(MarkerError::TooMany(markers.len()));
@@ -218,7 +218,7 @@ impl Transcript {
         if placed.windows(2).any(hour_later) { Err(MarkerError::HourAfterFiveMinutes) } else { Ok(placed) }
     }
 
-    /// The offset of a marker; nothing when no block there can bear one.
+    /// The offset of a marker; `None` if no block there can have one.
     fn offset(&self, place: MarkerPlace) -> Result<Option<usize>, MarkerError> {
         let blocks = self.wire.blocks();
         let range = match place {

@@ -1,11 +1,11 @@
-//! Sends requests and hands on what comes back.
+//! Sends requests and returns the events of answers.
 //!
-//! A [`ModelClient`] holds the connections; an [`Exchange`] is one request and its answer. Nothing is repeated here:
-//! that is for whoever knows whether a tool of the answer has run. An exchange that is dropped is cancelled.
+//! A [`ModelClient`] owns the connections; an [`Exchange`] is one request and its answer. Nothing is retried here: the
+//! caller does that, since it knows whether a tool of the answer has run. Dropping an exchange cancels it.
 //!
-//! Redirects are not followed, so a key goes to the host that was configured and to no other; the proxy is handed in
-//! and not used for loopback; TLS is 1.2 or newer, with the certificates of the system. HTTP is 1.1, as in the vendors'
-//! own clients: a session has one request at a time.
+//! Redirects are not followed, so that keys are sent only to the configured host; the caller passes the proxy, which is
+//! not used for loopback; TLS is 1.2 or newer, with the certificates of the system. HTTP is 1.1, as in the vendors' own
+//! clients: a session has one request at a time.
 
 mod client;
 mod exchange;

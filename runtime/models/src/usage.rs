@@ -1,25 +1,25 @@
-//! Tokens of an answer by their kind.
+//! Token counts of an answer by kind.
 
 use prices::CallTokens;
 
-/// Tokens of one answer. Input is counted once: `input`, `read`, `write_5m` and `write_1h` together are all of it.
+/// Token counts of one answer. Input is counted once: `input`, `read`, `write_5m` and `write_1h` add up to all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Input that no cache served.
+    /// Input not served by a cache.
     pub input: u64,
     /// Input read from a cache.
     pub read: u64,
-    /// Input written to a cache for five minutes, or for as long as the vendor keeps it.
+    /// Input written to a cache for five minutes, or for a time the vendor chooses.
     pub write_5m: u64,
     /// Input written to a cache for an hour.
     pub write_1h: u64,
-    /// Output, reasoning included.
+    /// Output, including reasoning.
     pub output: u64,
-    /// Output spent on reasoning; nothing when the vendor does not say.
+    /// Output spent on reasoning; `None` if the vendor does not report it.
     pub reasoning: Option<u64>,
 }
 
-/// The cost of an answer in units of one fresh input token: what answers cost relative to each other, without prices.
+/// The cost of an answer in units of one uncached input token: relative costs without prices.
 pub type CostUnits = f64;
 
 impl Usage {
@@ -29,7 +29,7 @@ impl Usage {
         self.input.saturating_add(self.read).saturating_add(self.write_5m).saturating_add(self.write_1h)
     }
 
-    /// The share of the input that a cache served, 0 to 1; nothing without input.
+    /// The share of the input served by a cache, 0 to 1; `None` without input.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share need not be exact")]
     pub fn hit_rate(&self) -> Option<f64> {
@@ -37,8 +37,8 @@ impl Usage {
         (total > 0).then(|| self.read as f64 / total as f64)
     }
 
-    /// `1·fresh + 1.25·write for 5 minutes + 2·write for an hour + 0.1·read + 5·output`: Anthropic's ratios, taken for
-    /// every vendor so that strategies can be compared.
+    /// `1·uncached + 1.25·write for 5 minutes + 2·write for an hour + 0.1·read + 5·output`: Anthropic's ratios, used
+    /// for every vendor so that strategies can be compared.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "costs are compared, not billed")]
     pub fn cost_units(&self) -> CostUnits {
@@ -47,7 +47,7 @@ impl Usage {
         parts.iter().map(|(tokens, weight)| *tokens as f64 * weight).sum()
     }
 
-    /// The same in the form that prices are applied to (`prices::Prices::cost_nano_usd`).
+    /// The token counts in the form that prices are applied to (`prices::Prices::cost_nano_usd`).
     #[must_use]
     pub fn tokens(&self) -> CallTokens {
         CallTokens {

@@ -1,8 +1,8 @@
-//! Answers to commands, one line of JSON each, without its end.
+//! Answers to commands, one line of JSON each, without the newline.
 
 use session_tree::{Json, json::write_string};
 
-/// The answer to a command that was done. `data` is JSON.
+/// The answer to a successful command. `data` is JSON.
 #[must_use]
 pub fn success(id: Option<&Json>, command: &str, data: Option<&str>) -> String {
     let mut line = head(id, command);
@@ -15,7 +15,7 @@ pub fn success(id: Option<&Json>, command: &str, data: Option<&str>) -> String {
     line
 }
 
-/// The answer to a command that was not done.
+/// The answer to a failed command.
 #[must_use]
 pub fn failure(id: Option<&Json>, command: &str, error: &str) -> String {
     let mut line = head(id, command);

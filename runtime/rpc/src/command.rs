@@ -1,33 +1,33 @@
-//! Lines of a client: commands, and answers to what it was asked.
+//! Parses the lines of a client: commands, and answers to questions.
 
 use serde::Deserialize;
 use session_tree::{Json, Object};
 
 use crate::dialog::DialogAnswer;
 
-/// A command and the id by which its answer is found.
+/// A command and the id of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcRequest {
-    /// The id that the client gave it.
+    /// The id assigned by the client.
     pub id: Option<Json>,
-    /// The command's name, as the answer repeats it.
+    /// The command's name, repeated in the answer.
     pub name: String,
     /// The command.
     pub command: RpcCommand,
 }
 
-/// What a client wants: the commands of pi 0.87.1, and below them our own.
+/// The commands of a client: those of pi 0.87.1, followed by our own.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RpcCommand {
-    /// Send a prompt; while a turn is running, queue it as `streaming_behavior` says.
+    /// Send a prompt; while a turn is running, queue it according to `streaming_behavior`.
     Prompt {
         /// The text.
         message: String,
-        /// Images beside it.
+        /// Images of the message.
         #[serde(default)]
         images: Vec<RpcImage>,
-        /// What to do while a turn is running; nothing refuses it then.
+        /// What to do while a turn is running; `None` refuses the prompt.
         #[serde(default)]
         streaming_behavior: Option<StreamingBehavior>,
     },
@@ -35,7 +35,7 @@ pub enum RpcCommand {
     Steer {
         /// The text.
         message: String,
-        /// Images beside it.
+        /// Images of the message.
         #[serde(default)]
         images: Vec<RpcImage>,
     },
@@ -43,23 +43,23 @@ pub enum RpcCommand {
     FollowUp {
         /// The text.
         message: String,
-        /// Images beside it.
+        /// Images of the message.
         #[serde(default)]
         images: Vec<RpcImage>,
     },
     /// End the turn.
     Abort,
-    /// Take the queued messages back.
+    /// Withdraw the queued messages.
     ClearQueue,
-    /// Begin another session.
+    /// Start another session.
     NewSession {
-        /// The file that the new session names as its parent.
+        /// The file that the new session records as its parent.
         #[serde(default)]
         parent_session: Option<String>,
     },
-    /// Tell the state.
+    /// Return the state.
     GetState,
-    /// Tell the messages of the context.
+    /// Return the messages of the context.
     GetMessages,
     /// Use another model.
     SetModel {
@@ -70,60 +70,60 @@ pub enum RpcCommand {
     },
     /// Use the next model.
     CycleModel,
-    /// Tell the models.
+    /// Return the models.
     GetAvailableModels,
-    /// Think more or less.
+    /// Change the thinking level.
     SetThinkingLevel {
         /// The level.
         level: String,
     },
-    /// Use the next level of thinking.
+    /// Use the next thinking level.
     CycleThinkingLevel,
-    /// Tell the levels of thinking.
+    /// Return the thinking levels.
     GetAvailableThinkingLevels,
-    /// Say how many steering messages land at once.
+    /// Set how many steering messages land at once.
     SetSteeringMode {
         /// `all` or `one-at-a-time`.
         mode: String,
     },
-    /// Say how many follow-up messages land at once.
+    /// Set how many follow-up messages land at once.
     SetFollowUpMode {
         /// `all` or `one-at-a-time`.
         mode: String,
     },
     /// Compact the context.
     Compact {
-        /// What the summary is to look at.
+        /// Instructions for the summary.
         #[serde(default)]
         custom_instructions: Option<String>,
     },
     /// Switch automatic compaction on or off.
     SetAutoCompaction {
-        /// Whether it is to be on.
+        /// Whether to enable it.
         enabled: bool,
     },
-    /// Switch the repetition of failed requests on or off.
+    /// Switch retries of failed requests on or off.
     SetAutoRetry {
-        /// Whether it is to be on.
+        /// Whether to enable them.
         enabled: bool,
     },
-    /// Do not repeat the request that failed.
+    /// Do not retry the failed request.
     AbortRetry,
     /// Run a command outside the conversation.
     Bash {
         /// The command.
         command: String,
-        /// Whether the model is not to see it.
+        /// Whether to hide it from the model.
         #[serde(default)]
         exclude_from_context: bool,
     },
-    /// End the command that `bash` runs.
+    /// End the command started by `bash`.
     AbortBash,
-    /// Tell what the session has used.
+    /// Return the usage of the session.
     GetSessionStats,
-    /// Write the session as HTML.
+    /// Export the session as HTML.
     ExportHtml {
-        /// Where to.
+        /// The output path.
         #[serde(default)]
         output_path: Option<String>,
     },
@@ -132,56 +132,56 @@ pub enum RpcCommand {
         /// Its file.
         session_path: String,
     },
-    /// Continue in a new session before a message of the user.
+    /// Continue in a new session that ends before a user message.
     Fork {
         /// The message's entry.
         entry_id: String,
     },
     /// Continue in a new session that is a copy of the branch.
     Clone,
-    /// Tell the messages that can be forked from.
+    /// Return the messages that can be forked from.
     GetForkMessages,
-    /// Tell the entries.
+    /// Return the entries.
     GetEntries {
         /// Only those after this one.
         #[serde(default)]
         since: Option<String>,
     },
-    /// Tell the tree of entries.
+    /// Return the tree of entries.
     GetTree,
-    /// Tell the text of the last answer.
+    /// Return the text of the last answer.
     GetLastAssistantText,
     /// Name the session.
     SetSessionName {
         /// The name.
         name: String,
     },
-    /// Tell the commands that a prompt may begin with.
+    /// Return the commands that can start a prompt.
     GetCommands,
-    /// Our own: stop at the next boundary.
+    /// Our own: pause at the next boundary.
     Pause,
-    /// Our own: go on after a pause, or with messages that were held back.
+    /// Our own: resume after a pause, or with messages that were held back.
     Resume,
-    /// Our own: set what the session may spend. What is absent has no limit.
+    /// Our own: set the spending limits. A missing limit is unlimited.
     Limit {
-        /// Tokens in and out.
+        /// Input and output tokens.
         #[serde(default)]
         tokens: Option<u64>,
-        /// Costs in US dollars.
+        /// Cost in US dollars.
         #[serde(default)]
         cost_usd: Option<f64>,
-        /// Time in turns, in minutes.
+        /// Duration of turns, in minutes.
         #[serde(default)]
         minutes: Option<u64>,
         /// Tool calls.
         #[serde(default)]
         calls: Option<u64>,
     },
-    /// Our own: tell what each request read from the provider's cache.
+    /// Our own: return the cache use of each request.
     Cache,
-    /// Our own: take the files back by a task.
+    /// Our own: revert the files by one task.
     Undo,
-    /// Our own: do an undone task again.
+    /// Our own: repeat an undone task.
     Redo,
     /// Our own: list the tasks.
     Tasks,
@@ -197,7 +197,7 @@ pub enum StreamingBehavior {
     FollowUp,
 }
 
-/// An image of a message.
+/// An image in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RpcImage {
@@ -207,12 +207,12 @@ pub struct RpcImage {
     pub mime_type: String,
 }
 
-/// What a client wrote.
+/// A line written by a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientLine {
     /// A command.
     Command(RpcRequest),
-    /// The answer to a question; nothing when it says nothing.
+    /// The answer to a question; `None` if it contains no answer.
     Answer {
         /// The question's id.
         id: String,
@@ -221,22 +221,22 @@ pub enum ClientLine {
     },
 }
 
-/// Why a line is not a command, for the answer to it.
+/// Why a line is not a command, for the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandRefusal {
-    /// The id, when there is one.
+    /// The id, if there is one.
     pub id: Option<Json>,
-    /// The command's name; `parse` when it cannot be told.
+    /// The command's name; `parse` if it is unknown.
     pub name: String,
-    /// What is wrong.
+    /// The error.
     pub error: String,
 }
 
 impl ClientLine {
-    /// Reads a line, without its end.
+    /// Parses a line, without its newline.
     ///
     /// # Errors
-    /// It is not JSON, or not a command that is known.
+    /// It is not JSON, or not a known command.
     pub fn parse(line: &str) -> Result<Self, CommandRefusal> {
         let parse = |error: String| CommandRefusal { id: None, name: "parse".to_owned(), error };
         let json = Json::parse(line).map_err(|error| parse(format!("Failed to parse command: {error}")))?;
@@ -260,13 +260,14 @@ impl ClientLine {
     }
 }
 
-/// Commands with a field whose value is one of several, so that an unknown value is not taken for an unknown command.
+/// Commands with a field that has a fixed set of values, so that an unknown value is not reported as an unknown
+/// command.
 const NAMED: [&str; 1] = ["prompt"];
 
 fn command(fields: &Object) -> Result<RpcCommand, String> {
     let fields: Object =
         fields.iter().filter(|(key, _)| *key != "id").map(|(k, v)| (k.to_owned(), v.clone())).collect();
-    // The position in the text is not that in the client's line.
+    // The position in this text differs from that in the client's line.
     serde_json::from_str(&fields.to_text()).map_err(|error| {
         let text = error.to_string();
         text.split(" at line ").next().unwrap_or_default().to_owned()
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!(of(r#""confirmed":true"#), Some(DialogAnswer::Confirmed(true)));
         assert_eq!(of(r#""value":"left""#), Some(DialogAnswer::Value("left".to_owned())));
         assert_eq!(of(r#""cancelled":true,"confirmed":true"#), Some(DialogAnswer::Cancelled));
-        // Only `true` is a yes.
+        // Only `true` counts as yes.
         assert_eq!(of(r#""confirmed":"true""#), None);
         assert_eq!(of(r#""other":1"#), None);
     }

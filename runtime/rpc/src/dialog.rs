@@ -1,15 +1,15 @@
-//! What is asked of the client: `extension_ui_request` and `extension_ui_response` of pi (`docs/rpc-extension-ui.md`).
+//! Questions to the client: `extension_ui_request` and `extension_ui_response` of pi (`docs/rpc-extension-ui.md`).
 
 use session_tree::{Json, Object};
 
-/// A question that the client shows to a person.
+/// A question that the client shows to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
     /// Yes or no; answered with `confirmed`.
     Confirm {
         /// One line.
         title: String,
-        /// Lines.
+        /// Several lines.
         message: String,
     },
     /// One of several; answered with `value`.
@@ -29,16 +29,16 @@ pub enum Dialog {
 /// The answer of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialogAnswer {
-    /// A text, or the answer that was chosen.
+    /// A text, or the chosen answer.
     Value(String),
     /// Yes or no.
     Confirmed(bool),
-    /// The person closed the question.
+    /// The user closed the question.
     Cancelled,
 }
 
 impl Dialog {
-    /// The line that asks. `timeout_ms`: how long the answer is waited for.
+    /// The line of the request. `timeout_ms`: how long to wait for the answer.
     #[must_use]
     pub fn to_line(&self, id: &str, timeout_ms: u64) -> String {
         let request = Object::new().with("type", "extension_ui_request").with("id", id);
@@ -57,7 +57,7 @@ impl Dialog {
 }
 
 impl DialogAnswer {
-    /// Reads `value`, `confirmed` or `cancelled`; nothing when none is there.
+    /// Parses `value`, `confirmed` or `cancelled`; `None` if none is present.
     pub(crate) fn of(fields: &Object) -> Option<Self> {
         if fields.get("cancelled") == Some(&Json::Bool(true)) {
             return Some(Self::Cancelled);

@@ -1,9 +1,9 @@
-//! What a session does, as the events of pi's JSON stream.
+//! Converts the activity of a session to the events of pi's JSON stream.
 //!
-//! A fold over what the machine tells (frames) and what is in the file (entries), in their order. Messages are told as
-//! they are stored. pi's run of an agent (`agent_start` to `agent_end`) is our turn, with what was queued for its end;
-//! pi's turn is one answer with the results of its calls. Our own events, which pi does not have: `turn_paused`,
-//! `disk_trouble`, `file_lost`, `context_fills`, and `entry_appended` for every `custom` entry.
+//! A fold over the machine's notifications (frames) and the entries in the file, in order. Messages are reported as
+//! stored. An agent run of pi (`agent_start` to `agent_end`) is one of our turns, including the messages queued for its
+//! end; a turn of pi is one answer with the results of its calls. Our own events, which pi does not have:
+//! `turn_paused`, `disk_trouble`, `file_lost`, `context_fills`, and `entry_appended` for every `custom` entry.
 
 mod lines;
 
@@ -18,7 +18,7 @@ use session_tree::{
 
 use self::lines::{event, message_event, update};
 
-/// The model that answers, as messages name it.
+/// The answering model, as named in messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerModel {
     /// The wire format.
@@ -29,20 +29,20 @@ pub struct AnswerModel {
     pub id: String,
 }
 
-/// Says what a session does, line by line.
+/// Reports the activity of a session line by line.
 #[derive(Debug, Clone, Default)]
 pub struct EventStream {
     model: AnswerModel,
-    /// Most repetitions of a request.
+    /// Maximum number of retries of a request.
     retries: u32,
     queue: Vec<Queued>,
     run: Option<AgentRun>,
     turn: Option<AnswerTurn>,
     streaming: Option<Streaming>,
-    /// How often the request has been repeated, and why it failed.
+    /// Number of retries of the request, and why it failed.
     retry: Option<(u32, String)>,
     failure: Option<String>,
-    /// Whether nothing has begun since the last run was told to be over.
+    /// Whether nothing has started since the end of the last run was reported.
     is_settled: bool,
 }
 
@@ -75,10 +75,10 @@ struct ShownCall {
     is_started: bool,
 }
 
-/// An answer whose message has begun.
+/// An answer whose message has started.
 #[derive(Debug, Clone, Default)]
 struct Streaming {
-    /// The place of the next block.
+    /// The index of the next block.
     index: u64,
     open: Option<OpenBlock>,
 }
@@ -99,23 +99,23 @@ impl OpenBlock {
 }
 
 impl EventStream {
-    /// The events of a session whose next answer is this model's. `retries`: most repetitions of a request.
+    /// The events of a session whose next answer is from this model. `retries`: maximum number of retries of a request.
     #[must_use]
     pub fn new(model: AnswerModel, retries: u32) -> Self {
         Self { model, retries, ..Self::default() }
     }
 
-    /// Another model answers from now on.
+    /// Changes the model of further answers.
     pub fn set_model(&mut self, model: AnswerModel) {
         self.model = model;
     }
 
-    /// The messages that wait: their ids, when they land, and their texts.
+    /// The queued messages: their ids, when they land, and their texts.
     pub fn queued(&self) -> impl Iterator<Item = (&str, QueueKind, &str)> {
         self.queue.iter().map(|queued| (queued.id.as_str(), queued.kind, queued.text.as_str()))
     }
 
-    /// What an entry that was appended says.
+    /// The events for an appended entry.
     pub fn entry(&mut self, entry: &Entry) -> Vec<String> {
         let mut out = Vec::new();
         match entry.body() {
@@ -139,7 +139,7 @@ impl EventStream {
             }
             EntryBody::Message(None)
             | EntryBody::ModelChange(_)
-            // It is told when it is set.
+            // Reported when it is set.
             | EntryBody::ThinkingLevelChange(_)
             | EntryBody::Compaction(_)
             | EntryBody::BranchSummary(_)
@@ -153,7 +153,7 @@ impl EventStream {
         out
     }
 
-    /// What the machine told.
+    /// The events for a notification of the machine.
     pub fn frame(&mut self, frame: &RuntimeFrame, now: StepTime) -> Vec<String> {
         let mut out = Vec::new();
         match frame {
@@ -193,7 +193,7 @@ impl EventStream {
 
     // Messages
 
-    /// A message of the user or of the program.
+    /// Reports a message of the user or of the program.
     fn said(&mut self, message: &Object, out: &mut Vec<String>) {
         self.begin_turn(out);
         self.land(message, out);
@@ -213,7 +213,7 @@ impl EventStream {
         }
     }
 
-    /// A whole answer.
+    /// Reports a complete answer.
     fn answered(&mut self, message: &Object, out: &mut Vec<String>) {
         self.begin_turn(out);
         if self.streaming.take().is_none() {
@@ -239,7 +239,7 @@ impl EventStream {
             turn.answer = Some(message.clone());
             turn.calls = calls;
         }
-        // How a broken one goes on is told with the end of its request.
+        // What follows a broken answer is reported with the end of its request.
         if is_last && !is_broken {
             self.end_turn(out);
         }
@@ -281,9 +281,9 @@ impl EventStream {
         }
     }
 
-    // The answer as it comes
+    // Streaming answers
 
-    /// The answer that comes: its message has begun after this.
+    /// Starts the message of the streaming answer, if it has not started.
     fn begin_answer(&mut self, now: StepTime, out: &mut Vec<String>) -> &mut Streaming {
         self.begin_turn(out);
         if self.streaming.is_none() {
@@ -330,7 +330,7 @@ impl EventStream {
         (streaming.open, streaming.index) = (None, streaming.index + 1);
     }
 
-    /// An answer of which nothing is in the file.
+    /// An answer with nothing in the file.
     fn own_answer(&self, stop: &str, error: Option<&str>, now: StepTime) -> Object {
         Object::new()
             .with("role", "assistant")
@@ -344,7 +344,7 @@ impl EventStream {
             .with("timestamp", now.wall_ms)
     }
 
-    /// The turn has an answer: the one in the file, or one that says how it ended.
+    /// Ensures that the turn has an answer: the one in the file, or one that reports how it ended.
     fn break_off(&mut self, stop: &str, error: Option<&str>, now: StepTime, out: &mut Vec<String>) {
         let has_answer = self.turn.as_ref().is_some_and(|turn| turn.answer.is_some());
         if self.turn.is_some() && !has_answer {
@@ -425,7 +425,7 @@ impl EventStream {
         }
         if !goes_on {
             self.end_run(false, out);
-            // A turn whose end could not be written is told again once it is in the file.
+            // A turn whose end could not be written is reported again once it is in the file.
             if !std::mem::replace(&mut self.is_settled, true) {
                 out.push(event("agent_settled").to_text());
             }
@@ -445,7 +445,7 @@ impl EventStream {
         out.push(self.queue_update());
     }
 
-    /// A message that waited is one of the session now.
+    /// Removes a queued message that is now part of the session.
     fn land(&mut self, message: &Object, out: &mut Vec<String>) {
         let id = message.get(OWN_KEY).and_then(Json::as_object).and_then(|own| own.text("id"));
         let before = self.queue.len();
@@ -465,7 +465,7 @@ impl EventStream {
     }
 }
 
-/// A message whose content is in blocks, as pi tells those of the user.
+/// A message with its content in blocks, as pi reports user messages.
 fn in_blocks(message: &Object) -> Object {
     match (message.text("role"), message.text("content")) {
         (Some("user"), Some(text)) => {

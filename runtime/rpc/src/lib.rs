@@ -1,11 +1,11 @@
-//! The words by which a program drives a session: those of pi's RPC mode, so that pi's clients run.
+//! The protocol by which a program drives a session: that of pi's RPC mode, so that pi's clients work.
 //!
-//! A line of a client is read by [`ClientLine::parse`]; [`success`] and [`failure`] write the answer to a command;
-//! [`EventStream`] says what a session does as the events of pi; [`session`] answers what a client asks about its
-//! entries. Sources: `docs/rpc.md`, `docs/rpc-commands.md`, `docs/json.md` and `dist/modes/rpc/rpc-types.d.ts` of
+//! [`ClientLine::parse`] parses a line of a client; [`success`] and [`failure`] build the answer to a command;
+//! [`EventStream`] reports the activity of a session as events of pi; [`session`] answers queries about its entries.
+//! Sources: `docs/rpc.md`, `docs/rpc-commands.md`, `docs/json.md` and `dist/modes/rpc/rpc-types.d.ts` of
 //! `@earendil-works/pi-coding-agent` 0.87.1, and a recording of it (`fixtures/pi-rpc`).
 //!
-//! No I/O and no clock: lines come and go as text, times are passed in.
+//! The crate does no I/O and reads no clock: lines are passed as text, and times as arguments.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,4 +1,4 @@
-//! What a client asks about the entries of a session, as JSON texts.
+//! Answers queries about the entries of a session, as JSON texts.
 
 use session_tree::{Context, Entry, Json, Object, Tree, compaction::context_tokens, context::text_of};
 
@@ -10,7 +10,7 @@ pub fn messages(tree: &Tree) -> String {
     format!(r#"{{"messages":[{}]}}"#, messages.join(","))
 }
 
-/// How many messages the context has.
+/// The number of messages in the context.
 #[must_use]
 pub fn message_count(tree: &Tree) -> usize {
     Context::of(tree, tree.leaf()).messages().count()
@@ -33,12 +33,12 @@ pub fn entries(tree: &Tree, since: Option<&str>) -> Result<String, String> {
     Ok(format!(r#"{{"entries":[{}],"leafId":{}}}"#, lines.join(","), leaf(tree)))
 }
 
-/// `get_tree`: the entries below each other.
+/// `get_tree`: the entries as nested nodes.
 #[must_use]
 pub fn tree(tree: &Tree) -> String {
     let outline = tree.outline();
     let mut text = String::from(r#"{"tree":["#);
-    // A session is as deep as it is long, so this does not call itself.
+    // A session may be as deep as it is long, so this does not recurse.
     let mut open: Vec<Object> = Vec::new();
     let mut is_first = true;
     for node in &outline.nodes {
@@ -77,7 +77,7 @@ fn close(open: &mut Vec<Object>, text: &mut String) {
     text.push('}');
 }
 
-/// `get_fork_messages`: the messages of the user on the branch.
+/// `get_fork_messages`: the user messages on the branch.
 #[must_use]
 pub fn fork_messages(tree: &Tree) -> String {
     let path = tree.leaf_path();
@@ -90,7 +90,7 @@ pub fn fork_messages(tree: &Tree) -> String {
     Object::new().with("messages", said.collect::<Vec<Json>>()).to_text()
 }
 
-/// `get_last_assistant_text`: the text of the last answer that has one.
+/// `get_last_assistant_text`: the text of the last answer with one.
 #[must_use]
 pub fn last_text(tree: &Tree) -> String {
     let path = tree.leaf_path();
@@ -100,8 +100,8 @@ pub fn last_text(tree: &Tree) -> String {
     Object::new().with("text", text.map_or(Json::Null, Json::from)).to_text()
 }
 
-/// `get_session_stats` without the session's file and id: messages, tokens, costs, and how full the context is.
-/// `context_window`: tokens that the model takes.
+/// `get_session_stats` without the session's file and id: messages, tokens, cost, and how full the context is.
+/// `context_window`: the size of the model's context, in tokens.
 #[must_use]
 pub fn stats(tree: &Tree, context_window: Option<u64>) -> Object {
     let path = tree.leaf_path();
@@ -144,7 +144,7 @@ pub fn stats(tree: &Tree, context_window: Option<u64>) -> Object {
     stats.with("contextUsage", usage.with("percent", number(percent)))
 }
 
-/// A number as JavaScript writes it: without a fraction when it has none.
+/// A number as JavaScript writes it: integers without a fraction.
 #[must_use]
 pub fn number(value: f64) -> Json {
     const EXACT: f64 = 9e15;

@@ -1,8 +1,8 @@
 //! Summarizes the branch that the conversation leaves, and adds the summary where it continues.
 //!
 //! Follows `collectEntriesForBranchSummary` and `prepareBranchEntries` of pi 0.87.1: everything from the old leaf back
-//! to the deepest entry that both paths share, summaries inside among it, results of tools left out; the newest
-//! first, as far as there is room.
+//! to the deepest entry shared by both paths, including earlier summaries but not tool results; newest first, up to the
+//! budget.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use crate::{
     tree::Tree,
 };
 
-/// Maximum length of a branch summary, tokens.
+/// Maximum length of a branch summary, in tokens.
 const MAX_TOKENS: u64 = 4096;
 
-/// What a summary of a branch begins with.
+/// The first lines of a branch summary.
 const PREAMBLE: &str =
     "The user explored a different conversation branch before returning here.\nSummary of that exploration:\n\n";
 
@@ -39,12 +39,12 @@ Keep each section short. Keep file paths, names of functions and error messages 
 pub struct AbandonedBranch<'a> {
     /// Its entries, oldest first.
     pub entries: Vec<&'a Entry>,
-    /// The deepest entry that stays on the path.
+    /// The deepest entry that remains on the path.
     pub common_ancestor: Option<&'a Entry>,
 }
 
 impl<'a> AbandonedBranch<'a> {
-    /// What is left when the leaf moves from one entry to another; with nothing, from or to before all entries.
+    /// The branch left when the leaf moves from one entry to another; `None` is the position before all entries.
     #[must_use]
     pub fn of(tree: &'a Tree, from: Option<&'a Entry>, to: Option<&'a Entry>) -> Self {
         let common_ancestor = tree.common_ancestor(from, to);
@@ -56,7 +56,7 @@ impl<'a> AbandonedBranch<'a> {
         Self { entries, common_ancestor }
     }
 
-    /// Chooses what a summarizer sees: the newest, up to this many tokens; 0 means no limit.
+    /// Chooses the messages for the summarizer: the newest, up to this many tokens; 0 means no limit.
     #[must_use]
     pub fn plan(&self, budget_tokens: u64) -> BranchPlan<'a> {
         let mut files = FileOperations::default();
@@ -73,7 +73,7 @@ impl<'a> AbandonedBranch<'a> {
             files.add_message(&message);
             let more = message_tokens(&message);
             let is_full = budget_tokens > 0 && tokens + more > budget_tokens;
-            // A summary is worth more than what it takes too much, while a tenth is free.
+            // A summary may exceed the budget while a tenth of it is still free.
             let is_summary = matches!(entry.kind(), EntryKind::Compaction | EntryKind::BranchSummary);
             if !is_full || (is_summary && tokens.saturating_mul(10) < budget_tokens.saturating_mul(9)) {
                 messages.push(message);
@@ -93,26 +93,26 @@ impl<'a> AbandonedBranch<'a> {
 pub struct BranchPlan<'a> {
     /// The messages, oldest first.
     pub messages: Vec<Cow<'a, Object>>,
-    /// The files of the branch, also of what there was no room for.
+    /// The files of the branch, including messages that exceeded the budget.
     pub files: FileOperations,
-    /// How many tokens the messages have, about.
+    /// The estimated number of tokens in the messages.
     pub tokens: u64,
 }
 
-/// What a person wants a summary to focus on.
+/// The user's wishes for the focus of a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Focus<'a> {
-    /// Nothing in particular.
+    /// No focus.
     #[default]
     Usual,
-    /// The usual, and this minded.
+    /// The usual instructions, and this focus.
     Also(&'a str),
-    /// This and nothing else.
+    /// Only this instruction.
     Only(&'a str),
 }
 
 impl BranchPlan<'_> {
-    /// What the summarizer is asked; nothing when there is nothing to sum up.
+    /// The request to the summarizer; `None` if there is nothing to summarize.
     #[must_use]
     pub fn request(&self, focus: Focus<'_>) -> Option<SummaryRequest> {
         if self.messages.is_empty() {
@@ -128,7 +128,7 @@ impl BranchPlan<'_> {
         Some(SummaryRequest { system: SYSTEM, prompt, max_tokens: MAX_TOKENS })
     }
 
-    /// Makes the summary of the answer.
+    /// Builds the summary from the answer.
     ///
     /// # Errors
     /// The answer is not a complete summary.
@@ -140,7 +140,7 @@ impl BranchPlan<'_> {
     }
 }
 
-/// What a summarizer sees of an entry.
+/// The message for the summarizer, if the entry has one.
 fn message_of(entry: &Entry) -> Option<Cow<'_, Object>> {
     match entry.body() {
         EntryBody::Message(message) => message.filter(|m| m.text("role") != Some("toolResult")).map(Cow::Borrowed),

@@ -1,10 +1,11 @@
 //! Compaction: which part of a context is summarized and which is kept.
 //!
-//! [`CompactionPlan::of`] chooses the cut, [`CompactionPlan::requests`] makes what a summarizer is asked, [`CompactionPlan::assemble`] makes the entry
-//! of its answers. The summarizer itself is [`Summarizer`]; [`compact`] asks it one after the other.
+//! [`CompactionPlan::of`] chooses the cut, [`CompactionPlan::requests`] builds the requests to a summarizer, and
+//! [`CompactionPlan::assemble`] builds the entry from its answers. [`Summarizer`] is the interface of the summarizer;
+//! [`compact`] sends it one request after the other.
 //!
-//! Follows `prepareCompaction` and `compact` of pi 0.87.1: a second compaction begins with what the first one
-//! kept, so that nothing falls out of the context without being summed up.
+//! Follows `prepareCompaction` and `compact` of pi 0.87.1: a second compaction starts with the entries the first one
+//! kept, so that nothing leaves the context without being summarized.
 
 mod assemble;
 mod cut;

@@ -1,10 +1,10 @@
 //! Builds the context of a model at a point of the tree.
 //!
-//! The path from there to the root; of what stands before its last compaction only the summary and what that
-//! one keeps. Each entry gives no message, one or two. Settings are those of the whole path.
+//! The context is the path from that point to the root; of the entries before its last compaction, only the summary and
+//! the kept entries. Each entry yields zero, one or two messages. Settings are those of the whole path.
 //!
-//! Follows `buildSessionProjection` of pi 0.87.1. A message entry without a message, on which pi fails, gives
-//! none. Owns the choice; what a provider gets of it is [`crate::llm`].
+//! Follows `buildSessionProjection` of pi 0.87.1. A message entry without a message, on which pi fails, yields none.
+//! This module chooses the entries; [`crate::llm`] converts them for a provider.
 
 pub(crate) mod messages;
 mod system;

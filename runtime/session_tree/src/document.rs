@@ -1,11 +1,11 @@
 //! The contents of a session file: header, entries, and problems.
 //!
-//! A file is refused whole when its first object is not a header: it is somebody else's, and is not touched. In
-//! a file that is taken, what cannot be read is an [`DocumentIssue`] and its line is kept aside, so that
-//! rewriting the file throws nothing away.
+//! A file whose first object is not a header is refused as a whole: it belongs to another program and is not touched.
+//! In an accepted file, anything unreadable becomes a [`DocumentIssue`] and its line is preserved, so that rewriting
+//! the file loses nothing.
 //!
-//! Reads as pi 0.87.1 does (`loadEntriesFromFile`), and oh-my-pi's title slot before the header too. Owns
-//! the text form; must not know what entries mean. Versions are brought up to date by `migrate`.
+//! Reads files as pi 0.87.1 does (`loadEntriesFromFile`), and also accepts oh-my-pi's title slot before the header.
+//! This module owns the text form and must not interpret entries. `migrate` upgrades older versions.
 
 mod issues;
 mod migrate;
@@ -21,7 +21,7 @@ use crate::{
     time::to_iso,
 };
 
-/// The version we write.
+/// The version this program writes.
 pub const VERSION: u64 = 3;
 
 /// The first line of a session.
@@ -44,7 +44,7 @@ impl SessionHeader {
         Self { fields }
     }
 
-    /// All that was read, unknown fields too.
+    /// All fields that were read, including unknown ones.
     #[must_use]
     pub fn fields(&self) -> &Object {
         &self.fields
@@ -56,13 +56,13 @@ impl SessionHeader {
         self.fields.text("id").unwrap_or_default()
     }
 
-    /// Where the session works.
+    /// The working directory of the session.
     #[must_use]
     pub fn cwd(&self) -> Option<&str> {
         self.fields.text("cwd")
     }
 
-    /// When it began, as it was written.
+    /// When it began, as written.
     #[must_use]
     pub fn timestamp(&self) -> Option<&str> {
         self.fields.text("timestamp")
@@ -81,30 +81,30 @@ impl SessionHeader {
     }
 }
 
-/// A line that is not an entry; it is kept when the file is rewritten.
+/// A line that is not an entry; it is preserved when the file is rewritten.
 #[derive(Debug, Clone, PartialEq)]
 struct KeptLine {
-    /// How many entries stand before it; nothing for a line before the header.
+    /// The number of entries before it; `None` for a line before the header.
     after: Option<usize>,
     text: Vec<u8>,
 }
 
-/// What a file holds, brought up to version 3.
+/// The contents of a file, migrated to version 3.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionDocument {
     /// The header.
     pub header: SessionHeader,
     /// The entries in the order of the file.
     pub entries: Vec<Entry>,
-    /// Where each entry stands.
+    /// The position of each entry.
     pub entry_positions: Vec<FilePosition>,
-    /// What is wrong with the file.
+    /// The problems found in the file.
     pub issues: Vec<DocumentIssue>,
-    /// Whether it was of an older version and is not any more what stands in the file.
+    /// Whether the file has an older version, so that it differs from this document.
     pub migrated: bool,
-    /// Whether the ids were made here, since the file has none (version 1).
+    /// Whether ids were generated here, since the file has none (version 1).
     pub minted_ids: bool,
-    /// Whether the last line has no end, so that whatever is appended needs one first.
+    /// Whether the last line is not terminated, so that an append must start with a newline.
     pub open_end: bool,
     /// The title in oh-my-pi's slot.
     pub title: Option<String>,
@@ -129,7 +129,7 @@ pub enum DocumentRefusal {
 }
 
 impl SessionDocument {
-    /// Reads the bytes of a file.
+    /// Parses the bytes of a file.
     ///
     /// # Errors
     /// The file is not a session.
@@ -166,7 +166,7 @@ impl SessionDocument {
         Ok(document)
     }
 
-    /// The header alone, of the beginning of a file; what comes after it is not looked at.
+    /// Parses only the header from the start of a file.
     #[must_use]
     pub fn header_of(bytes: &[u8]) -> Option<SessionHeader> {
         let mut reading = DocumentReader::default();
@@ -179,7 +179,7 @@ impl SessionDocument {
         None
     }
 
-    /// The text of the file as it is now, lines that could not be read among it.
+    /// The current text of the file, including lines that could not be read.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -205,13 +205,13 @@ impl SessionDocument {
     }
 }
 
-/// A file while it is read.
+/// The state of reading a file.
 #[derive(Default)]
 struct DocumentReader {
     header: Option<Object>,
     title: Option<String>,
     objects: Vec<Object>,
-    /// Where each of the objects comes among all that pi would have taken, the header being 0.
+    /// The position of each object among all that pi would accept; the header is 0.
     positions: Vec<usize>,
     entry_positions: Vec<FilePosition>,
     issues: Vec<DocumentIssue>,
@@ -235,7 +235,7 @@ impl DocumentReader {
                 return Ok(());
             }
         };
-        // What JavaScript takes for false is skipped by pi too, also before the header.
+        // pi also skips values that are falsy in JavaScript, even before the header.
         if !value.is_truthy() {
             self.put_aside(line, file_position, IssueReason::NotAnObject);
             return Ok(());
@@ -269,7 +269,7 @@ impl DocumentReader {
         Ok(())
     }
 
-    /// The first object: the header, or oh-my-pi's title before it.
+    /// Reads the first object: the header, or oh-my-pi's title before it.
     fn read_header(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), DocumentRefusal> {
         if !is_header {
             let is_slot = self.title.is_none() && object.text("type") == Some("title");

@@ -1,12 +1,12 @@
 //! One entry of a session: a line of its file.
 //!
-//! An [`Entry`] is the object that was read, whole and in its order, so that writing it again loses nothing,
-//! and what the tree needs of it: id, parent, moment, kind. [`Entry::body`] is the typed view; it borrows.
-//! [`NewEntry`] is one that has no id yet.
+//! An [`Entry`] contains the object that was read, complete and in order, so that writing it again loses nothing, and
+//! the fields the tree needs: id, parent, time, kind. [`Entry::body`] is a typed view that borrows from it.
+//! [`NewEntry`] is an entry that has no id yet.
 //!
-//! Source of the format: pi 0.87.1 (`dist/core/session-manager.js`), which does not check what it reads.
-//! So nothing here does: settings and labels of a wrong type are handed on as they are, any other field of a
-//! wrong type counts as absent.
+//! Source of the format: pi 0.87.1 (`dist/core/session-manager.js`), which does not validate what it reads. Nothing
+//! here does either: settings and labels of a wrong type are passed on unchanged, any other field of a wrong type
+//! counts as absent.
 
 mod body;
 mod key;
@@ -23,7 +23,7 @@ use crate::{
     time,
 };
 
-/// Type of the `custom` entries by which a move of the leaf is kept, see [`EntryBody::Custom`].
+/// Type of the `custom` entries that record a move of the leaf, see [`EntryBody::Custom`].
 pub const LEAF_TYPE: &str = "capture.leaf";
 
 macro_rules! kinds {
@@ -32,12 +32,12 @@ macro_rules! kinds {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum EntryKind {
             $($(#[$doc])* $kind,)*
-            /// One we do not know. It is kept, and has its place in the tree.
+            /// An unknown kind. It is preserved and has its place in the tree.
             Unknown,
         }
 
         impl EntryKind {
-            /// The kind of a `type`.
+            /// The kind with this `type`.
             #[must_use]
             pub fn of(name: Option<&str>) -> Self {
                 match name {
@@ -52,13 +52,13 @@ macro_rules! kinds {
 kinds! {
     /// A message of the conversation.
     Message = "message",
-    /// Another level of thinking.
+    /// A change of the thinking level.
     ThinkingLevelChange = "thinking_level_change",
-    /// Another model.
+    /// A change of the model.
     ModelChange = "model_change",
-    /// A summary that stands for what came before it.
+    /// A summary that replaces the entries before it.
     Compaction = "compaction",
-    /// A summary of a branch that was left.
+    /// A summary of an abandoned branch.
     BranchSummary = "branch_summary",
     /// State of an extension; no model sees it.
     Custom = "custom",
@@ -72,7 +72,7 @@ kinds! {
     SessionInit = "session_init",
     /// Rules that were shown to the model (oh-my-pi).
     TtsrInjection = "ttsr_injection",
-    /// Another content for an earlier entry, or none.
+    /// A replacement for the content of an earlier entry, or its removal.
     ContextEdit = "context_edit",
     /// Usage outside the conversation.
     Usage = "usage",
@@ -90,7 +90,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Takes an object of a file for an entry.
+    /// Makes an entry of an object from a file.
     #[must_use]
     pub fn read(fields: Object) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// All that was read, unknown fields too, unless it [is released](Self::is_released).
+    /// All fields that were read, including unknown ones, unless the entry [is released](Self::is_released).
     #[must_use]
     pub fn fields(&self) -> &Object {
         &self.fields
@@ -115,43 +115,43 @@ impl Entry {
         self.kind
     }
 
-    /// The `type` as it was written.
+    /// The `type`, as written.
     #[must_use]
     pub fn type_name(&self) -> Option<&str> {
         self.fields.text("type")
     }
 
-    /// The id; nothing when there is none, or none that is a string.
+    /// The id; `None` if it is missing or not a string.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.key.as_str()
     }
 
-    /// The id as it was written.
+    /// The id, as written.
     #[must_use]
     pub fn key(&self) -> &EntryKey {
         &self.key
     }
 
-    /// The parent's id; nothing for a root.
+    /// The parent's id; `None` for a root.
     #[must_use]
     pub fn parent_id(&self) -> Option<&str> {
         self.parent.as_str()
     }
 
-    /// The parent's id as it was written.
+    /// The parent's id, as written.
     #[must_use]
     pub fn parent(&self) -> &EntryKey {
         &self.parent
     }
 
-    /// The timestamp as it was written.
+    /// The timestamp, as written.
     #[must_use]
     pub fn timestamp(&self) -> Option<&str> {
         self.fields.text("timestamp")
     }
 
-    /// The timestamp in milliseconds since 1970; nothing when it is none.
+    /// The timestamp in milliseconds since 1970; `None` if it is invalid.
     #[must_use]
     pub fn at_ms(&self) -> Option<i64> {
         self.at_ms
@@ -163,7 +163,7 @@ impl Entry {
         self.fields.to_text()
     }
 
-    /// What the entry says, typed.
+    /// The typed view of the entry.
     #[must_use]
     pub fn body(&self) -> EntryBody<'_> {
         let fields = &self.fields;
@@ -194,20 +194,19 @@ impl Entry {
         }
     }
 
-    /// The message, when the entry is one and has one.
+    /// The message, if the entry is a message entry and has one.
     #[must_use]
     pub fn message(&self) -> Option<&Object> {
         if let EntryBody::Message(message) = self.body() { message } else { None }
     }
 
-    /// The role of the message, when the entry is one and has one.
+    /// The role of the message, if there is one.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         self.message().and_then(|m| m.text("role"))
     }
 
-    /// Where the leaf was moved to, when the entry keeps such a move of ours: an id, or before all
-    /// entries (`Key::Null`).
+    /// The target of a leaf move, if the entry records one: an id, or the position before all entries (`Key::Null`).
     #[must_use]
     pub fn leaf_move(&self) -> Option<EntryKey> {
         let EntryBody::Custom(custom) = self.body() else { return None };
@@ -220,7 +219,7 @@ impl Entry {
         }
     }
 
-    /// The same entry with fields changed.
+    /// The entry with one field changed.
     #[must_use]
     pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
         self.fields.set(key, value);

@@ -1,4 +1,4 @@
-//! Why a request for an answer failed: the words by which sessions and everybody who reads them name it.
+//! Why a request failed: the names used in sessions and by all their readers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The vendor has too much to do, or an error of its own.
+    /// The vendor is overloaded or has an internal error.
     Overloaded,
     /// Too many requests or tokens in a short time.
     Rate,
-    /// Money or an allowance is used up.
+    /// The credit or quota is exhausted.
     Quota,
-    /// The key is missing, wrong, or may not do this.
+    /// The key is missing, wrong, or lacks permission.
     Auth,
-    /// The request is longer than the model takes.
+    /// The request exceeds the model's context.
     TooLong,
     /// The provider has no such model.
     NoModel,
-    /// The request is wrong.
+    /// The request is invalid.
     BadRequest,
-    /// The model or the vendor refuses to answer this.
+    /// The model or the vendor refuses to answer.
     Refused,
-    /// The connection failed, ended early, or spoke something else.
+    /// The connection failed, ended early, or used an unexpected protocol.
     Network,
     /// The answer stopped coming.
     Stalled,
@@ -46,7 +46,7 @@ impl FailureKind {
         }
     }
 
-    /// What happened, for a person; what the provider said follows.
+    /// A description for the user, to be followed by the provider's message.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl FailureKind {
         }
     }
 
-    /// The word for it, for programs.
+    /// The name, for programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,11 +1,10 @@
-//! JSON that keeps the order of its keys.
+//! JSON that preserves the order of its keys.
 //!
-//! A session is written by other programs too, and read by them again. What we do not know is kept
-//! unchanged, in the order in which it stood: a tool's arguments are shown to a model, and the same text
-//! must come out each time. Text counts as JavaScript counts it (UTF-16 units), because the estimates of
-//! tokens that pi makes rest on it.
+//! Other programs also write and read sessions. Unknown data is preserved in its original order: a tool's arguments are
+//! sent to a model, and the text must be the same each time. Text lengths are counted as in JavaScript (UTF-16 units),
+//! because pi's token estimates are based on them.
 //!
-//! Owns the value and its text. Must not know what a session is.
+//! This module owns the value and its text. It must not depend on sessions.
 
 mod javascript;
 mod value;
@@ -14,14 +13,14 @@ mod wire;
 pub use value::{Json, Object};
 
 impl Object {
-    /// About how many bytes it takes in memory.
+    /// Its approximate size in memory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let of_pair = |(key, value): (&str, &Json)| size_of::<(String, Json)>() + key.len() + value.heap_bytes();
         self.iter().map(of_pair).sum()
     }
 
-    /// The text, in one line.
+    /// The JSON text, in one line.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -31,13 +30,13 @@ impl Object {
 }
 
 impl Json {
-    /// Reads a JSON text.
+    /// Parses a JSON text.
     ///
-    /// Half of a surrogate pair in an escape, which JavaScript writes when it cuts a text, becomes
-    /// U+FFFD; a number beyond the range of numbers becomes `null`.
+    /// Half of a surrogate pair in an escape, which JavaScript writes when it cuts a text, becomes U+FFFD; a number
+    /// outside the range of `f64` becomes `null`.
     ///
     /// # Errors
-    /// What serde_json says; values nested deeper than 128 are an error too.
+    /// The error of serde_json, also for values nested deeper than 128.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).or_else(|error| {
             let whole = without_lone_surrogates(text);
@@ -46,31 +45,31 @@ impl Json {
         })
     }
 
-    /// The string, when it is one.
+    /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
-    /// The object, when it is one.
+    /// The object, if it is one.
     #[must_use]
     pub fn as_object(&self) -> Option<&Object> {
         if let Self::Object(object) = self { Some(object) } else { None }
     }
 
-    /// The items, when it is an array.
+    /// The items, if it is an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Json]> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The number, when it is one.
+    /// The number, if it is one.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         if let Self::Number(number) = self { number.as_f64() } else { None }
     }
 
-    /// About how many bytes it has outside of the value itself.
+    /// The approximate heap size of the value, in bytes.
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Null | Self::Bool(_) | Self::Number(_) => 0,
@@ -80,7 +79,7 @@ impl Json {
         }
     }
 
-    /// What JavaScript takes for true.
+    /// Whether JavaScript considers it true.
     #[must_use]
     pub fn is_truthy(&self) -> bool {
         match self {
@@ -92,7 +91,7 @@ impl Json {
         }
     }
 
-    /// The text, in one line.
+    /// The JSON text, in one line.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -104,11 +103,11 @@ impl Json {
 /// The length of a text in UTF-16 units.
 #[must_use]
 pub fn utf16_len(text: &str) -> usize {
-    // ASCII is the rule, and its length is known.
+    // Most texts are ASCII, whose length is known.
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// The beginning of a text, in UTF-16 units; a pair is not cut.
+/// The start of a text, in UTF-16 units, without splitting a surrogate pair.
 #[must_use]
 pub fn utf16_prefix(text: &str, units: usize) -> &str {
     let mut left = units;
@@ -154,7 +153,7 @@ fn write_object(object: &Object, out: &mut String) {
     out.push('}');
 }
 
-/// Appends a text as a JSON string. It escapes what `JSON.stringify` escapes.
+/// Appends a text as a JSON string, escaping the same characters as `JSON.stringify`.
 pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
@@ -178,7 +177,7 @@ pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The text with every half of a surrogate pair in it replaced; nothing when there is none.
+/// Replaces every half of a surrogate pair in the text; `None` if there are none.
 fn without_lone_surrogates(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let unit = |at: usize| -> Option<u16> {
@@ -199,7 +198,7 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
                 at += 6;
                 kept = at;
             }
-            // The escape and what it escapes: `\\` is not the beginning of another one.
+            // Skips the escape and its character, so that `\\` does not start another escape.
             Some(_) | None => at += 2,
         }
     }

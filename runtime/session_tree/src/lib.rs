@@ -1,16 +1,16 @@
 //! Stores the sessions of an agent as append-only trees on disk.
 //!
-//! The format is pi's, version 3: a header line, then a line for each entry, each with the id of the entry it
-//! follows. Where the conversation is, its *leaf*, is an entry; what the model gets is the path from there
-//! to the root. Nothing is ever changed or deleted: going back means moving the leaf.
+//! The format is pi's version 3: a header line, then one line per entry, each with the id of the entry it follows. The
+//! current position of the conversation, its *leaf*, is an entry; the model gets the path from the leaf to the root.
+//! Nothing is ever changed or deleted: going back means moving the leaf.
 //!
-//! [`document`] reads a file into a header, entries and issues; [`Tree`] holds them and answers; [`context`]
-//! makes the messages of a path and [`llm`] what a model gets of them; [`compaction`] and
-//! [`branch_summary`] prepare summaries; [`Session`] is the one that writes.
-//! `README.md` lists where this differs from pi, and why.
+//! [`document`] parses a file into a header, entries and issues; [`Tree`] contains them and answers queries;
+//! [`context`] builds the messages of a path and [`llm`] converts them for a model; [`compaction`] and
+//! [`branch_summary`] prepare summaries; [`Session`] writes. `README.md` lists the differences from pi and their
+//! reasons.
 //!
-//! No clock, no randomness, no environment: whoever appends hands in a [`Stamp`]. No I/O outside
-//! [`session`] and [`sessions`].
+//! The crate reads no clock, randomness or environment: callers that append pass a [`Stamp`]. Only [`session`] and
+//! [`sessions`] do I/O.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,8 +1,7 @@
 //! Converts a context to the messages sent to a model: `convertToLlm` of pi 0.87.1.
 //!
-//! Summaries, messages of extensions and commands that a person ran become messages of the user; roles that no model
-//! knows are left out. Messages of the user that follow each other are not joined: that is the
-//! provider's business, as are answers that failed.
+//! Summaries, messages of extensions and commands run by the user become user messages; roles unknown to models are
+//! omitted. Joining consecutive user messages and handling failed answers is left to the provider.
 
 use std::borrow::Cow;
 
@@ -24,7 +23,7 @@ pub fn to_model<'a>(messages: impl IntoIterator<Item = &'a Object>) -> Vec<Cow<'
     messages.into_iter().filter_map(message_for_model).collect()
 }
 
-/// What a model gets of a message; nothing when it does not get it.
+/// The message as sent to a model; `None` if it is not sent.
 #[must_use]
 pub fn message_for_model(message: &Object) -> Option<Cow<'_, Object>> {
     let summary = |prefix: &str, suffix: &str| {
@@ -47,7 +46,7 @@ fn user(content: Option<Json>, of: &Object) -> Object {
     message.with_some("timestamp", of.get("timestamp").cloned())
 }
 
-/// A command that a person ran, and its outcome.
+/// A command run by the user, and its result.
 fn command_text(message: &Object) -> String {
     let mut text = format!("Ran `{}`\n", template(message.get("command")));
     if is_true(message, "output") {
@@ -71,7 +70,7 @@ fn is_true(message: &Object, key: &str) -> bool {
     message.get(key).is_some_and(Json::is_truthy)
 }
 
-/// What a template of JavaScript makes of a value.
+/// The result of a JavaScript template for a value.
 fn template(value: Option<&Json>) -> String {
     value.map_or_else(|| "undefined".to_owned(), Json::to_template)
 }

@@ -1,16 +1,15 @@
 //! A session open for writing: a [`Tree`] and its file.
 //!
-//! The file appears with the first message of the user, whole or not at all. After that every entry is one write
-//! of one line, at the end: a program that is killed in the middle of it leaves a line that is cut, which is skipped
-//! when the file is read, and closed by the next write. What could not be written is taken back from memory, so that
-//! no entry follows one that is not there. A file of an older version is rewritten before the first
-//! append, into another file that then takes its place; reading changes nothing.
+//! The file is created atomically with the first user message. After that, every entry is appended as one line with one
+//! write: a program killed during a write leaves a truncated line, which readers skip and the next write terminates. An
+//! entry that could not be written is removed from memory, so that no entry follows a missing one. A file of an older
+//! version is rewritten before the first append, by replacing it with a new file; reading changes nothing.
 //!
-//! A long session can let texts go that are in the file ([`Session::release`]), and read them again
+//! A long session can drop texts that are in the file ([`Session::release`]) and read them again
 //! ([`Session::whole_tree`]).
 //!
-//! One writer: the file is locked (`flock`) while a session has it open, and an append to a file that somebody else
-//! has changed is refused. Must not decide what is appended.
+//! There is one writer: the file is locked (`flock`) while a session has it open, and appending fails if another
+//! program has changed the file. This module must not decide what is appended.
 
 mod disk;
 
@@ -44,11 +43,11 @@ pub struct Session {
 /// Entries whose texts are in memory.
 #[derive(Debug, Default)]
 struct HeldEntries {
-    /// The entries before this one were released.
+    /// Entries before this index were released.
     from: usize,
-    /// The entries before this one were counted.
+    /// Entries before this index were counted.
     to: usize,
-    /// About how many bytes those in between take.
+    /// The approximate size of the entries in between, in bytes.
     bytes: usize,
 }
 
@@ -57,23 +56,23 @@ struct HeldEntries {
 enum FileState {
     /// The file does not exist yet.
     Absent,
-    /// It holds what we know, up to `len`.
+    /// The file contains everything in memory, up to `len`.
     Held { file: File, len: u64, open_end: bool },
-    /// The file has an older format, of this length, and must be rewritten before it is appended to.
+    /// The file has an older format and this length, and must be rewritten before an append.
     Old { file: File, len: u64, document: Box<SessionDocument> },
 }
 
-/// A session with the text that stood at the point where it was forked.
+/// A forked session, with the text of the message at the fork.
 #[derive(Debug)]
 pub struct ForkedSession {
     /// The new session.
     pub session: Session,
-    /// The text of the message before which it was forked, to be edited.
+    /// The text of the message before which it was forked, for editing.
     pub text: String,
 }
 
 impl Session {
-    /// A new session in a directory. Its file appears with the first message of the user.
+    /// A new session in a directory. Its file is created with the first user message.
     #[must_use]
     pub fn create(directory: &Path, cwd: &str, parent_session: Option<&str>, stamp: Stamp) -> Self {
         Self::of(directory, Tree::new(SessionHeader::new(cwd, parent_session, stamp), Vec::new()), stamp)
@@ -82,7 +81,7 @@ impl Session {
     /// Opens the session of a file. An empty file becomes a new session.
     ///
     /// # Errors
-    /// The file is not there, is not a session, or another program writes it. It is not touched then.
+    /// The file does not exist, is not a session, or is open in another program. It is not changed in that case.
     pub fn open(path: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
         let (file, bytes) = disk::open(path)?;
         let len = bytes.len() as u64;
@@ -111,10 +110,11 @@ impl Session {
         Ok(Self { tree, path: path.to_owned(), issues, disk, held: HeldEntries::default() })
     }
 
-    /// Takes up the session of a directory that was written last, or begins one. With `only_here` it must work in `cwd`.
+    /// Opens the most recently written session of a directory, or creates one. With `only_here` its working directory
+    /// must be `cwd`.
     ///
     /// # Errors
-    /// The directory cannot be read, or the session not opened.
+    /// The directory cannot be read, or the session cannot be opened.
     pub fn continue_recent(directory: &Path, cwd: &str, only_here: bool, stamp: Stamp) -> Result<Self, SessionError> {
         match sessions::most_recent(directory, only_here.then_some(cwd))? {
             Some(path) => Self::open(&path, cwd, stamp),
@@ -131,16 +131,16 @@ impl Session {
         SessionDocument::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })
     }
 
-    /// The entries. Those that were [released](Self::release) have no texts.
+    /// The entries. [Released](Self::release) entries have no texts.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// The entries with all their texts: what was released is read from the file.
+    /// The entries with all their texts: released ones are read from the file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not what was written.
+    /// The file cannot be read, or differs from what was written.
     pub fn whole_tree(&self) -> Result<Cow<'_, Tree>, SessionError> {
         let FileState::Held { file, len, .. } = &self.disk else { return Ok(Cow::Borrowed(&self.tree)) };
         if self.held.from == 0 {
@@ -152,7 +152,7 @@ impl Session {
         whole.map(Cow::Owned).ok_or_else(|| SessionError::Changed { path: self.path.clone() })
     }
 
-    /// Lets the texts of the oldest entries go, which are in the file, until about `keep` bytes are left.
+    /// Drops the texts of the oldest entries, which are in the file, until about `keep` bytes are left.
     pub fn release(&mut self, keep: usize) {
         if !matches!(self.disk, FileState::Held { .. }) {
             return;
@@ -168,36 +168,36 @@ impl Session {
         }
     }
 
-    /// The file, which need not be there yet.
+    /// The path of the file, which may not exist yet.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was wrong with the file when it was read.
+    /// The problems found when the file was read.
     #[must_use]
     pub fn issues(&self) -> &[DocumentIssue] {
         &self.issues
     }
 
-    /// Whether the file is there.
+    /// Whether the file exists.
     #[must_use]
     pub fn is_saved(&self) -> bool {
         !matches!(self.disk, FileState::Absent)
     }
 
-    /// Appends an entry after the leaf, which it becomes.
+    /// Appends an entry after the leaf and makes it the new leaf.
     ///
     /// # Errors
-    /// It is about an entry that is not there, or could not be written; then nothing has happened.
+    /// It refers to a missing entry, or could not be written; in that case nothing has changed.
     pub fn append(&mut self, new: NewEntry, stamp: Stamp) -> Result<&Entry, SessionError> {
         self.change(|tree| tree.append(new, stamp))
     }
 
-    /// Appends an entry like [`append`](Self::append), and waits until it is on the disk, not only on its way there.
+    /// Like [`append`](Self::append), but waits until the entry is synced to disk.
     ///
     /// # Errors
-    /// As there; an entry that is not on the disk is taken back.
+    /// The same as for [`append`](Self::append); an entry that could not be synced is removed again.
     pub fn append_synced(&mut self, new: NewEntry, stamp: Stamp) -> Result<&Entry, SessionError> {
         let (entries, leaf) = (self.tree.entries().len(), self.tree.leaf_index());
         let before =
@@ -208,7 +208,7 @@ impl Session {
         Ok(&self.tree.entries()[index])
     }
 
-    /// Moves the leaf to an entry, and keeps that in the file.
+    /// Moves the leaf to an entry and records the move in the file.
     ///
     /// # Errors
     /// There is no such entry, or the move could not be written.
@@ -218,7 +218,7 @@ impl Session {
         self.record_leaf(before, stamp)
     }
 
-    /// Moves the leaf before all entries, and keeps that in the file.
+    /// Moves the leaf before all entries and records the move in the file.
     ///
     /// # Errors
     /// The move could not be written.
@@ -228,7 +228,7 @@ impl Session {
         self.record_leaf(before, stamp)
     }
 
-    /// Moves the leaf and appends there a summary of the branch that was left.
+    /// Moves the leaf and appends a summary of the abandoned branch there.
     ///
     /// # Errors
     /// There is no such entry, or the summary could not be written.
@@ -241,7 +241,7 @@ impl Session {
         self.change(|tree| tree.branch_with_summary(id, new, stamp))
     }
 
-    /// Writes what there is, also without a message of the user, and in the version we write.
+    /// Writes the session even without a user message, in the current version.
     ///
     /// # Errors
     /// It could not be written.
@@ -261,8 +261,8 @@ impl Session {
         Ok(())
     }
 
-    /// A session of its own with the path to an entry, beside this one. It is written at once when it has a message of
-    /// the user.
+    /// Creates a new session with the path to an entry, beside this one. It is written at once if it contains a user
+    /// message.
     ///
     /// # Errors
     /// There is no such entry, or it could not be written.
@@ -271,7 +271,7 @@ impl Session {
         Self::beside(&self.path, tree, stamp)
     }
 
-    /// A session of its own with what stands before a message, and that message's text.
+    /// Creates a new session with the entries before a message, and returns that message's text.
     ///
     /// # Errors
     /// There is no such message, or it could not be written.
@@ -280,7 +280,7 @@ impl Session {
         Ok(ForkedSession { session: Self::beside(&self.path, forked.tree, stamp)?, text: forked.text })
     }
 
-    /// A session with all entries in another directory, working elsewhere.
+    /// Creates a session with all entries in another directory, with another working directory.
     ///
     /// # Errors
     /// It could not be written.
@@ -291,9 +291,9 @@ impl Session {
         Ok(session)
     }
 
-    /// Waits for the disk. When that fails, the file ends again where it did.
+    /// Syncs the file. If that fails, truncates it to its previous length.
     fn sync_or_cut(&mut self, before: Option<(u64, bool)>) -> Result<(), SessionError> {
-        // A file that was made or replaced meanwhile is on the disk.
+        // A file that was created or replaced in this step is already synced.
         let (FileState::Held { file, len, open_end }, Some((len_before, open_end_before))) = (&mut self.disk, before)
         else {
             return Ok(());
@@ -326,7 +326,7 @@ impl Session {
         SessionHeader::new(cwd, self.is_saved().then(|| self.path.to_string_lossy()).as_deref(), stamp)
     }
 
-    /// Writes where the leaf is, unless the file says so already.
+    /// Records the position of the leaf, unless the file already implies it.
     fn record_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
         if !self.is_saved() || self.tree.is_leaf_kept() {
             return Ok(());
@@ -347,7 +347,7 @@ impl Session {
         Ok(&self.tree.entries()[index])
     }
 
-    /// Writes the last entry: into the file that is there, or a new one when the entry is worth it.
+    /// Writes the last entry to the existing file, or creates the file if the entry is from the user.
     fn write_last(&mut self) -> Result<(), SessionError> {
         let Some(entry) = self.tree.entries().last() else { return Ok(()) };
         if matches!(self.disk, FileState::Absent) {
@@ -376,7 +376,7 @@ fn is_from_user(entry: &Entry) -> bool {
     entry.kind() == EntryKind::Message && entry.role() == Some("user")
 }
 
-/// The whole file of a tree.
+/// The whole file text of a tree.
 fn text_of(tree: &Tree) -> Vec<u8> {
     let lines = tree.entries().iter().map(Entry::to_line);
     let mut text = tree.header().to_line();

@@ -17,7 +17,7 @@ pub enum SessionError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not a session. It was not changed.
@@ -25,7 +25,7 @@ pub enum SessionError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: DocumentRefusal,
     },
     /// Another program has the session open.
@@ -52,7 +52,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the same write may succeed later: the system refused it, and nobody else touched the file.
+    /// Whether the same write may succeed later: the system refused it, and no other program changed the file.
     #[must_use]
     pub const fn may_pass(&self) -> bool {
         match self {
@@ -63,7 +63,7 @@ impl SessionError {
         }
     }
 
-    /// Says of an error of the system what was to be done, and to which file.
+    /// Adds to a system error the operation that failed and its file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { doing, path, source }

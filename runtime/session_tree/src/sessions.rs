@@ -1,7 +1,7 @@
 //! The sessions of a directory: finds them, lists them, and opens the last one.
 //!
-//! Where sessions lie is the caller's to say; [`directory_name`] is how pi names the directory of a working
-//! directory. Files that are not sessions are passed over.
+//! The caller chooses the directory; [`directory_name`] is pi's name for the sessions directory of a working directory.
+//! Files that are not sessions are skipped.
 
 use std::{
     fs::{self, File},
@@ -23,14 +23,14 @@ use crate::{
 /// Bytes of a file that are searched for its header.
 const HEADER_BYTES: u64 = 1024 * 1024;
 
-/// A session, as a list shows it.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     /// The file.
     pub path: PathBuf,
     /// The session's id.
     pub id: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: Option<String>,
     /// Its name.
     pub name: Option<String>,
@@ -38,25 +38,25 @@ pub struct SessionInfo {
     pub parent_session: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub created_ms: Option<i64>,
-    /// When something was said in it last.
+    /// When its last message was written, in milliseconds since 1970.
     pub modified_ms: i64,
-    /// How many messages it has, on all branches.
+    /// Number of messages on all branches.
     pub messages: usize,
     /// The first text of the user.
     pub first_message: Option<String>,
 }
 
-/// How pi names the directory of the sessions of a working directory. Not to be turned back: `a-b` and `a/b` are one.
+/// pi's name for the sessions directory of a working directory. Not reversible: `a-b` and `a/b` have the same name.
 #[must_use]
 pub fn directory_name(cwd: &str) -> String {
     let rest = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
     format!("--{}--", rest.replace(['/', '\\', ':'], "-"))
 }
 
-/// The sessions of a directory, the last one that was used first. With `cwd` only those that work there.
+/// The sessions of a directory, most recently used first. With `cwd`, only those with this working directory.
 ///
 /// # Errors
-/// The directory cannot be read. One that is not there has no sessions.
+/// The directory cannot be read. A missing directory has no sessions.
 pub fn list(directory: &Path, cwd: Option<&str>) -> Result<Vec<SessionInfo>, SessionError> {
     let mut all = Vec::new();
     for (path, changed) in files(directory)? {
@@ -70,7 +70,7 @@ pub fn list(directory: &Path, cwd: Option<&str>) -> Result<Vec<SessionInfo>, Ses
     Ok(all)
 }
 
-/// The file of the session that was written last. With `cwd` only one that works there.
+/// The file of the most recently written session. With `cwd`, only one with this working directory.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -81,7 +81,7 @@ pub fn most_recent(directory: &Path, cwd: Option<&str>) -> Result<Option<PathBuf
     Ok(all.into_iter().map(|(path, _)| path).find(fits))
 }
 
-/// Files that may be sessions, with when they were changed.
+/// Files that may be sessions, with their modification times.
 fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime)>, SessionError> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -91,12 +91,12 @@ fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime)>, SessionError> {
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
     let sessions = paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
     let mut all: Vec<_> = sessions.filter_map(|p| Some((p.metadata().ok()?.modified().ok()?, p))).collect();
-    // Of those changed at once, the name with the later time counts as the later.
+    // Of files modified at the same time, the name with the later time comes first.
     all.sort_by(|a, b| b.1.cmp(&a.1));
     Ok(all.into_iter().map(|(changed, path)| (path, changed)).collect())
 }
 
-/// The header alone: the beginning of the file says it.
+/// Reads only the header, from the start of the file.
 fn header(path: &Path) -> Option<SessionHeader> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut bytes).ok()?;

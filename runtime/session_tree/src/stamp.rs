@@ -1,8 +1,8 @@
-//! The time and the random bits of a new entry; both are passed in by the caller.
+//! The time and the random bits of a new entry; the caller passes both.
 
 use std::fmt::Write as _;
 
-/// The moment of a write, and randomness for the ids it makes.
+/// The time of a write, and randomness for the generated ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Milliseconds since 1970.
@@ -14,7 +14,7 @@ pub struct Stamp {
 /// Number of short ids tried before a long one is used.
 const TRIES: usize = 100;
 
-/// Makes ids for entries: 8 hexadecimal digits, as pi has them.
+/// Generates ids for entries: 8 hexadecimal digits, as in pi.
 pub(crate) fn entry_id(stamp: Stamp, is_taken: impl Fn(&str) -> bool) -> String {
     let mut state = fold(stamp.random);
     for _ in 0..TRIES {

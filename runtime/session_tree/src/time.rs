@@ -1,13 +1,13 @@
-//! Moments as the format has them: ISO 8601 in entries, milliseconds since 1970 in messages.
+//! Times in the formats of session files: ISO 8601 in entries, milliseconds since 1970 in messages.
 //!
-//! Reads what `new Date(text)` reads of ISO 8601, so that the same bytes give the same numbers. A text
-//! without a zone is taken as UTC. Must not read a clock.
+//! Parses the ISO 8601 texts that `new Date(text)` parses, so that the same bytes give the same numbers. A text without
+//! a zone is read as UTC. Must not read a clock.
 
 use crate::json::Json;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Milliseconds since 1970 of an ISO 8601 text; nothing when it is none.
+/// Milliseconds since 1970 of an ISO 8601 text; `None` if it is invalid.
 #[must_use]
 pub fn parse_iso(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -20,13 +20,13 @@ pub fn parse_iso(text: &str) -> Option<i64> {
     days.checked_mul(DAY_MS)?.checked_add(of_day)
 }
 
-/// Milliseconds since 1970 of a `timestamp` of any type, as `new Date(value).getTime()` gives them.
+/// Milliseconds since 1970 of a `timestamp` of any type, as `new Date(value).getTime()` returns them.
 #[must_use]
 pub(crate) fn of_json(value: Option<&Json>) -> Option<i64> {
     match value? {
         Json::Null | Json::Bool(false) => Some(0),
         Json::Bool(true) => Some(1),
-        // Nothing to lose: a date beyond the range of i64 is none.
+        // No loss: a date outside the range of i64 is invalid.
         #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
         Json::Number(number) => number.as_f64().filter(|n| n.abs() <= 8.64e15).map(|n| n.trunc() as i64),
         Json::String(text) => parse_iso(text),
@@ -34,7 +34,7 @@ pub(crate) fn of_json(value: Option<&Json>) -> Option<i64> {
     }
 }
 
-/// The ISO 8601 text of a moment in UTC, to the millisecond.
+/// The ISO 8601 text of a time in UTC, to the millisecond.
 #[must_use]
 pub fn to_iso(ms: i64) -> String {
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
@@ -58,7 +58,7 @@ fn parse_date(text: &str) -> Option<i64> {
     known.then(|| days_of(year, month, day))
 }
 
-/// Milliseconds since midnight in UTC; below 0 or beyond a day when the zone says so.
+/// Milliseconds since midnight in UTC; negative or beyond a day depending on the zone.
 fn parse_time(text: &str) -> Option<i64> {
     let zone_at = text.find(['Z', 'z', '+', '-']);
     let (clock, zone) = zone_at.map_or((text, ""), |at| text.split_at(at));
@@ -103,7 +103,7 @@ fn number(text: &str) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    // More digits than a moment has are cut: only fractions have them.
+    // Excess digits are cut: only fractions have them.
     text.get(..text.len().min(18))?.parse().ok()
 }
 
@@ -116,7 +116,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970 of a date; the years begin in March, so that the leap day is the last.
+/// Days since 1970 of a date; years start in March, so that the leap day is the last day.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -125,7 +125,7 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The date of a day since 1970.
+/// The date of a number of days since 1970.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -1,10 +1,10 @@
-//! The entries of a session as a tree, and where in it the conversation is.
+//! The entries of a session as a tree, and the current position of the conversation.
 //!
-//! Finding an entry, its children and its label takes the same time however long the session is, and so does
-//! appending. Nothing recurses over entries: a chain may have any length, and damaged files have cycles.
+//! Finding an entry, its children and its label takes constant time, and so does appending. Nothing recurses over
+//! entries: a chain may have any length, and damaged files have cycles.
 //!
-//! Ids are looked up as pi does: of entries with the same id the last is found, an unknown parent ends a
-//! path. Owns entries, labels and leaf. Must not do I/O; [`crate::Session`] writes what is appended.
+//! Ids are looked up as in pi: among entries with the same id the last one is found, and an unknown parent ends a path.
+//! This module owns entries, labels and leaf. It must not do I/O; [`crate::Session`] writes what is appended.
 
 mod append;
 mod branched;

@@ -1,28 +1,27 @@
-//! What an answer used, as a stored message tells it: `usage` of pi-ai 0.87.1 (`dist/types.d.ts`, `Usage`).
+//! The usage of an answer in a stored message: `usage` of pi-ai 0.87.1 (`dist/types.d.ts`, `Usage`).
 
 use crate::json::{Json, Object};
 
-/// Tokens and costs of an answer.
+/// Tokens and cost of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageUsage {
-    /// Input, in tokens, that no cache served.
+    /// Input not served by a cache, in tokens.
     pub input: u64,
-    /// Output, in tokens, thoughts included.
+    /// Output including thinking, in tokens.
     pub output: u64,
     /// Input read from a cache, in tokens.
     pub cache_read: u64,
     /// Input written to a cache, in tokens.
     pub cache_write: u64,
-    /// The part of `cache_write` that is kept for an hour.
+    /// The part of `cache_write` cached for an hour.
     pub cache_write_1h: u64,
-    /// The part of `output` that was thoughts; nothing when the vendor does not say.
+    /// The thinking part of `output`; `None` if the vendor does not report it.
     pub reasoning: Option<u64>,
-    /// Costs in billionths of a US dollar; nothing when the price is not known.
+    /// Cost in billionths of a US dollar; `None` if the price is unknown.
     pub cost_nano_usd: Option<u64>,
 }
 
-/// The field that says that a cost of 0 is an unknown one. pi adds up `cost.total` of every message and fails without
-/// it.
+/// The field that marks a cost of 0 as unknown. pi sums `cost.total` over all messages and fails without it.
 pub const COST_UNKNOWN: &str = "costUnknown";
 
 impl MessageUsage {

@@ -1,4 +1,4 @@
-//! A program that is killed while it writes loses nothing that it was told is written.
+//! A program that is killed while writing loses no entry whose write was confirmed.
 
 use std::{
     io::{BufRead, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use session_tree::{NewEntry, Object, Session, Stamp};
 
-/// How many entries the writer would write if nobody killed it.
+/// Number of entries the writer would write if it were not killed.
 const MANY: u32 = 50_000;
 
 fn stamp(n: u32) -> Stamp {
@@ -19,11 +19,11 @@ fn said(n: u32) -> NewEntry {
     NewEntry::Message(Object::new().with("role", "user").with("content", format!("é{n} ").repeat(50)))
 }
 
-/// The writer: says the id of each entry that is written. Run by the test below, in a directory of its own.
+/// The writer: prints the id of each written entry. Run by the test below, in its own directory.
 #[test]
 #[ignore = "runs as a process that is killed"]
 fn writer() {
-    // Nobody's directory is written into when all ignored tests are run.
+    // Does nothing in a non-empty directory, so that running all ignored tests writes into no one's directory.
     if std::fs::read_dir(".").unwrap().next().is_some() {
         return;
     }
@@ -45,7 +45,7 @@ fn what_was_written_is_there_after_a_kill() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
-        // The first line begins with what the test harness says.
+        // The first line starts with output of the test harness.
         let told = lines.filter_map(|line| line.split_once("written ").map(|(_, told)| told.to_owned()));
         let told: Vec<String> = told.take(entries).collect();
         writer.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Any sequence of operations, and the file says the same as the memory.
+//! After any sequence of operations, the file matches the memory.
 
 use proptest::prelude::*;
 use session_tree::{Context, Json, NewBranchSummary, NewEntry, Object, Session, SessionDocument, Stamp, Tree};
@@ -65,7 +65,7 @@ proptest! {
                     session.append(NewEntry::Label { target, text }, stamp()).unwrap();
                 },
                 Step::Edit(at) => if let Some(target) = pick(at) {
-                    // Not everything can be edited; then nothing happens.
+                    // Some entries cannot be edited; then nothing changes.
                     let before = told(session.tree());
                     if session.append(NewEntry::ContextEdit { target, content: Some("e".into()) }, stamp()).is_err() {
                         prop_assert_eq!(told(session.tree()), before);
@@ -101,7 +101,7 @@ proptest! {
         if version >= 3 {
             prop_assert_eq!(String::from_utf8(document.to_bytes()).unwrap(), text);
         }
-        // Bringing it up to date twice is bringing it up to date once.
+        // Migrating twice equals migrating once.
         let again = SessionDocument::read(&document.to_bytes()).unwrap();
         prop_assert!(!again.migrated);
         prop_assert_eq!(again.entries, document.entries);

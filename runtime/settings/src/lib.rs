@@ -1,7 +1,6 @@
-//! The settings of our own agent: `[agent]` in the configuration file.
+//! The settings of the built-in agent: `[agent]` in the configuration file.
 //!
-//! What is written there, and what of it cannot be meant. Must not read a key, a file or the environment: `session_setup`
-//! does.
+//! Parses and validates the settings. Must not read a key, a file or the environment: `session_setup` does that.
 
 mod provider;
 mod thinking;
@@ -16,33 +15,33 @@ pub use thinking::ThinkingLevel;
 /// Why modes and options that need a sandbox are refused.
 pub const NO_SANDBOX: &str = "it needs a sandbox, which capture does not have yet";
 
-/// Most repetitions of a request that can be configured.
+/// Maximum number of retries that can be configured.
 const RETRIES_MAX: u32 = 20;
 
-/// How often a request that failed is repeated unless the settings say otherwise.
+/// Default number of retries of a failed request.
 pub const DEFAULT_RETRIES: u32 = 12;
 
-/// The settings of our own agent.
+/// The settings of the built-in agent.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
     /// The model, as PROVIDER/MODEL.
     pub model: Option<ModelName>,
-    /// How much the model is to think; nothing leaves that to the vendor.
+    /// The thinking level; `None` leaves it to the vendor.
     pub thinking: Option<ThinkingLevel>,
-    /// How often a request that failed is repeated.
+    /// Number of retries of a failed request.
     pub retries: u32,
-    /// What is allowed without a question of its own.
+    /// Which calls are allowed without asking.
     pub mode: AgentMode,
-    /// What a session may spend.
+    /// The spending limits of a session.
     pub budget: BudgetSettings,
-    /// Names of files with instructions that are read in a directory without AGENTS.md; by default `CLAUDE.md`.
+    /// Names of instruction files to read in a directory without AGENTS.md; by default `CLAUDE.md`.
     pub instructions: Vec<String>,
-    /// Names of further variables that commands get.
+    /// Names of further variables passed to commands.
     pub pass: Vec<String>,
     /// Hosts on this machine or in a private network that may be fetched from: `host` or `host:port`.
     pub allow_hosts: Vec<String>,
-    /// Providers by their names.
+    /// Providers by name.
     pub providers: BTreeMap<String, ProviderSettings>,
 }
 
@@ -68,44 +67,44 @@ impl Default for AgentSettings {
 pub struct ModelName {
     /// The provider's name in the settings.
     pub provider: String,
-    /// The model's name, as the provider knows it.
+    /// The model's name at the provider.
     pub model: String,
 }
 
-/// What is allowed without a question of its own.
+/// Which calls are allowed without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMode {
     /// Reads only; every other call is denied.
     Plan,
-    /// The policy and the person decide.
+    /// The policy and the user decide.
     #[default]
     Ask,
     /// Edits in the workspace are allowed.
     AcceptEdits,
 }
 
-/// What a session may spend; 0 is without a limit.
+/// The spending limits of a session; 0 is unlimited.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetSettings {
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// Costs in US dollars.
+    /// Cost in US dollars.
     pub cost_usd: f64,
-    /// Time in turns, in minutes.
+    /// Duration of turns, in minutes.
     pub minutes: u32,
     /// Tool calls.
     pub calls: u64,
 }
 
-/// A setting that cannot be meant.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SettingError {
     /// The setting, with the tables it is in.
     pub key: String,
-    /// What is wrong, and what is expected.
+    /// The problem, and the expected value.
     pub problem: String,
 }
 
@@ -119,7 +118,7 @@ impl AgentMode {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Plan, Self::Ask, Self::AcceptEdits];
 
-    /// The name, as it is written.
+    /// The name, as written in the settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -158,7 +157,7 @@ impl std::str::FromStr for ModelName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Names of models may have slashes of their own.
+        // Names of models may contain slashes.
         match text.split_once('/') {
             Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
                 Ok(Self { provider: provider.to_owned(), model: model.to_owned() })
@@ -187,10 +186,10 @@ impl From<ModelName> for String {
 }
 
 impl AgentSettings {
-    /// Checks what the types do not say.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// The first setting that cannot be meant.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), SettingError> {
         let cost = self.budget.cost_usd;
         if !cost.is_finite() || cost < 0.0 {
@@ -211,19 +210,19 @@ impl AgentSettings {
         Ok(())
     }
 
-    /// A provider as it counts: with the defaults of the vendor of this name.
+    /// The effective settings of a provider, including the defaults of the vendor of this name.
     ///
     /// # Errors
-    /// There is no such provider, or it is not told how and where it is reached.
+    /// There is no such provider, or its API or address is missing.
     pub fn provider(&self, name: &str) -> Result<ProviderSettings, SettingError> {
         ProviderSettings::resolve(name, self.providers.get(name))
     }
 
-    /// Where a provider is reached: the settings say so, or the variable of the vendor's own libraries, or the vendor.
-    /// `variable` reads one.
+    /// The address of a provider: from the settings, the variable of the vendor's own libraries, or the vendor's
+    /// default. `variable` reads a variable.
     ///
     /// # Errors
-    /// It is not a vendor, and the settings do not say it.
+    /// It is not a vendor, and the settings have no address.
     pub fn address(
         &self,
         name: &str,
@@ -232,14 +231,14 @@ impl AgentSettings {
         ProviderAddress::resolve(name, self.providers.get(name), variable)
     }
 
-    /// Names of the providers that can be used: those that are configured, and the vendors.
+    /// Names of the usable providers: the configured ones and the vendors.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         let vendors = provider::VENDORS.iter().map(|vendor| vendor.name());
         let others = self.providers.keys().map(String::as_str);
         vendors.chain(others.filter(|name| provider::VENDORS.iter().all(|vendor| vendor.name() != *name)))
     }
 
-    /// Names of variables that hold keys; commands never get them.
+    /// Names of variables that contain keys; commands never get them.
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let vendors = provider::VENDORS.iter().map(|vendor| vendor.key_env.to_owned());

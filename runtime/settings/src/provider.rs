@@ -6,34 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::SettingError;
 
-/// A provider of models. What is absent has the default of the vendor of that name.
+/// A provider of models. Missing fields default to those of the vendor of that name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderSettings {
     /// The API it speaks.
     pub api: Option<ModelApi>,
-    /// What stands before the path of a request: `https://api.openai.com/v1`. See [`ProviderAddress`] for what counts
-    /// where it is absent.
+    /// The base of request URLs: `https://api.openai.com/v1`. See [`ProviderAddress`] for the default.
     pub base_url: Option<String>,
-    /// The variable that holds the key.
+    /// The variable that contains the key.
     pub key_env: Option<String>,
     /// A program, with its arguments, that prints the key.
     pub key_command: Vec<String>,
-    /// A file that holds the key and that only its owner can read.
+    /// A file that contains the key and that only its owner can read.
     pub key_file: Option<PathBuf>,
     /// Further headers of requests. Their values are treated like keys.
     pub headers: BTreeMap<String, String>,
     /// Longest silence before and within an answer, in seconds.
     pub idle_s: Option<u32>,
-    /// Most tokens of an answer.
+    /// Maximum number of tokens in an answer.
     pub max_output_tokens: Option<u64>,
-    /// Name the limit of an answer `max_tokens`, for older servers of Chat Completions.
+    /// Send the limit of an answer as `max_tokens`, for older servers of Chat Completions.
     pub old_max_tokens: bool,
-    /// Send thinking back in the field it came in, for servers of Chat Completions that want that.
+    /// Send thinking back in the field it came in, for servers of Chat Completions that require that.
     pub return_reasoning: bool,
 }
 
-/// The APIs of vendors.
+/// The supported model APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelApi {
@@ -62,23 +61,23 @@ impl Vendor {
     }
 }
 
-/// Where a provider is reached.
+/// The address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAddress {
-    /// What stands before the path of a request.
+    /// The base of request URLs.
     pub base_url: String,
-    /// Who says so.
+    /// The source of the address.
     pub source: AddressSource,
 }
 
-/// Who says where a provider is reached.
+/// The source of a provider's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressSource {
-    /// The settings: this key.
+    /// The settings, with this key.
     Setting(String),
-    /// A variable that the vendor's own libraries read.
+    /// This variable, which the vendor's own libraries read.
     Variable(&'static str),
-    /// The vendor.
+    /// The vendor's default.
     Vendor,
 }
 
@@ -104,7 +103,7 @@ impl ProviderAddress {
     }
 }
 
-/// Addresses and variables as the vendors' own libraries have them: <https://platform.claude.com/docs/en/api/overview>,
+/// Addresses and variables as in the vendors' own libraries: <https://platform.claude.com/docs/en/api/overview>,
 /// <https://platform.openai.com/docs/api-reference/introduction>, <https://ai.google.dev/gemini-api/docs/api-key>.
 pub(crate) const VENDORS: [Vendor; 3] = [
     Vendor {
@@ -130,7 +129,7 @@ pub(crate) const VENDORS: [Vendor; 3] = [
     },
 ];
 
-/// Longest silence that can be configured, in seconds.
+/// Maximum configurable silence, in seconds.
 const IDLE_MAX_S: u32 = 900;
 
 impl ProviderSettings {

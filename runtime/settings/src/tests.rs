@@ -71,7 +71,7 @@ fn vendors_have_defaults_and_others_say_how_they_are_reached() {
     let settings = parse("[providers.gemini]\nkey_file = \"/k\"\n[providers.mine]\napi = \"chat\"").unwrap();
     let anthropic = settings.provider("anthropic").unwrap();
     assert_eq!(anthropic.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
-    // A file takes the place of the variable.
+    // A key file replaces the variable.
     assert_eq!(settings.provider("gemini").unwrap().key_env, None);
     assert_eq!(settings.provider("mine").unwrap_err().key, "agent.providers.mine.base_url");
     let error = settings.provider("other").unwrap_err().to_string();
@@ -102,6 +102,6 @@ fn the_settings_say_where_a_provider_is_before_its_variable_does() {
     assert_eq!(address.source, AddressSource::Setting("agent.providers.openai.base_url".to_owned()));
     let address = AgentSettings::default().address("openai", gateway).unwrap();
     assert_eq!(address.base_url, "https://openai_base_url.gateway.test");
-    // Others have no variable.
+    // Other providers have no variable.
     assert_eq!(settings.address("mine", gateway).unwrap_err().key, "agent.providers.mine.base_url");
 }

@@ -1,32 +1,32 @@
-//! Levels of thinking, as pi names them.
+//! Thinking levels, with pi's names.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-/// How much a model is to think. Models have some of them.
+/// How much a model thinks. Models support some of the levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
-    /// Not at all.
+    /// No thinking.
     Off,
-    /// As little as there is.
+    /// The least possible.
     Minimal,
-    /// A little.
+    /// Little.
     Low,
-    /// In between.
+    /// Medium.
     Medium,
     /// Much.
     High,
-    /// More than that.
+    /// More than `High`.
     Xhigh,
-    /// As much as there is.
+    /// The most possible.
     Max,
 }
 
 impl ThinkingLevel {
-    /// All of them, the least first.
+    /// All levels in ascending order.
     pub const ALL: [Self; 7] = [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
 
-    /// The name, as it is written.
+    /// The name, as written in the settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

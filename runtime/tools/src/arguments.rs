@@ -1,8 +1,8 @@
-//! The arguments of each tool, as models write them. An unknown or missing field is an error that names it; nothing is
-//! repaired.
+//! The arguments of each tool, as models write them. An unknown or missing field is an error that names the field;
+//! nothing is repaired.
 //!
-//! The comments on the fields are what a model reads: they become the descriptions in `schemas.json`. A change of them
-//! is a change of the frozen list.
+//! Models read the comments on the fields: they become the descriptions in `schemas.json`. Changing a comment changes
+//! the frozen list.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

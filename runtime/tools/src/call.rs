@@ -1,4 +1,4 @@
-//! A call of a tool, with its arguments read and checked.
+//! A tool call with parsed and checked arguments.
 
 use serde::de::DeserializeOwned;
 
@@ -11,10 +11,10 @@ use crate::{
     tool::Tool,
 };
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Call {
-    /// Ask the person a question.
+    /// Ask the user a question.
     Ask(AskArguments),
     /// Run a command.
     Bash(BashArguments),
@@ -30,7 +30,7 @@ pub enum Call {
     Process(ProcessArguments),
     /// Read a file.
     Read(ReadArguments),
-    /// Replace the list of tasks.
+    /// Replace the to-do list.
     Todo(TodoArguments),
     /// Write a whole file.
     Write(WriteArguments),
@@ -42,12 +42,12 @@ pub enum CallError {
     /// There is no tool of this name.
     #[error("unknown tool `{0}`; the tools are {list}", list = names())]
     UnknownTool(String),
-    /// The arguments are not what the tool takes.
+    /// The arguments do not fit the tool.
     #[error("invalid arguments for {tool}: {problem}")]
     Arguments {
         /// The tool.
         tool: Tool,
-        /// What is wrong, with the name of the field.
+        /// The problem, with the name of the field.
         problem: String,
     },
 }
@@ -57,7 +57,7 @@ fn names() -> String {
 }
 
 impl Call {
-    /// Reads the arguments of a call, a JSON object.
+    /// Parses the arguments of a call, a JSON object.
     ///
     /// # Errors
     /// When there is no such tool, the text is not JSON, a field is missing, unknown or of another type, or a value is
@@ -99,7 +99,7 @@ impl Call {
         }
     }
 
-    /// What is outside its limits.
+    /// Describes a value outside its limits, if there is one.
     fn problem(&self) -> Option<String> {
         match self {
             Self::Ask(ask) => {
@@ -163,28 +163,28 @@ impl Call {
     }
 }
 
-/// Reads the arguments of one tool. The place of an error in the text is of no use to a model, which wrote fields.
+/// Parses the arguments of one tool. Errors omit positions in the text, which are useless to a model that wrote fields.
 fn read<T: DeserializeOwned>(tool: Tool, arguments: &str) -> Result<T, CallError> {
     let wrong = |problem: String| CallError::Arguments { tool, problem };
-    // Without arguments some providers send nothing at all.
+    // For a call without arguments, some providers send an empty text.
     let text = if arguments.trim().is_empty() { "{}" } else { arguments };
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| wrong(format!("not valid JSON: {error}")))?;
     if !value.is_object() {
         return Err(wrong("expected a JSON object".to_owned()));
     }
-    // From the text and not from the value: a field that is there twice is an error too.
+    // Parsed from the text, not from the value, so that a duplicate field is an error too.
     serde_json::from_str(text).map_err(|error| wrong(described(tool, &error, &value)))
 }
 
-/// An error of serde with the field it means.
+/// An error of serde, with the name of the field.
 fn described(tool: Tool, error: &serde_json::Error, value: &serde_json::Value) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     if text.contains('`') && !text.starts_with("invalid type") && !text.starts_with("invalid value") {
         return text.to_owned();
     }
-    // serde names the type and not the field: the schema knows which field has another type.
+    // serde names the type but not the field: the schema shows which field has the wrong type.
     crate::schema::mismatch(tool, value).map_or_else(|| text.to_owned(), |field| format!("`{field}`: {text}"))
 }
 

@@ -1,4 +1,4 @@
-//! Ends a call that is under way.
+//! Cancels a running call.
 
 use std::{
     io,
@@ -11,14 +11,14 @@ use std::{
 
 use processes::wake::{self, Wake, WakeReceiver};
 
-/// Cancels a call, from any thread and as often as one likes. A clone is a handle on the same call.
+/// Cancels a call, from any thread and any number of times. Clones refer to the same call.
 #[derive(Clone)]
 pub struct Cancel(Arc<CancelState>);
 
 struct CancelState {
     cancelled: AtomicBool,
     wake: Wake,
-    // Never drained: once it is readable it stays so.
+    // Never drained: once readable, it stays readable.
     woken: WakeReceiver,
     stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -33,13 +33,13 @@ impl Cancel {
     /// A handle for a new call.
     ///
     /// # Errors
-    /// When the system gives no descriptors.
+    /// If the system has no descriptors left.
     pub fn new() -> io::Result<Self> {
         let (wake, woken) = wake::pair()?;
         Ok(Self(Arc::new(CancelState { cancelled: AtomicBool::new(false), wake, woken, stop: Mutex::new(None) })))
     }
 
-    /// Ends the call. Returns at once; the call returns when it has ended what it started.
+    /// Cancels the call. Returns at once; the call returns after ending everything it started.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.0.wake.wake();
@@ -59,7 +59,7 @@ impl Cancel {
         self.0.woken.as_fd()
     }
 
-    /// What else ends the call, at once when it is cancelled already.
+    /// Registers a function that also ends the call; it runs at once if the call was already cancelled.
     pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) {
         *self.0.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
         if self.is_cancelled() {

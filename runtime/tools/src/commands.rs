@@ -22,33 +22,33 @@ use crate::{
     text,
 };
 
-/// How many variables are named that a command may have missed.
+/// Maximum number of possibly missing variables named in a result.
 const NAMED_VARIABLES: usize = 3;
-/// Most commands that are remembered when they have ended.
+/// Maximum number of ended commands remembered.
 const REMEMBERED: usize = 32;
 
 /// The commands of a session.
 pub(crate) struct Commands {
     shell: CommandRunner,
-    /// Variables that the commands do not get.
+    /// Variables not passed to commands.
     withheld: Vec<Withheld>,
     outputs: PathBuf,
     background: Mutex<Vec<Arc<Background>>>,
     next: AtomicU64,
 }
 
-/// A command in the background.
+/// A background command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundState {
-    /// By this id the model calls it: `p1`.
+    /// The id by which the model refers to it: `p1`.
     pub id: String,
-    /// The id of the call that began it.
+    /// The id of the call that started it.
     pub call: String,
     /// The command line.
     pub command: String,
     /// How it ended; `None` while it runs.
     pub exit: Option<Exit>,
-    /// What it printed so far, bytes.
+    /// Bytes printed so far.
     pub printed_bytes: u64,
 }
 
@@ -122,7 +122,7 @@ impl Commands {
         result
     }
 
-    /// Begins a command in the background.
+    /// Starts a background command.
     fn begin(&self, call: &str, command: &str) -> ToolResult {
         let mut all = locked(&self.background);
         let running = all.iter().filter(|one| locked(&one.output).ended.is_none()).count();
@@ -217,10 +217,10 @@ impl Commands {
         all.iter().map(state).collect()
     }
 
-    /// Ends all commands in the background and waits for it.
+    /// Ends all background commands and waits for them.
     pub(crate) fn stop(&self) {
         let all = locked(&self.background).clone();
-        // All at once, so that they share the time they have to end.
+        // All at once, so that they share the grace period.
         all.iter().for_each(|one| one.stop.cancel());
         all.iter().for_each(|one| one.end());
     }
@@ -233,7 +233,7 @@ impl Drop for Commands {
 }
 
 impl Background {
-    /// Reads what it prints until it ends.
+    /// Reads the output until the command ends.
     fn follow(&self, running: Running) {
         let ended = running.finish(self.stop.readable(), |bytes| {
             let mut output = locked(&self.output);
@@ -252,11 +252,11 @@ impl Background {
     fn end(&self) {
         self.stop.cancel();
         let reader = locked(&self.reader).take();
-        // It has no panics; one that had would have nothing more to say.
+        // The reader does not panic; a panic would add nothing to report.
         reader.map(JoinHandle::join);
     }
 
-    /// What it printed since this was asked last.
+    /// The output since the last call of this function.
     fn new_output(&self) -> ToolResult {
         let mut output = locked(&self.output);
         let window = std::mem::take(&mut output.unread);
@@ -284,7 +284,7 @@ impl Background {
     }
 }
 
-/// What is said of a variable that a command may have missed.
+/// The note about a variable that a command may have missed.
 fn not_passed(variable: &Withheld) -> String {
     let name = &variable.name;
     if variable.can_be_named {
@@ -303,7 +303,7 @@ fn described(exit: Exit) -> String {
     }
 }
 
-/// What a command printed, and how it ended.
+/// The output of a command, with a note on how it ended.
 fn with_end(mut said: String, ended: &Ended, limit_s: u32) -> String {
     let mut notes = Vec::new();
     match ended.exit {

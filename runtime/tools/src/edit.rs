@@ -1,18 +1,18 @@
-//! Replaces text in a file, and is never wrong about where.
+//! Replaces text in a file, never at the wrong place.
 //!
-//! Four passes, strictly in this order; the first that finds the old text decides ([`find`]):
+//! Four passes run strictly in this order; the first that finds the old text decides ([`find`]):
 //!
-//! 1. exactly;
-//! 2. whatever the line ends and the blanks at the ends of lines;
-//! 3. whole lines whose indentation differs by the same blanks on each of them;
-//! 4. as 2, with typographic quotes, dashes and spaces taken for the plain ones.
+//! 1. exact match;
+//! 2. ignoring line ends and blanks at the ends of lines;
+//! 3. whole lines whose indentation differs by the same blanks on every line;
+//! 4. like 2, with typographic quotes, dashes and spaces equal to the plain ones.
 //!
-//! Each needs exactly one match in the whole file; more are a refusal, and so is none. Nothing else is tolerated: no
-//! blanks collapsed inside a line, no anchors, no similarity. What is replaced is always a range of the file's own
-//! bytes, and lines that the edit does not change keep theirs ([`splice`]): line ends, blanks, quotes. A refusal shows
-//! the region that is nearest ([`nearest`]).
+//! Each pass needs exactly one match in the whole file; several matches, or none, are a refusal. Nothing else is
+//! tolerated: no collapsed blanks inside a line, no anchors, no similarity. The replaced text is always a range of the
+//! file's own bytes, and lines that the edit does not change keep their line ends, blanks and quotes ([`splice`]). A
+//! refusal shows the most similar region ([`nearest`]).
 //!
-//! Nothing here does I/O.
+//! This module does no I/O.
 
 mod find;
 mod fold;
@@ -25,7 +25,7 @@ pub(crate) use find::Pass;
 
 use crate::arguments::Replacement;
 
-/// The mark that files of Windows programs begin with.
+/// The byte order mark at the start of files of Windows programs.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file after an edit.
@@ -33,11 +33,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct Edited {
     /// Its new content.
     pub(crate) content: Vec<u8>,
-    /// The lines that were replaced, as they are numbered in the new content, and how they were found.
+    /// The replaced lines, numbered as in the new content, and how they were found.
     pub(crate) places: Vec<Place>,
 }
 
-/// A place that was replaced.
+/// A replaced place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The first line, counted from 1.
@@ -48,10 +48,10 @@ pub(crate) struct Place {
     pub(crate) pass: Pass,
 }
 
-/// A text with all replacements made, or none: what `edit` does to a file that was read.
+/// Returns the text with all replacements made, or an error and none: what `edit` does to a file that was read.
 ///
 /// # Errors
-/// Why not, for the model.
+/// The reason, as text for the model.
 pub fn edited(file: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
     apply(file, edits, Tolerance::All).map(|edited| edited.content)
 }
@@ -59,25 +59,25 @@ pub fn edited(file: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
 /// How much an edit may tolerate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tolerance {
-    /// Only the exact text: the model has not read the file.
+    /// Only exact matches: the model has not read the file.
     Exact,
     /// All four passes.
     All,
 }
 
-/// A range of the file and what comes in its place.
+/// A range of the file and its replacement.
 struct Splice {
     range: Range<usize>,
     new: Vec<u8>,
     pass: Pass,
-    /// Which of the edits.
+    /// The index of the edit.
     edit: usize,
 }
 
 /// Makes all replacements, or none.
 ///
 /// # Errors
-/// Why not, for the model.
+/// The reason, as text for the model.
 pub(crate) fn apply(file: &[u8], edits: &[Replacement], tolerance: Tolerance) -> Result<Edited, String> {
     let (mark, text) = match file.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),

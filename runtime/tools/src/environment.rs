@@ -1,11 +1,11 @@
-//! The environment of commands: what programs need, and nothing that opens something.
+//! The environment of commands: the variables programs need, without credentials.
 
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
 };
 
-/// Variables that are passed on. Toolchains are found by them; none of them holds a secret by its purpose.
+/// Variables that are passed on. Toolchains need them; none of them is meant to contain a secret.
 const PASSED: [&str; 46] = [
     "PATH",
     "HOME",
@@ -54,18 +54,18 @@ const PASSED: [&str; 46] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// What is set whatever the environment says: there is nobody to page, to answer git, or to see colours.
+/// Variables that are always set: commands have no pager, no one to answer git's prompts, and no colour output.
 const SET: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-/// Ends of names that say that a value is a secret.
+/// Suffixes of names of secrets.
 const SECRET: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS", "CREDENTIAL", "AUTH"];
 
-/// Ends of names of Java's properties that say that a value is a secret.
+/// Suffixes of Java property names of secrets.
 const SECRET_PROPERTY: [&str; 4] = ["password", "passwd", "token", "secret"];
 
-/// The environment for commands, from that of this process. `more` are further names that the user wants passed on;
-/// what looks like a secret or is ours is not passed on even then. What is passed on without being named there is
-/// passed on without the passwords in it.
+/// The environment for commands, derived from that of this process. `more` are further names the user wants to pass;
+/// names that look like secrets and this program's own variables are not passed even then. Passwords are removed from
+/// variables not named in `more`.
 pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| {
         name.to_str().is_some_and(|name| {
@@ -85,7 +85,7 @@ pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec
     all
 }
 
-/// Variables that shells set by themselves, so that no command misses them.
+/// Variables set by shells, so that no command misses them.
 const OF_SHELL: [&str; 14] = [
     "PWD", "OLDPWD", "SHLVL", "PPID", "UID", "EUID", "IFS", "OPTARG", "OPTIND", "LINENO", "RANDOM", "SECONDS",
     "COLUMNS", "LINES",
@@ -98,7 +98,7 @@ pub(crate) struct Withheld {
     pub(crate) can_be_named: bool,
 }
 
-/// What commands miss of this environment, names only; without ours and those of the shell.
+/// The names of variables that commands do not get, without this program's and the shell's own.
 pub(crate) fn withheld(own: &[(OsString, OsString)], more: &[String]) -> Vec<Withheld> {
     let passed = for_commands(own, more);
     let of = |(name, value): &(OsString, OsString)| {
@@ -114,7 +114,7 @@ fn is_name(name: &str) -> bool {
     name.len() >= 3 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// What commands print that miss a variable without naming it, and the variables.
+/// Messages of commands that miss a variable without naming it, and the variables.
 const SYMPTOMS: [(&str, &[&str]); 4] = [
     ("(publickey", &["SSH_AUTH_SOCK"]),
     ("authentication agent", &["SSH_AUTH_SOCK"]),
@@ -122,7 +122,7 @@ const SYMPTOMS: [(&str, &[&str]); 4] = [
     ("docker.sock", &["DOCKER_HOST"]),
 ];
 
-/// What stands before and behind the name of a variable that is reported as not set.
+/// The text before and after the name of a variable reported as not set.
 const REPORTS: [(&str, &str); 9] = [
     ("", ": unbound variable"),
     ("", ": parameter not set"),
@@ -135,8 +135,8 @@ const REPORTS: [(&str, &str); 9] = [
     ("KeyError: '", "'"),
 ];
 
-/// The variables that a command that failed may have missed: it expands them, or what it printed names them. There, a
-/// name of one word counts only where it is reported as not set: it may be any word.
+/// The variables that a failed command may have missed: the command expands them, or its output names them. In the
+/// output, a name of one word counts only if it is reported as not set, since it may be an ordinary word.
 pub(crate) fn missed<'a>(withheld: &'a [Withheld], command: &str, printed: &str) -> Vec<&'a Withheld> {
     let is_expanded = |name: &str| {
         let expands = |before: &str| ["$", "${", "${#", "${!"].iter().any(|sign| before.ends_with(sign));
@@ -153,7 +153,7 @@ pub(crate) fn missed<'a>(withheld: &'a [Withheld], command: &str, printed: &str)
     withheld.iter().filter(|one| may_miss(&one.name)).collect()
 }
 
-/// Where a name stands in a text as a whole word: what is before it, and what is behind it.
+/// The occurrences of a name as a whole word: the text before and the text after it.
 fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
     let around = move |(at, _): (usize, &str)| (&text[..at], &text[at + name.len()..]);
@@ -162,11 +162,11 @@ fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (&'t str, &'
         .filter(move |(before, behind)| !is_part(before.chars().next_back()) && !is_part(behind.chars().next()))
 }
 
-/// Programs whose exit code 1 is an answer: nothing was found, or there is a difference.
+/// Programs whose exit code 1 is a result: no match, or a difference.
 const ANSWERING: [&str; 14] =
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "diff", "cmp", "comm", "test", "[", "which"];
 
-/// Whether exit code 1 of a command is an answer and no failure, by the program that it runs last.
+/// Whether exit code 1 of a command is a result and not a failure, according to the last program it runs.
 pub(crate) fn answers_no(command: &str) -> bool {
     let last = command.trim_end().rsplit(['|', ';', '&', '\n']).next().unwrap_or_default();
     let mut words = last.split_whitespace().filter(|word| !word.contains('=') && *word != "!");
@@ -178,9 +178,9 @@ pub(crate) fn answers_no(command: &str) -> bool {
     }
 }
 
-/// A value without the users and passwords of the addresses in it; nothing if it has a password that cannot be taken
-/// out. An address without its user is still that of the place that was meant: without the variable, Go would ask a
-/// public proxy for private modules.
+/// A value with users and passwords removed from the addresses in it; `None` if it contains a password that cannot be
+/// removed. An address without its user still names the intended host: without the variable, Go would ask a public
+/// proxy for private modules.
 fn without_passwords(value: &OsStr) -> Option<OsString> {
     let bytes = value.as_bytes();
     let has_secret_property = bytes.split(u8::is_ascii_whitespace).any(|word| {
@@ -209,7 +209,7 @@ fn without_passwords(value: &OsStr) -> Option<OsString> {
     Some(OsString::from_vec(kept))
 }
 
-/// Whether a name says that the value is a secret.
+/// Whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     SECRET.iter().any(|word| upper == *word || upper.strip_suffix(word).is_some_and(|rest| rest.ends_with('_')))
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(names("gh pr list", "set the GITHUB_TOKEN environment variable"), one("GITHUB_TOKEN", false));
         assert_eq!(names("git push", "git@h: Permission denied (publickey)."), one("SSH_AUTH_SOCK", true));
         assert_eq!(names("curl x", "curl: (6) Could not resolve host: x"), one("HTTPS_PROXY", true));
-        // A word is a variable only where it is reported as one.
+        // A word is a variable only if it is reported as one.
         assert_eq!(names("make", "EDITOR support is off; the EDITOR of the paper"), []);
         assert_eq!(names("echo EDITOR > a; grep -rn DATABASE_URL src", ""), []);
         assert_eq!(names("cat $DATABASE_URLS ${DATABASE_URL2} {DATABASE_URL}", ""), []);
@@ -297,7 +297,7 @@ mod tests {
         }
         assert_eq!(names("cd $OLDPWD && ls $PWD; echo $SHLVL", "PWD is not set"), []);
         assert_eq!(names("make", "MY_DATABASE_URL2 and DATABASE_URLS, PATH, CAPTURE_DATA_DIR, EMPTY_ONE, TERM"), []);
-        // What is passed on is not missed.
+        // A variable that is passed is not missing.
         assert!(withheld(&own, &["DATABASE_URL".to_owned()]).iter().all(|one| one.name != "DATABASE_URL"));
     }
 
@@ -331,7 +331,7 @@ mod tests {
             ("GOPROXY", "https://proxy.example,direct", Some("https://proxy.example,direct")),
             ("GOPROXY", "https://me:pass@proxy.example/x,direct", Some("https://proxy.example/x,direct")),
             ("GOPROXY", "https://a.example|http://token@b.example", Some("https://a.example|http://b.example")),
-            // What Go takes for the user ends with the last `@` before the path.
+            // Go parses the user up to the last `@` before the path.
             ("GOPROXY", "https://me:p@ss@proxy.example/a@v1", Some("https://proxy.example/a@v1")),
             ("GOFLAGS", "-modcacherw", Some("-modcacherw")),
             ("MAVEN_OPTS", "-Xmx2g -Dhttp.proxyHost=p", Some("-Xmx2g -Dhttp.proxyHost=p")),
@@ -343,7 +343,7 @@ mod tests {
         }
         let bytes = passed("GOPROXY", b"https://me:p\xff@proxy.example", &[]);
         assert_eq!(bytes.as_deref(), Some(&b"https://proxy.example"[..]));
-        // Who names a variable wants it as it is.
+        // A variable named by the user is passed unchanged.
         let named = passed("GOPROXY", b"https://me:pass@p.example", &["GOPROXY".to_owned()]);
         assert_eq!(named.as_deref(), Some(&b"https://me:pass@p.example"[..]));
     }

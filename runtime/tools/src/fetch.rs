@@ -14,23 +14,23 @@ use crate::{cancel::Cancel, limits, output::Kept, result::ToolResult, text};
 
 /// Columns to which the text of a page is wrapped.
 const WIDTH: usize = 120;
-/// What is asked for.
+/// The `Accept` header.
 const ACCEPT: &str = "text/html, text/plain, application/json;q=0.9, */*;q=0.5";
-/// How deep elements of a page may be in one another.
+/// Maximum nesting depth of a page's elements.
 const DEPTH: usize = 512;
-/// Most blanks in one tag.
+/// Maximum number of blanks in a tag.
 const ATTRIBUTES: usize = 2_000;
-/// How long a page may take to become text.
+/// Time limit for converting a page to text.
 const CONVERT: Duration = Duration::from_secs(5);
 
-/// What is fetched with.
+/// The settings for fetching.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     pub(crate) allowed: Arc<[AllowedHost]>,
     pub(crate) lookup: Arc<dyn Lookup>,
 }
 
-/// An address that may be fetched, as far as its text says.
+/// Parses an address and rejects those that may not be fetched, judging by the text alone.
 pub(crate) fn parse_url(text: &str) -> Result<Url, &'static str> {
     let mut url = Url::parse(text).map_err(|_| "is not a URL")?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -43,7 +43,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// An answer, or where it sends us.
+/// An answer, or the target of a redirect.
 enum Fetched {
     Page { url: Url, status: http::StatusCode, kind: String, body: Vec<u8>, cut: bool },
     Elsewhere(Url),
@@ -78,7 +78,7 @@ impl Fetcher {
             if let (true, Some(location)) = (status.is_redirection(), location) {
                 let to = url.join(location).map_err(|_| "it redirects to what is not a URL")?;
                 let to = parse_url(to.as_str()).map_err(|why| format!("it redirects, and the new URL {why}"))?;
-                // From https there is no way back to http.
+                // A redirect from https to http is not followed.
                 if to.host() != url.host() || url.scheme() == "https" && to.scheme() != "https" {
                     return Ok(Fetched::Elsewhere(to));
                 }
@@ -115,7 +115,7 @@ impl Fetcher {
     }
 }
 
-/// A page as text.
+/// Converts a page to text.
 fn page(
     call: &str,
     url: &Url,
@@ -172,16 +172,16 @@ fn page(
 fn decoded(kind: &str, body: &[u8]) -> String {
     let charset = kind.split(';').find_map(|part| part.trim().strip_prefix("charset="));
     match charset.map(|name| name.trim_matches('"')) {
-        // Of the other encodings only these are seen, and Windows' differs where nothing is to be read.
+        // Of the other encodings only these occur in practice, and windows-1252 differs only in rare characters.
         Some("iso-8859-1" | "latin1" | "windows-1252") => body.iter().copied().map(char::from).collect(),
         Some(_) | None => String::from_utf8_lossy(body).into_owned(),
     }
 }
 
-/// Whether a page is made so that reading it takes time out of proportion: elements in one another without end, or
-/// attributes. Told from its tags alone.
+/// Whether a page is built to take excessive time to convert: extreme nesting or numbers of attributes. Judged by its
+/// tags alone.
 fn is_hostile(html: &str) -> bool {
-    // Elements that need no end, or have none.
+    // Elements whose end tag is optional or absent.
     const OPEN: [&str; 22] = [
         "p", "li", "dt", "dd", "td", "th", "tr", "option", "br", "hr", "img", "input", "meta", "link", "area", "base",
         "col", "embed", "source", "track", "wbr", "param",
@@ -206,7 +206,7 @@ fn is_hostile(html: &str) -> bool {
     false
 }
 
-/// The text of a page in HTML. Pages are made by anybody, so it has a time limit, on a thread that then ends by itself.
+/// The text of an HTML page. Pages are untrusted, so the conversion has a time limit; its thread then ends on its own.
 fn converted(html: String) -> Result<String, String> {
     if is_hostile(&html) {
         return Err("its elements are nested too deeply, or have too many attributes".to_owned());
@@ -215,7 +215,7 @@ fn converted(html: String) -> Result<String, String> {
     let convert = move || {
         let config = html2text::config::plain().allow_width_overflow().no_table_borders().link_footnotes(true);
         let text = config.string_from_read(html.as_bytes(), WIDTH).map_err(|error| error.to_string());
-        // Nobody listens any more when it took too long.
+        // After a timeout the receiver is gone.
         tell.send(text).ok();
     };
     std::thread::Builder::new().name("html".to_owned()).spawn(convert).map_err(|error| error.to_string())?;

@@ -25,9 +25,9 @@ mod reading;
 use check::{Check, CheckedWrite, Held, REFUSAL_BYTES, Refusal, cannot_write};
 pub(crate) use reading::read;
 
-/// Longest diff that is kept beside a result, bytes.
+/// Maximum size of a diff stored with a result, in bytes.
 const DIFF_BYTES: usize = 16 * 1024;
-/// Lines of a diff that name the files.
+/// Number of lines at the start of a diff that name the files.
 const HEADER_LINES: usize = 2;
 
 /// The files of a session.
@@ -55,7 +55,7 @@ impl Files {
         Check { workspace: &self.workspace, seen: &self.seen() }.write(path, arguments)
     }
 
-    /// Answers with a refusal. When it shows all that changed, the model knows the file again.
+    /// Returns a refusal. If it shows the whole change, the file counts as seen again.
     fn refuse(&self, refusal: Refusal) -> ToolResult {
         let mut result = refusal.to_result();
         result.details.seen = refusal.shows.map(|(seen, content)| self.seen().record(seen, Some(&content)));
@@ -78,7 +78,7 @@ impl Files {
         let (shown, content) = (self.workspace.shown(path), arguments.content.as_bytes());
         match self.checked_write(path, arguments) {
             Ok(CheckedWrite::Creates) if content.is_empty() => {
-                // A diff of nothing would be empty.
+                // A diff of two empty files would be empty.
                 Preview::WouldChange(format!("--- /dev/null\n+++ {}\n", in_a_line(&shown)))
             }
             Ok(CheckedWrite::Creates) => Preview::WouldChange(preview_diff("/dev/null", &shown, b"", content)),
@@ -111,7 +111,7 @@ impl Files {
         result
     }
 
-    /// The result of an edit that changes nothing; one that would change something by now is not made.
+    /// The result of an edit that changes nothing; an edit that would now change something is not made.
     pub(crate) fn edit_without_effect(&self, path: &Path, arguments: &EditArguments) -> ToolResult {
         match self.checked_edit(path, arguments) {
             Ok(_) => self.not_made(path),
@@ -119,7 +119,7 @@ impl Files {
         }
     }
 
-    /// The result of a write that changes nothing; one that would change something by now is not made.
+    /// The result of a write that changes nothing; a write that would now change something is not made.
     pub(crate) fn write_without_effect(&self, path: &Path, arguments: &WriteArguments) -> ToolResult {
         match self.checked_write(path, arguments) {
             Ok(CheckedWrite::Creates | CheckedWrite::Replaces(_)) => self.not_made(path),
@@ -133,7 +133,7 @@ impl Files {
         ToolResult::error(format!("{shown} changed just now; nothing was written. Make the call again"))
     }
 
-    /// Records what is in a file that was just written.
+    /// Records the content of a file that was just written.
     fn written(&self, path: &Path, content: &[u8], lines: Vec<(u64, u64)>, whole: bool) -> Option<SeenFile> {
         let opened = self.workspace.open_file(path).ok()?;
         let hash = blake3::hash(content).to_hex().to_string();
@@ -148,7 +148,7 @@ impl Files {
         Some(self.seen().record(file, Some(content)))
     }
 
-    /// The result of a write of what the file has already.
+    /// The result of a write of the content that the file already has.
     fn keep(&self, path: &Path, arguments: &WriteArguments, held: &Held) -> ToolResult {
         let mut result = ToolResult::text(kept(&self.workspace.shown(path)));
         let seen = held.seen(path, all_lines(&arguments.content), true);
@@ -185,7 +185,7 @@ impl Files {
     }
 }
 
-/// What the model gets for a write that changes nothing.
+/// The text for the model after a write that changes nothing.
 fn kept(shown: &str) -> String {
     format!("{shown} has this content already; nothing was written")
 }
@@ -200,17 +200,17 @@ fn modified_us(opened: &OpenedFile) -> i64 {
     opened.stat.st_mtime.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000)
 }
 
-/// A unified diff for the model and its session: without secrets and control characters.
+/// A unified diff for the model and the session, without secrets and control characters.
 fn diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> (String, text::Removed) {
     text::clean(unified(from, to, before, after).as_bytes())
 }
 
-/// A unified diff for whoever decides: what would be written stands there whole, with all its characters. Lines that the
-/// file has already are without their secrets.
+/// A unified diff for the approver: lines that would be written are complete, with all their characters. In lines that
+/// the file already has, secrets are masked.
 fn preview_diff(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
     let diff = unified(from, to, before, after);
     let masked = text::without_secrets(&diff);
-    // A secret may go over several lines: where lines do not match any more, each is looked at by itself.
+    // A secret may span several lines: if the lines no longer correspond, each one is masked separately.
     let is_lined_up = masked.lines().count() == diff.lines().count();
     let mut masked = masked.lines();
     let lines = diff.split_inclusive('\n').enumerate().map(|(at, line)| {
@@ -232,7 +232,7 @@ fn unified(from: &str, to: &str, before: &[u8], after: &[u8]) -> String {
     diff.unified_diff().context_radius(3).header(&in_a_line(from), &in_a_line(to)).to_string()
 }
 
-/// A name in a header of a diff, where a newline of it would begin a line.
+/// A file name for a diff header, in which a newline would start a new line.
 fn in_a_line(name: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escaped).collect()
@@ -264,7 +264,7 @@ fn describe_edit(shown: &str, edits: &[Replacement], edited: &Edited, difference
     ignored.sort_unstable();
     ignored.dedup();
     if !ignored.is_empty() {
-        // What the file has now may not be what was written: it is shown.
+        // The file may contain something other than what was written, so the change is shown.
         let all = if edits.len() == 1 { "`old` was" } else { "some were" };
         write!(said, "\n{all} found except for {}. The change:\n", ignored.join("; ")).ok();
         said.push_str(text::first_bytes(difference, REFUSAL_BYTES));

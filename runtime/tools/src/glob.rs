@@ -21,17 +21,17 @@ pub(crate) fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
-/// Whether a pattern names files that begin with a dot.
+/// Whether a pattern explicitly names hidden files.
 pub(crate) fn names_hidden(pattern: &str) -> bool {
     pattern.starts_with('.') && !pattern.starts_with("./") || pattern.contains("/.") || pattern.contains("{.")
 }
 
-/// The files below a directory as ripgrep lists them: without what ignore files name, without hidden ones unless they
-/// are wanted, and never into links or `.git`.
+/// The files below a directory as ripgrep lists them: without ignored files, without hidden ones unless requested,
+/// never following links or entering `.git`.
 pub(crate) fn walk(root: &Path, hidden: bool) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.add_custom_ignore_filename(".rgignore");
-    // The policy judges a search without the user's global file, which could bring hidden files back.
+    // The policy evaluates a search without the user's global ignore file, which could re-include hidden files.
     walk.git_global(false);
     walk.hidden(!hidden).follow_links(false).filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     walk
@@ -53,7 +53,7 @@ pub(crate) fn glob(workspace: &Workspace, root: &Path, arguments: &GlobArguments
             complete = false;
             break;
         }
-        // What cannot be read is not listed.
+        // Unreadable entries are skipped.
         let Ok(entry) = entry else { continue };
         let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
@@ -72,7 +72,7 @@ pub(crate) fn glob(workspace: &Workspace, root: &Path, arguments: &GlobArguments
         if names.len() + name.len() >= limits::RESULT_BYTES {
             break;
         }
-        // One name, one line.
+        // One line per name.
         names.push_str(&name.replace(['\n', '\r'], "\u{fffd}"));
         names.push('\n');
         listed += 1;

@@ -19,7 +19,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Most characters shown of a line.
+/// Maximum number of characters shown per line.
 const LINE_CHARS: usize = 500;
 /// Bytes collected before secrets are masked and the limit of a result applies.
 const COLLECTED: usize = 2 * limits::RESULT_BYTES;
@@ -34,7 +34,7 @@ pub(crate) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
         .map_err(|error| error.to_string().lines().last().unwrap_or("cannot be compiled").to_owned())
 }
 
-/// Why a search ended before all was searched.
+/// Why a search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SearchEnd {
     Matches,
@@ -44,7 +44,7 @@ enum SearchEnd {
     Cancelled,
 }
 
-/// A search and what it has found.
+/// A search and its results so far.
 struct Search<'a> {
     workspace: &'a Workspace,
     mode: GrepMode,
@@ -106,7 +106,7 @@ fn grep_within(
         if search.cut.is_some() {
             break;
         }
-        // What cannot be read is not searched.
+        // Unreadable entries are skipped.
         let Ok(entry) = entry else { continue };
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
@@ -129,12 +129,12 @@ impl Search<'_> {
         }
     }
 
-    /// Searches one file, opened so that no link leads elsewhere.
+    /// Searches one file, opened without following links.
     fn file(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path) {
         let Ok(opened) = self.workspace.open_file(path) else { return };
         let name = self.workspace.shown(path).replace(['\n', '\r'], "\u{fffd}");
         let mut sink = FileSink { search: self, name, count: 0, wrote: false };
-        // A file that cannot be read to its end has what was found before.
+        // If a file cannot be read to its end, the earlier matches remain.
         searcher.search_file(matcher, &opened.file, &mut sink).ok();
         let (count, name, wrote) = (sink.count, sink.name, sink.wrote);
         match self.mode {
@@ -188,7 +188,7 @@ impl Search<'_> {
     }
 }
 
-/// Takes the lines of one file.
+/// Receives the matching lines of one file.
 struct FileSink<'a, 'b> {
     search: &'a mut Search<'b>,
     name: String,

@@ -1,14 +1,15 @@
-//! `tool-host`: the process that runs one command and ends whatever the command started.
+//! `tool-host`: the process that runs one command and ends everything the command started.
 //!
-//! The agent starts it for each command, with a socket as its standard input and a pipe as its output. It leads a session
-//! of its own, without a terminal; what the command cuts loose becomes its child, so nothing below it can get away:
+//! The agent starts one for each command, with a socket as its standard input and a pipe as its output. It leads its
+//! own session, without a terminal. Processes that the command detaches become its children, so that none can escape:
 //!
-//! - the shell ends → 100 ms later TERM, 2 s later KILL for everything that is left, until nothing is;
-//! - the time limit passes, the agent closes its end of the socket, or the agent is killed: the same at once;
-//! - a command in the background goes on until all it started has ended.
+//! - when the shell ends, all remaining processes get TERM after 100 ms and KILL after another 2 s, until none is left;
+//! - when the time limit passes, the agent closes its end of the socket, or the agent is killed, the same happens at
+//!   once;
+//! - a background command continues until everything it started has ended.
 //!
-//! What runs below it is marked as started by an agent ([`processes::mark_program`]), and inherits no descriptor but
-//! `/dev/null` and the pipe.
+//! Processes below it are marked as started by an agent ([`processes::mark_program`]), and inherit only the descriptors
+//! of `/dev/null` and the pipe.
 
 use std::{
     ffi::OsString,
@@ -38,16 +39,16 @@ use crate::limits;
 
 pub use agents::TOOL_HOST as VERB;
 
-/// How often what was adopted and ended is collected while the shell runs.
+/// Interval at which ended adopted processes are reaped while the shell runs.
 const REAP: Duration = Duration::from_secs(5);
-/// How long processes are waited for after KILL before they are listed again.
+/// Delay after KILL before processes are listed again.
 const AFTER_KILL: Duration = Duration::from_millis(20);
-/// How long processes that cannot be ended are tried to be: those of another user, or stuck in the kernel.
+/// How long to keep trying to end processes that cannot be ended: those of another user, or stuck in the kernel.
 const GIVE_UP: Duration = Duration::from_millis(500);
-/// Most processes that are waited for at once.
+/// Maximum number of processes waited for at once.
 const WATCHED: usize = 256;
 
-/// What is to be run. One line of JSON on the socket.
+/// The command to run. One line of JSON on the socket.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostRequest {
@@ -55,32 +56,32 @@ pub(crate) struct HostRequest {
     pub(crate) timeout_ms: Option<u64>,
 }
 
-/// What a host says. One line of JSON each.
+/// A message from a host. One line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum HostFrame {
     /// The shell could not be started.
     Failed {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// The shell ended.
     Exited { code: Option<i32>, signal: Option<i32>, timed_out: bool },
-    /// Nothing of the command is left.
+    /// No process of the command is left.
     Ended {
-        /// Processes that had to be ended after the shell.
+        /// Number of processes that had to be ended after the shell.
         left_behind: usize,
-        /// Processes that could not be ended.
+        /// Number of processes that could not be ended.
         remaining: usize,
     },
 }
 
-/// Runs one command, as the socket on standard input says. The body of the hidden command `tool-host`.
+/// Runs the command read from the socket on standard input. The body of the hidden command `tool-host`.
 #[must_use]
 pub fn main() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
-        // Nobody listens: the agent is gone, or never was there.
+        // There is no one to report to: the agent is gone, or was never there.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -90,13 +91,13 @@ fn serve() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(&null)?;
-    // Already the leader when somebody started it so.
+    // Fails if this process is already a session leader.
     setsid().ok();
     set_child_subreaper(Some(getpid()))?;
     let mut line = String::new();
     BufReader::new(&control).read_line(&mut line)?;
     let request: HostRequest = serde_json::from_str(&line)?;
-    // Without it the command is as good; what it cuts loose is not recognised once its host is gone.
+    // The command works without the mark, but detached processes are not recognised once their host is gone.
     processes::mark_program().ok();
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).ok();
     let started = Command::new(shell())
@@ -108,7 +109,7 @@ fn serve() -> io::Result<()> {
         Ok(child) => Pid::from_child(&child),
         Err(error) => return say(&mut control, &HostFrame::Failed { error: error.to_string() }),
     };
-    // The pipe is the command's alone.
+    // Only the command keeps the pipe.
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     let mut below = Below { shell, status: None };
@@ -123,7 +124,7 @@ fn serve() -> io::Result<()> {
     if end == End::Shell {
         say(&mut control, &exited(below.status, false)).ok();
         match request.timeout_ms {
-            // In the background what the shell left is what was wanted.
+            // For a background command, the processes that the shell left are intended.
             None => {
                 below.until_all_end(&control)?;
                 left_behind = 0;
@@ -142,8 +143,8 @@ fn serve() -> io::Result<()> {
     say(&mut control, &HostFrame::Ended { left_behind, remaining: below.live().len() })
 }
 
-/// Closes what the agent did not open itself and got from whoever started it: the command must not have it. All that
-/// is opened here is closed on exec, which tells the two apart.
+/// Closes the descriptors that the agent inherited from its own parent: the command must not have them. Descriptors
+/// opened here are closed on exec, which distinguishes the two.
 fn close_inherited() -> io::Result<()> {
     let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?
         .flatten()
@@ -151,7 +152,7 @@ fn close_inherited() -> io::Result<()> {
         .filter(|fd| *fd > 2)
         .collect();
     for fd in open {
-        // The descriptor of the directory itself is gone by now.
+        // The descriptor of the directory itself is already closed.
         let Ok(about) = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
         let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
@@ -168,7 +169,7 @@ fn say(control: &mut UnixStream, frame: &HostFrame) -> io::Result<()> {
     control.write_all(&line)
 }
 
-/// bash, where it usually is, or else on the PATH.
+/// `/bin/bash` if it exists, otherwise `bash` from the PATH.
 fn shell() -> PathBuf {
     let usual = PathBuf::from("/bin/bash");
     if usual.exists() { usual } else { PathBuf::from("bash") }
@@ -202,14 +203,14 @@ impl Below {
             }
             let mut fds = [PollFd::new(&shell, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
             wait_for(&mut fds, left.map_or(REAP, |left| left.min(REAP)))?;
-            // The agent says nothing more; that it can be read means that it was closed.
+            // The agent sends nothing more; readable means that it closed its end.
             if !fds[1].revents().is_empty() {
                 return Ok(End::Agent);
             }
         }
     }
 
-    /// Waits until nothing is left, or the agent wants it to end.
+    /// Waits until no process is left or the agent asks to end them.
     fn until_all_end(&mut self, control: &UnixStream) -> io::Result<()> {
         while self.reap() {
             let watched = self.watched();
@@ -223,7 +224,7 @@ impl Below {
         Ok(())
     }
 
-    /// Waits until nothing is left, or the time is up.
+    /// Waits until no process is left or the deadline passes.
     fn wait(&mut self, deadline: Instant) {
         while self.reap() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -232,24 +233,24 @@ impl Below {
             }
             let watched = self.watched();
             let mut fds: Vec<PollFd<'_>> = watched.iter().map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
-            // A process that was just made may not be listed yet.
+            // A new process may not be listed yet.
             let left = if fds.is_empty() { left.min(AFTER_KILL) } else { left };
             wait_for(&mut fds, left).ok();
         }
     }
 
-    /// Ends whatever is left: TERM, 2 s, KILL.
+    /// Ends all remaining processes: TERM, 2 s, KILL.
     fn end_all(&mut self) {
         if !self.reap() {
             return;
         }
         self.signal(Signal::TERM);
-        // One that is stopped hears TERM only when it goes on.
+        // A stopped process handles TERM only after it continues.
         self.signal(Signal::CONT);
         self.wait(Instant::now() + limits::TERM_GRACE);
         let give_up = Instant::now() + GIVE_UP;
         while self.reap() && Instant::now() < give_up {
-            // Stopped, none makes others while they are ended one by one.
+            // Stopped processes cannot start new ones while they are being killed.
             let mut stopped = 0;
             loop {
                 let live = self.signal(Signal::STOP);
@@ -263,11 +264,11 @@ impl Below {
         }
     }
 
-    /// Signals all; gives how many there are.
+    /// Signals all processes; returns their number.
     fn signal(&self, signal: Signal) -> usize {
         let live = self.live();
         for pid in &live {
-            // By a descriptor, so that a number that is used again hits nobody else.
+            // By a pidfd, so that a reused process id hits no other process.
             let Some(fd) = open(*pid) else { continue };
             if processes::descends_from(*pid, std::process::id()) {
                 pidfd_send_signal(&fd, signal).ok();
@@ -284,8 +285,8 @@ impl Below {
         self.live().into_iter().take(WATCHED).filter_map(|pid| Some((pid, open(pid)?))).collect()
     }
 
-    /// Collects who has ended; whether anybody is left. What is cut loose becomes our child, so without children there
-    /// is nobody.
+    /// Reaps ended processes; returns whether any are left. Detached processes become children of this one, so without
+    /// children there are none.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -306,7 +307,7 @@ fn open(pid: u32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()
 }
 
-/// Waits for one of the descriptors, or so long.
+/// Waits for one of the descriptors, at most this long.
 pub(crate) fn wait_for(fds: &mut [PollFd<'_>], left: Duration) -> io::Result<()> {
     let left =
         Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };

@@ -1,13 +1,13 @@
-//! What a call would do: the facts a decision on it needs. Nothing here decides.
+//! The facts about a call that a decision needs. This module makes no decisions.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a call would do if it were run now.
+/// The effects a call would have if it ran now.
 ///
-/// Paths are absolute and have no symbolic links. [`Tools::run`](crate::Tools::run) takes the intent that was decided on
-/// and touches exactly these paths: a link that is put in the way afterwards makes the call fail.
+/// Paths are absolute and contain no symbolic links. [`Tools::run`](crate::Tools::run) takes the intent that was
+/// approved and touches exactly these paths: a link created on a path afterwards makes the call fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intent {
@@ -15,13 +15,13 @@ pub struct Intent {
     pub kind: IntentKind,
     /// The working directory of the session.
     pub cwd: PathBuf,
-    /// The file or directory it reads or writes, and for a new file its future path. Empty for the other kinds.
+    /// The file or directory it reads or writes; for a new file, its future path. Empty for the other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathBuf>,
-    /// The exact bytes bash gets.
+    /// The exact bytes passed to bash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The address it fetches, in its normal form.
+    /// The address it fetches, normalised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -34,7 +34,7 @@ pub enum IntentKind {
     ReadInWorkspace,
     /// Read files outside the workspace.
     ReadOutside,
-    /// Change a file that exists, in the workspace or outside: see the paths.
+    /// Change an existing file, in or outside the workspace; see the paths.
     Edit,
     /// Create a file or replace a whole one.
     Write,
@@ -42,24 +42,24 @@ pub enum IntentKind {
     Command,
     /// Fetch from the network.
     Fetch,
-    /// Ask the person. The caller puts the question; [`answer`](crate::answer) makes the result.
+    /// Ask the user. The caller asks the question; [`answer`](crate::answer) builds the result.
     Question,
-    /// Nothing outside the session: the list of tasks, and commands in the background that were allowed when they began.
+    /// Nothing outside the session: the to-do list, and background commands that were approved when they started.
     Session,
 }
 
 impl IntentKind {
-    /// Whether it leaves everything as it is. Calls that do may run at the same time.
+    /// Whether it changes nothing. Such calls may run in parallel.
     #[must_use]
     pub const fn only_reads(self) -> bool {
         match self {
             Self::ReadInWorkspace | Self::ReadOutside => true,
-            // The others are run one after another, in the order of the model.
+            // The others run one after another, in the model's order.
             Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session => false,
         }
     }
 
-    /// Whether it may have had a consequence when it began and nothing is known of its end.
+    /// Whether it may have had consequences if it started and its end is unknown.
     #[must_use]
     pub const fn has_consequences(self) -> bool {
         match self {

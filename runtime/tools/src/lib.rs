@@ -1,15 +1,16 @@
-//! What the tools of our own agent do: files, search, shell, processes, fetch.
+//! The tools of the built-in agent: files, search, shell, processes, fetch.
 //!
-//! A call goes through three steps. [`Call::parse`] reads its arguments, strictly. [`Tools::intent`] says what it would
-//! do: the kind of action, the paths with their links resolved, the address; the caller decides on that, or asks whoever
-//! decides; [`Tools::preview`] says what files would become, and changes and records nothing. [`Tools::run`] does it, touches nothing but what the intent names, and returns what the model gets: without
-//! secrets, without control sequences, and bounded.
+//! A call has three steps. [`Call::parse`] parses its arguments strictly. [`Tools::intent`] returns its effects: the
+//! kind of action, the paths with links resolved, the address; the caller decides on these or asks for approval.
+//! [`Tools::preview`] returns the changes to files without changing or recording anything. [`Tools::run`] performs the
+//! call, touches only what the intent names, and returns the result for the model, without secrets or control sequences
+//! and bounded in size.
 //!
-//! What this crate must not do: decide what is allowed, know a model or a conversation, read a clock or the environment,
-//! repair arguments, follow a link that was put in the way after the intent was made.
+//! This crate must not decide what is allowed, depend on a model or a conversation, read a clock or the environment,
+//! repair arguments, or follow a link that was created after the intent.
 //!
-//! Read `edit` next for how text is replaced, [`host`] for how commands are ended to the last process, `workspace` for
-//! how files are opened, [`schema`] for the list that models get.
+//! See `edit` for replacing text, [`host`] for ending commands with all their processes, `workspace` for opening files,
+//! and [`schema`] for the list of tools sent to models.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -1,4 +1,5 @@
-//! The output of a command: its beginning and end for the model, all of it in a file. Bounded however much there is.
+//! The output of a command: its start and end for the model, all of it in a file. Memory is bounded for any amount of
+//! output.
 
 use std::{
     collections::VecDeque,
@@ -16,10 +17,10 @@ use crate::{
     text::{self, Removed, first_bytes, last_bytes},
 };
 
-/// Bytes beyond what is shown in which secrets are looked for: one that is cut is found all the same.
+/// Bytes beyond the shown part that are searched for secrets, so that a truncated secret is still found.
 const CONTEXT: usize = 64 * 1024;
 
-/// The beginning and the end of a stream.
+/// The start and the end of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     first: Vec<u8>,
@@ -45,11 +46,11 @@ impl Window {
         self.total
     }
 
-    /// What a model gets of it; `file` says where the rest is.
+    /// The text for the model; `file` is the location of the full output.
     pub(crate) fn shown(&self, file: Option<&Path>) -> (String, Removed) {
         let (last, rest) = self.last.as_slices();
         let end = [last, rest].concat();
-        // Without a gap it is one text.
+        // Without a gap the parts form one text.
         let gap = self.total - (self.first.len() + end.len()) as u64;
         let (head, tail, removed) = if gap == 0 {
             let (whole, removed) = text::clean(&[self.first.as_slice(), &end].concat());
@@ -74,13 +75,13 @@ impl Window {
     }
 }
 
-/// Writes a stream to a file, without secrets; begins when there is more than a model is shown.
+/// Writes a stream to a file, without secrets; starts once the output exceeds what a model is shown.
 pub(crate) struct Kept {
     dir: PathBuf,
     name: String,
     waiting: Vec<u8>,
     file: Option<KeptFile>,
-    /// It could not be made or written: the command goes on without.
+    /// The file could not be created or written: the command continues without it.
     failed: bool,
 }
 
@@ -93,7 +94,7 @@ struct KeptFile {
 }
 
 impl Kept {
-    /// A file in `dir`, which is made with mode 0700, with a name made from the call's id.
+    /// A file in `dir`, named after the call's id. The directory is created with mode 0700.
     pub(crate) fn new(dir: &Path, call: &str) -> Self {
         let name = format!("{}.log", &blake3::hash(call.as_bytes()).to_hex()[..16]);
         Self { dir: dir.to_owned(), name, waiting: Vec::new(), file: None, failed: false }
@@ -129,12 +130,12 @@ impl Kept {
         self.waiting = Vec::new();
     }
 
-    /// Where it is, if it has begun.
+    /// The path of the file, once it exists.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| file.path.as_path())
     }
 
-    /// Ends the file. Without one all was shown, or it could not be written.
+    /// Completes the file. `None` if everything was shown, or the file could not be written.
     pub(crate) fn finish(self, printed_bytes: u64) -> Option<OutputFile> {
         let mut kept = self.file?;
         kept.end().ok()?;
@@ -151,7 +152,7 @@ impl KeptFile {
     fn begin(dir: &Path, name: &str) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let path = dir.join(name);
-        // A call has one output: what is there is of the same call before a restart.
+        // A call has one output: an existing file is from the same call before a restart.
         let removed = std::fs::remove_file(&path);
         removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

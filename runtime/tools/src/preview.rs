@@ -1,19 +1,19 @@
-//! What a call would do to files as they are now, for whoever decides about it.
+//! The changes a call would make to files in their current state, for the approver.
 
-/// What [`Tools::run`](crate::Tools::run) would do now. Making a preview changes and records nothing.
+/// The effect [`Tools::run`](crate::Tools::run) would have now. A preview changes and records nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preview {
-    /// A file would have another content: the change as a unified diff. Secrets are masked; control and invisible
-    /// characters are in it as they would be written.
+    /// The content of a file would change: the change as a unified diff. Secrets are masked; control and invisible
+    /// characters are as they would be written.
     WouldChange(String),
-    /// The call would succeed and leave the disk as it is: the text of its result.
+    /// The call would succeed without changing the disk: the text of its result.
     NoChange(String),
-    /// The call would fail and leave the disk as it is: the text of its result.
+    /// The call would fail without changing the disk: the text of its result.
     Refused(String),
 }
 
 impl Preview {
-    /// Whether the disk would stay as it is.
+    /// Whether the disk would stay unchanged.
     #[must_use]
     pub const fn is_without_effect(&self) -> bool {
         match self {

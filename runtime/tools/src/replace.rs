@@ -1,4 +1,4 @@
-//! Puts a new content in the place of a file, whole or not at all.
+//! Replaces the content of a file atomically.
 
 use std::{
     io::{self, Write},
@@ -11,15 +11,15 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown
 
 use crate::workspace::Workspace;
 
-/// Whether a file can be replaced that was opened when it was `before`, or made where nothing is, as far as that shows
-/// without trying.
+/// Checks, without trying, whether a file that had the state `before` when it was opened can be replaced, or a new file
+/// created.
 pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -> io::Result<()> {
     if let Some(links) = before.map(|before| before.st_nlink).filter(|links| *links > 1) {
         return Err(io::Error::other(format!(
             "the file has {links} hard links, and replacing it would leave the others as they are"
         )));
     }
-    // Of directories that are still to be made the lowest one that is there counts.
+    // Of missing directories, the lowest existing ancestor counts.
     let (dir, _) = match workspace.open_parent(path, false) {
         Err(error) if before.is_none() && error.kind() == io::ErrorKind::NotFound => {
             return path.parent().map_or(Err(error), |parent| check(workspace, parent, None));
@@ -30,11 +30,11 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -
     Ok(())
 }
 
-/// Replaces a file that was opened when it was `before`, and keeps its mode and owner.
+/// Replaces a file that had the state `before` when it was opened; keeps its mode and owner.
 pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
     check(workspace, path, Some(before))?;
     let (dir, name) = workspace.open_parent(path, false)?;
-    // By the descriptor of the directory: whoever moves or links directories meanwhile changes nothing.
+    // By the descriptor of the directory, so that moving or linking directories in between has no effect.
     let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
     let mut draft = Draft::beside(&place, ".tmp")?;
     draft.file_mut().write_all(content)?;
@@ -52,7 +52,7 @@ pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content
     draft.replace(&place)
 }
 
-/// Makes a file where none is, with the directories above it.
+/// Creates a file that does not exist, with its parent directories.
 pub(crate) fn create(workspace: &Workspace, path: &Path, content: &[u8]) -> io::Result<()> {
     let (dir, name) = workspace.open_parent(path, true)?;
     let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
@@ -68,7 +68,7 @@ fn identity(stat: &Stat) -> (u64, u64, i64, i64, i64, u64) {
     (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, nanoseconds, u64::from(stat.st_mode))
 }
 
-/// The mode bits that new files of this process do not get. Asked of the kernel, as there is no call that only reads it.
+/// The umask of this process. Read from `/proc`, as no system call only reads it.
 fn umask() -> u32 {
     let status = std::fs::read_to_string(PathBuf::from("/proc/self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::seen::SeenFile;
 
-/// The result of a call: what the model gets, and what the session keeps beside it.
+/// The result of a call: the content for the model, and the details for the session.
 ///
-/// Secrets are masked, control characters removed and lengths limited already.
+/// Secrets are already masked, control characters removed and lengths limited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// What the model gets. Never empty.
+    /// The content for the model. Never empty.
     pub content: Vec<Content>,
-    /// Whether the call failed. A command that ran and exited with a code is a failure when the code is not 0.
+    /// Whether the call failed. A command that exited with a code other than 0 failed.
     pub is_error: bool,
-    /// What the session keeps.
+    /// The details stored in the session.
     pub details: Details,
 }
 
@@ -33,39 +33,40 @@ pub enum Content {
     },
 }
 
-/// What is known of a call beside its text.
+/// Facts about a call other than its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Details {
     /// How the command ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// Files the call itself wrote. What a command changed is not known here.
+    /// Files the call itself wrote. Changes made by a command are not known here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PathBuf>,
-    /// The whole output, when the result has only a part: a file in the directory for outputs.
+    /// The full output if the result has only a part: a file in the directory for outputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputFile>,
-    /// The id of the command that goes on in the background.
+    /// The id of a command that continues in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
-    /// The state of the file the model has seen now. [`Tools::restore`](crate::Tools::restore) takes it after a restart.
+    /// The state of the file as the model has now seen it. Passed to [`Tools::restore`](crate::Tools::restore) after a
+    /// restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<SeenFile>,
-    /// The change as a unified diff, for people. Secrets are masked.
+    /// The change as a unified diff for the user. Secrets are masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// What the person should know who watches, in sentences: variables that a command may have missed.
+    /// Notes for the user, in sentences: variables that a command may have missed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Whether the text comes from outside and may be written to mislead a model: fetched pages, files outside the
+    /// Whether the text is from an external source and may try to mislead a model: fetched pages, files outside the
     /// workspace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untrusted: bool,
-    /// Secrets that were masked.
+    /// Number of masked secrets.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked: usize,
-    /// Control, invisible and direction-changing characters that were removed.
+    /// Number of control, invisible and direction-changing characters removed.
     #[serde(skip_serializing_if = "is_zero")]
     pub removed: usize,
 }
@@ -84,16 +85,16 @@ pub enum Exit {
     Cancelled,
 }
 
-/// A whole output in a file. Secrets are masked in it too.
+/// A full output in a file. Secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFile {
     /// The file.
     pub path: PathBuf,
-    /// Its size, bytes; at most 64 MiB.
+    /// Its size, in bytes; at most 64 MiB.
     pub bytes: u64,
-    /// What was printed in all, bytes, before masking.
+    /// Total bytes printed, before masking.
     pub printed_bytes: u64,
-    /// blake3 of the file, 64 hexadecimal digits.
+    /// BLAKE3 of the file, 64 hexadecimal digits.
     pub hash: String,
 }
 

@@ -1,4 +1,4 @@
-//! The list of tools as models get it: frozen bytes, made from the types of the arguments.
+//! The list of tools sent to models: frozen bytes, generated from the types of the arguments.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,13 @@ use crate::tool::Tool;
 /// The tools, sorted by name: an array of `{"name", "description", "parameters"}`, where `parameters` is a JSON Schema
 /// without references.
 ///
-/// A change of one byte makes the cached prefix of every new session another one. Sessions keep the bytes they began
+/// Changing one byte invalidates the cached prefix for every new session. Existing sessions keep the bytes they started
 /// with.
 pub const SCHEMAS: &str = include_str!("../schemas.json");
 
 static PARSED: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(SCHEMAS).unwrap_or_default());
 
-/// The field whose value has another type than the schema says.
+/// The field whose value does not have the type in the schema.
 pub(crate) fn mismatch(tool: Tool, value: &Value) -> Option<String> {
     let schema = PARSED.as_array()?.iter().find(|one| one["name"] == tool.name())?;
     differs(&schema["parameters"], value, "")

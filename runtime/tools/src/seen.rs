@@ -1,4 +1,4 @@
-//! What the model has seen of files, so that it never overwrites what it does not know.
+//! The files the model has seen, so that it never overwrites content it does not know.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,44 +7,44 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// Longest content that is kept to show later what changed in it, bytes.
+/// Maximum size of a content stored to show later changes to it, in bytes.
 const CONTENT: usize = 256 * 1024;
-/// Most bytes of all contents that are kept.
+/// Maximum total size of the stored contents, in bytes.
 const CONTENTS: usize = 1024 * 1024;
 
 /// A file as the model last saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
-    /// The file. Absolute, without links.
+    /// The path, absolute and without links.
     pub path: PathBuf,
-    /// blake3 of its content, 64 hexadecimal digits.
+    /// BLAKE3 of its content, 64 hexadecimal digits.
     pub hash: String,
-    /// Its size, bytes.
+    /// Its size, in bytes.
     pub bytes: u64,
-    /// When it was modified, microseconds since 1970: pi keeps no larger number exactly.
+    /// When it was modified, in microseconds since 1970: pi does not store larger numbers exactly.
     #[serde(default)]
     pub modified_us: i64,
-    /// The lines that were shown, first and last, counted from 1, in order and apart.
+    /// The ranges of lines shown, first and last, counted from 1, sorted and disjoint.
     pub lines: Vec<(u64, u64)>,
-    /// Whether all of it was shown.
+    /// Whether the whole file was shown.
     pub whole: bool,
 }
 
-/// What the model knows of a file that is about to be changed.
+/// The model's knowledge of a file that is about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Knowledge {
-    /// Nothing.
+    /// It has not seen the file.
     Unseen,
-    /// It saw this content: all of it, or a part.
+    /// It has seen this content, in whole or in part.
     Current {
-        /// Whether all of it.
+        /// Whether it has seen all of the content.
         whole: bool,
     },
-    /// It saw another content, which is known still unless it was long.
+    /// It has seen an older content, which is still stored unless it was too long.
     Stale(Option<Vec<u8>>),
 }
 
-/// The files that the model has seen.
+/// The files the model has seen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SeenFiles {
     files: HashMap<PathBuf, SeenFile>,
@@ -52,7 +52,7 @@ pub(crate) struct SeenFiles {
 }
 
 impl SeenFiles {
-    /// Records what was shown. Lines of the same content add up.
+    /// Records what was shown. Lines of the same content accumulate.
     pub(crate) fn record(&mut self, mut now: SeenFile, content: Option<&[u8]>) -> SeenFile {
         if let Some(before) = self.files.get(&now.path)
             && before.hash == now.hash
@@ -78,7 +78,7 @@ impl SeenFiles {
         }
     }
 
-    /// What is known of a file whose content has this hash now.
+    /// The knowledge of a file whose current content has this hash.
     pub(crate) fn knowledge(&self, path: &Path, hash: &str) -> Knowledge {
         match self.files.get(path) {
             None => Knowledge::Unseen,
@@ -103,14 +103,14 @@ impl SeenFiles {
         self.files.values().cloned().collect()
     }
 
-    /// The same without when files were modified.
+    /// A copy without modification times.
     pub(crate) fn without_times(mut self) -> Self {
         self.files.values_mut().for_each(|file| file.modified_us = 0);
         self
     }
 }
 
-/// Ranges in order and apart.
+/// Ranges sorted and disjoint.
 fn joined(mut lines: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     lines.sort_unstable();
     let mut apart: Vec<(u64, u64)> = Vec::with_capacity(lines.len());

@@ -1,4 +1,4 @@
-//! Commands: starts a host for each, reads what it prints, and learns how it ended.
+//! Commands: starts a host for each, reads its output, and learns how it ended.
 
 use std::{
     ffi::OsString,
@@ -23,32 +23,32 @@ use crate::{
     result::Exit,
 };
 
-/// How long a host has beyond what it needs to end everything.
+/// Extra time for a host beyond what it needs to end everything.
 const SLACK: Duration = Duration::from_millis(900);
-/// Longest line of a host.
+/// Maximum length of a line from a host.
 const FRAME_BYTES: usize = 64 * 1024;
 
-/// How commands are run.
+/// The settings for running commands.
 #[derive(Debug)]
 pub(crate) struct CommandRunner {
-    /// The program that becomes the host of a command.
+    /// The command line of the host program.
     pub(crate) host: Vec<OsString>,
-    /// All of the environment of commands.
+    /// The complete environment of commands.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Where they run.
+    /// The working directory of commands.
     pub(crate) cwd: PathBuf,
 }
 
-/// A command that runs.
+/// A running command.
 pub(crate) struct Running {
     host: Child,
-    /// The name of the host by which what is below it is recognised when it is gone.
+    /// The mark of the host, by which its processes are recognised after it is gone.
     mark: Option<u64>,
     control: UnixStream,
     heard: Vec<u8>,
     output: OwnedFd,
     output_open: bool,
-    /// When it is given up: nothing is heard of a host that should have ended everything.
+    /// When to give up on a silent host that should have ended everything.
     give_up: Option<Instant>,
     asked_to_end: bool,
 }
@@ -57,13 +57,13 @@ pub(crate) struct Running {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) exit: Exit,
-    /// Processes the shell left behind, which were ended.
+    /// Number of processes the shell left behind, which were ended.
     pub(crate) left_behind: usize,
-    /// Processes that could not be ended.
+    /// Number of processes that could not be ended.
     pub(crate) remaining: usize,
 }
 
-/// What is known of a command so far.
+/// The state of a command so far.
 #[derive(Debug, Default)]
 struct HostProgress {
     exit: Option<Exit>,
@@ -101,7 +101,7 @@ impl CommandRunner {
             give_up: timeout.map(|limit| Instant::now() + limit + limits::TERM_GRACE + SLACK),
             asked_to_end: false,
         };
-        // On failure it is ended as it is dropped.
+        // If this fails, dropping `running` ends the host.
         running.control.write_all(&request)?;
         running.control.set_nonblocking(true)?;
         Ok(running)
@@ -109,7 +109,8 @@ impl CommandRunner {
 }
 
 impl Running {
-    /// Reads what it prints until it has ended with all it started. `end` is readable when it is to be ended.
+    /// Reads the output until the command has ended with everything it started. `end` becomes readable to end the
+    /// command.
     pub(crate) fn finish(mut self, end: impl AsFd, mut printed: impl FnMut(&[u8])) -> Result<Ended, String> {
         let mut progress = HostProgress::default();
         let mut buffer = vec![0; 64 * 1024];
@@ -122,7 +123,7 @@ impl Running {
             let nothing = PollFlags::empty();
             let mut fds = [
                 PollFd::new(&self.control, PollFlags::IN),
-                // Once there is nothing more to hear it would wake us all the time.
+                // At the end of a stream, polling it would wake us continuously.
                 PollFd::from_borrowed_fd(end.as_fd(), if self.asked_to_end { nothing } else { PollFlags::IN }),
                 PollFd::new(&self.output, if self.output_open { PollFlags::IN } else { nothing }),
             ];
@@ -148,7 +149,7 @@ impl Running {
             (Some((left_behind, remaining)), Some(exit)) => {
                 Ok(Ended { exit: if asked { Exit::Cancelled } else { exit }, left_behind, remaining })
             }
-            // The host is gone, by the command's doing: what it left is found by its mark.
+            // The command killed its host: the processes left are found by its mark.
             (None | Some(_), exit) => {
                 let remaining = self.sweep();
                 match exit.filter(|_| !asked) {
@@ -170,9 +171,9 @@ impl Running {
         self.give_up = Some(self.give_up.map_or(latest, |at| at.min(latest)));
     }
 
-    /// Reads what is there; with `all` until nothing is.
+    /// Reads available output; with `all`, until none is left.
     fn read_output(&mut self, buffer: &mut [u8], printed: &mut impl FnMut(&[u8]), all: bool) {
-        // One that prints without end must not keep us from its end.
+        // A process that prints endlessly must not delay its end.
         let mut pieces = 0;
         while self.output_open && (pieces < 16 || all && pieces < 1024) {
             match rustix::io::read(&self.output, &mut *buffer) {
@@ -186,7 +187,7 @@ impl Running {
         }
     }
 
-    /// Hears what the host says; whether it may say more.
+    /// Reads messages of the host; returns whether there may be more.
     fn listen(&mut self, progress: &mut HostProgress) -> bool {
         let mut buffer = [0; 4096];
         let open = match self.control.read(&mut buffer) {
@@ -211,7 +212,7 @@ impl Running {
         open
     }
 
-    /// Ends a host that is silent, and what is left of its command; gives how many processes are left then.
+    /// Kills a silent host and the processes left of its command; returns how many remain.
     fn sweep(&mut self) -> usize {
         let host = self.host.id();
         self.host.kill().ok();
@@ -235,7 +236,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It ends everything by itself once this end is closed; it is not waited for where nobody finishes it.
+        // The host ends everything once this end is closed; a caller that does not finish it need not wait for that.
         self.control.shutdown(Shutdown::Both).ok();
         self.host.wait().ok();
     }

@@ -1,13 +1,13 @@
-//! Text for a model: without secrets, without what only a terminal understands, and not too long.
+//! Text for a model: without secrets and terminal sequences, and bounded in length.
 
 use secrets::{FoundSecret, Redactor};
 
-/// What was left out of a text.
+/// The parts removed from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Removed {
-    /// Secrets that were masked.
+    /// Number of masked secrets.
     pub(crate) masked: usize,
-    /// Characters and sequences that were removed.
+    /// Number of removed characters and sequences.
     pub(crate) removed: usize,
 }
 
@@ -18,7 +18,7 @@ impl std::ops::AddAssign for Removed {
     }
 }
 
-/// What stands for a text when the rules for secrets cannot be read.
+/// Replaces a text if the rules for secrets cannot be read.
 const WITHHELD: &str = "[withheld: the rules for secrets cannot be read]";
 
 /// A text without secrets and without control sequences.
@@ -30,17 +30,17 @@ pub(crate) fn clean(bytes: &[u8]) -> (String, Removed) {
     (redacted.text.into_owned(), Removed { masked, removed })
 }
 
-/// A text without secrets, for a person: with all its characters.
+/// A text for the user: without secrets, with all other characters.
 pub(crate) fn without_secrets(text: &str) -> String {
     secrets::shared().map_or_else(|| WITHHELD.to_owned(), |redactor| redactor.redact(text).text.into_owned())
 }
 
-/// The secrets in bytes; `None` when the rules cannot be read.
+/// The secrets in bytes; `None` if the rules cannot be read.
 pub(crate) fn secrets(bytes: &[u8]) -> Option<Vec<FoundSecret>> {
     secrets::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)
 }
 
-/// A text without what only a terminal understands, and how many characters or sequences that were.
+/// A text without terminal sequences, and the number of characters or sequences removed.
 pub(crate) fn plain(text: &str) -> (String, usize) {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return (text.to_owned(), 0);
@@ -55,7 +55,7 @@ pub(crate) fn plain(text: &str) -> (String, usize) {
                 out.push(c);
                 behind
             }
-            // The end of a line, or the way back to its beginning.
+            // A CRLF, or a return to the start of the line.
             '\r' => {
                 if !behind.starts_with('\n') {
                     out.push('\n');
@@ -83,22 +83,22 @@ pub(crate) fn plain(text: &str) -> (String, usize) {
     (out, removed)
 }
 
-/// Whether a character shows as nothing and changes how what is around it is read or shown.
+/// Whether a character is invisible and changes how the text around it is read or displayed.
 const fn misleads(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Marks, embeddings and isolates of the bidirectional algorithm.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Tags, with which a text can be hidden in a text.
+        // Tags, which can hide a text in another text.
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// What follows an escape sequence, of which the ESC was taken.
+/// The rest of a text after an escape sequence whose ESC was already consumed.
 fn after_escape(text: &str) -> &str {
     let mut chars = text.chars();
     match chars.next() {
         Some('[') => after_control(chars.as_str()),
-        // Strings end with BEL or ESC \; one that never ends is only its first character.
+        // Strings end with BEL or ESC \; of an unterminated one, only the first character is removed.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             let body = chars.as_str();
             let end = body.char_indices().take(4096).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}' | '\n' | '\u{9c}'));
@@ -118,13 +118,13 @@ fn after_escape(text: &str) -> &str {
     }
 }
 
-/// What follows a control sequence, of which the introducer was taken.
+/// The rest of a text after a control sequence whose introducer was already consumed.
 fn after_control(text: &str) -> &str {
     let body = text.trim_start_matches(|c: char| matches!(c, ' '..='?'));
     body.strip_prefix(|c: char| matches!(c, '@'..='~')).unwrap_or(body)
 }
 
-/// The first characters of a line, with a note when there are more.
+/// The first characters of a line, with a note if it is longer.
 pub(crate) fn cut_line(line: &str, most: usize) -> std::borrow::Cow<'_, str> {
     match line.char_indices().nth(most) {
         None => line.into(),
@@ -132,12 +132,12 @@ pub(crate) fn cut_line(line: &str, most: usize) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The bytes of a text, `most` of them at most, from the beginning, ending with a whole character.
+/// At most the first `most` bytes of a text, ending at a character boundary.
 pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// The bytes of a text, `most` of them at most, from the end, beginning with a whole character.
+/// At most the last `most` bytes of a text, starting at a character boundary.
 pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
 }
@@ -167,7 +167,7 @@ mod tests {
         let (text, removed) = clean(format!("aws_access_key_id = {key}\n").as_bytes());
         assert!(!text.contains(key) && text.contains("[redacted:"), "{text}");
         assert!(removed.masked >= 1);
-        // Colours do not hide one.
+        // Colour sequences do not hide a secret.
         let (text, _) = clean(format!("key: \u{1b}[1m{}\u{1b}[0m{}", &key[..9], &key[9..]).as_bytes());
         assert!(!text.contains("EGUVT5XB2N7WKM"), "{text}");
     }

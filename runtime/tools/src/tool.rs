@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A tool that a model can call. The order is that of the names.
+/// A tool that a model can call. Ordered by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
-    /// Ask the person a question.
+    /// Ask the user a question.
     Ask,
     /// Run a command in bash.
     Bash,
@@ -24,7 +24,7 @@ pub enum Tool {
     Process,
     /// Read a file.
     Read,
-    /// Keep the list of tasks.
+    /// Update the to-do list.
     Todo,
     /// Write a whole file.
     Write,

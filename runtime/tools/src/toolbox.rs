@@ -26,29 +26,30 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What the tools of a session are given.
+/// The settings of a session's tools.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The working directory.
     pub cwd: PathBuf,
-    /// The directory whose files are the session's own: the top of the repository, or the working directory.
+    /// The directory whose files belong to the session: the top of the repository, or the working directory.
     pub workspace: PathBuf,
-    /// Where whole outputs are kept, of this session alone: files are named after calls. Made with mode 0700 when it is
+    /// The directory for full outputs of this session only: files are named after calls. Created with mode 0700 when
     /// needed.
     pub outputs: PathBuf,
-    /// The environment of this process. Commands get what is on a list of known variables.
+    /// The environment of this process. Commands get only known variables.
     pub environment: Vec<(OsString, OsString)>,
-    /// Further names of variables that commands get.
+    /// Names of further variables passed to commands.
     pub pass: Vec<String>,
-    /// How this program is started as the host of a command: its path, and [`host::VERB`](crate::host::VERB).
+    /// The command line that starts this program as the host of a command: its path, and
+    /// [`host::VERB`](crate::host::VERB).
     pub host: Vec<OsString>,
     /// Hosts on this machine or a private network that may be fetched from.
     pub allow_hosts: Vec<String>,
-    /// How names become addresses.
+    /// Resolves names to addresses.
     pub lookup: Arc<dyn Lookup>,
 }
 
-/// The tools of a session. Their methods block, and are to be called from threads that may.
+/// The tools of a session. Their methods block; call them only from threads that may block.
 pub struct Tools {
     files: Files,
     commands: Commands,
@@ -66,7 +67,7 @@ impl Tools {
     /// The tools for a session.
     ///
     /// # Errors
-    /// When a directory does not exist, or a host is not `host` or `host:port`.
+    /// If a directory does not exist, or a host is not `host` or `host:port`.
     pub fn new(settings: Settings) -> io::Result<Self> {
         let workspace = Workspace::new(&settings.workspace, &settings.cwd)?;
         let invalid = |host: &String| io::Error::new(io::ErrorKind::InvalidInput, format!("`{host}` names no host"));
@@ -92,10 +93,10 @@ impl Tools {
         })
     }
 
-    /// What a call would do now. Nothing is changed and no file is read.
+    /// The effects a call would have now. Changes nothing and reads no file.
     ///
     /// # Errors
-    /// Why the call cannot do anything, as one that reads a file that is not there: the text of its result. It needs no
+    /// Why the call cannot have an effect, such as reading a missing file: the text of its result. It needs no
     /// decision.
     pub fn intent(&self, call: &Call) -> Result<Intent, String> {
         let workspace = &self.files.workspace;
@@ -146,9 +147,9 @@ impl Tools {
         }
     }
 
-    /// Makes a call that was allowed with this intent. It touches the paths and the address of the intent and no others.
+    /// Performs a call that was approved with this intent. It touches only the paths and the address of the intent.
     ///
-    /// `id` is the id of the call; the name of its output file is made from it.
+    /// `id` is the id of the call; the name of its output file is derived from it.
     pub fn run(&self, id: &str, call: &Call, intent: &Intent, cancel: &Cancel) -> ToolResult {
         if cancel.is_cancelled() {
             return ToolResult::error("cancelled before it began");
@@ -160,7 +161,7 @@ impl Tools {
         match call {
             Call::Ask(_) => ToolResult::error("a question is put by the session, not run"),
             Call::Bash(arguments) => match &intent.command {
-                // The decision may have put another command in its place.
+                // The decision may have replaced the command.
                 Some(command) => {
                     let arguments = BashArguments { command: command.clone(), ..arguments.clone() };
                     self.commands.bash(id, &arguments, cancel)
@@ -184,9 +185,8 @@ impl Tools {
         }
     }
 
-    /// What a call would do as things are now, for whoever decides about it: the same as [`run`](Self::run) would, as
-    /// far as that shows without trying. `None` for calls of which the arguments say it all. Changes and records
-    /// nothing.
+    /// Previews a call in the current state, for the approver: what [`run`](Self::run) would do, to the extent that can
+    /// be determined without trying. `None` for calls fully described by their arguments. Changes and records nothing.
     #[must_use]
     pub fn preview(&self, call: &Call, intent: &Intent) -> Option<Preview> {
         let path = match path_of(call, intent) {
@@ -207,8 +207,8 @@ impl Tools {
         }
     }
 
-    /// The result of a call whose [`preview`](Self::preview) changes nothing, without a decision. What would change
-    /// something by now is not made, and the result says so.
+    /// The result of a call whose [`preview`](Self::preview) changes nothing, without a decision. If the call would now
+    /// change something, it is not made, and the result says so.
     pub fn run_without_effect(&self, call: &Call, intent: &Intent) -> ToolResult {
         let path = match path_of(call, intent) {
             Ok(path) => path,
@@ -228,41 +228,41 @@ impl Tools {
         }
     }
 
-    /// Records again what the model saw before a restart: the `seen` of each result, in order.
+    /// Restores what the model saw before a restart: the `seen` of each result, in order.
     pub fn restore(&self, seen: SeenFile) {
         self.files.seen().record(seen, None);
     }
 
-    /// Forgets what the model saw, as when its context no longer has it.
+    /// Forgets what the model saw, for when its context no longer contains it.
     pub fn forget_seen(&self) {
         self.files.seen().clear();
     }
 
-    /// The commands in the background, and those that ended lately.
+    /// The background commands, and those that ended recently.
     #[must_use]
     pub fn background(&self) -> Vec<BackgroundState> {
         self.commands.states()
     }
 
-    /// Ends all commands in the background, and waits up to 3 s for it.
+    /// Ends all background commands, and waits up to 3 s for them.
     pub fn stop_background(&self) {
         self.commands.stop();
     }
 }
 
-/// The path of a call that has one. What was not resolved is nowhere.
+/// The path of a call that needs one. Fails if it was not resolved.
 fn path_of<'a>(call: &Call, intent: &'a Intent) -> Result<&'a Path, &'static str> {
     let path = intent.paths.first().map_or(Path::new(""), PathBuf::as_path);
     let needs_path = matches!(call, Call::Read(_) | Call::Edit(_) | Call::Write(_) | Call::Glob(_) | Call::Grep(_));
     if needs_path && !path.is_absolute() { Err("the intent of this call has no path") } else { Ok(path) }
 }
 
-/// A person's answer to a question.
+/// The user's answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PersonAnswer {
-    /// They answered.
+    /// The user answered.
     Text(String),
-    /// Nobody answered in time, or nobody can.
+    /// No answer came in time, or none is possible.
     Nobody,
 }
 

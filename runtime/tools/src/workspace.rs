@@ -1,4 +1,4 @@
-//! The directories a session works in, and how files are opened: never through a link that was put in the way.
+//! The directories of a session, and how files are opened: never through a link created after the path was resolved.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,11 +26,11 @@ pub(crate) struct Workspace {
 pub(crate) struct ResolvedPath {
     /// Absolute, without links.
     pub(crate) path: PathBuf,
-    /// Whether something is there.
+    /// Whether the path exists.
     pub(crate) exists: bool,
 }
 
-/// A regular file that was opened, and what it was then.
+/// A regular file and its state when it was opened.
 #[derive(Debug)]
 pub(crate) struct OpenedFile {
     pub(crate) file: File,
@@ -44,7 +44,7 @@ impl OpenedFile {
 }
 
 impl Workspace {
-    /// The workspace `root`, in which the session works in `cwd`.
+    /// A workspace `root` with the working directory `cwd`.
     pub(crate) fn new(root: &Path, cwd: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(root)?;
         let cwd = fs::canonicalize(cwd)?;
@@ -61,7 +61,7 @@ impl Workspace {
         path.starts_with(&self.root)
     }
 
-    /// A path as people and models read it: relative to the working directory where it is below it.
+    /// A path as shown to users and models: relative to the working directory if below it.
     pub(crate) fn shown(&self, path: &Path) -> String {
         let short = path.strip_prefix(&self.cwd).unwrap_or(path);
         if short.as_os_str().is_empty() { ".".to_owned() } else { short.display().to_string() }
@@ -79,7 +79,7 @@ impl Workspace {
         }
     }
 
-    /// Opens what is at a resolved path, and fails if a link is in the way now.
+    /// Opens a resolved path; fails if it now contains a link.
     pub(crate) fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let below = |root: &OwnedFd, relative: &Path| {
@@ -99,7 +99,7 @@ impl Workspace {
         })
     }
 
-    /// Opens a regular file for reading. Never waits, as for the writer of a fifo.
+    /// Opens a regular file for reading. Never blocks, for example on a FIFO without a writer.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<OpenedFile> {
         let file = File::from(self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
         let stat = fstat(&file)?;
@@ -115,7 +115,7 @@ impl Workspace {
         }
     }
 
-    /// Opens the directory of a resolved path, made first where `make` says so; gives the name in it.
+    /// Opens the directory of a resolved path, creating it if `make` is set; also returns the file name.
     pub(crate) fn open_parent(&self, path: &Path, make: bool) -> io::Result<(OwnedFd, OsString)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -139,7 +139,7 @@ impl Workspace {
     }
 }
 
-/// Resolves a path at which nothing is: its directories are resolved as far as they exist.
+/// Resolves a path that does not exist: its directories are resolved as far as they exist.
 fn missing(path: &Path) -> Result<ResolvedPath, String> {
     let mut rest: Vec<&OsStr> = Vec::new();
     let mut at = path;

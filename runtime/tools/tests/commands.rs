@@ -1,4 +1,4 @@
-//! Commands end with everything they started, however they try to stay.
+//! Commands end with everything they started, whatever those processes do to survive.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a harness fails by panicking, and says what it measured")]
 
@@ -17,7 +17,7 @@ use outbound::SystemLookup;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tools::{Call, Cancel, Exit, Settings, ToolResult, Tools};
 
-/// A session in a directory of its own, whose commands can be told from all other processes.
+/// A session in its own directory, whose commands can be distinguished from all other processes.
 struct Session {
     tools: Option<Tools>,
     dir: tempfile::TempDir,
@@ -86,7 +86,7 @@ fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).replace('\0', " ")
 }
 
-/// Processes whose environment has this mark, without those that have ended and are not collected yet.
+/// Processes whose environment has this mark, except ended ones that are not reaped yet.
 fn marked(mark: &str) -> Vec<u32> {
     let entry = format!("TEST_MARK={mark}");
     let has = |pid: &u32| {
@@ -118,7 +118,7 @@ fn a_command_has_what_it_needs_and_nothing_else() {
     session.check("env | cut -d= -f1 | sort | tr '\\n' ' '", 20, Exit::Code(0), "TERM TEST_MARK");
     let names = session.bash("env", 20).joined_text();
     assert!(!names.contains("ANTHROPIC") && !names.contains("sk-ant"), "{names}");
-    // Its standard input is empty, and it has no terminal and no descriptor of ours.
+    // Its standard input is empty, and it has no terminal and none of our descriptors.
     session.check("cat; read line; echo \"read: $?\"", 20, Exit::Code(0), "read: 1");
     session.check("tty; echo /proc/$$/fd/*", 20, Exit::Code(0), "not a tty");
     let open = session.bash("for fd in /proc/$$/fd/*; do readlink $fd; done; true", 20).joined_text();
@@ -138,7 +138,7 @@ fn what_the_shell_leaves_behind_is_ended() {
     session.check("nohup sleep 1000 >/dev/null 2>&1 & echo started", 20, Exit::Code(0), left);
     session.check("sleep 1000 & kill -STOP $!; echo started", 20, Exit::Code(0), left);
     session.check("for i in $(seq 60); do sleep 1000 & done; echo started", 20, Exit::Code(0), "60 processes");
-    // In its environment cleaned, too: nothing of it is known by its mark then.
+    // Also with an emptied environment, where the mark does not identify it.
     let result = session.bash("env -i setsid sleep 987654321 & echo started", 20);
     assert!(!result.is_error);
     let others = fs::read_dir("/proc").unwrap().flatten().filter_map(|one| one.file_name().to_str()?.parse().ok());
@@ -151,7 +151,7 @@ fn what_does_not_hear_term_is_killed() {
     let deaf = "bash -c 'trap \"\" TERM INT HUP; echo deaf; while :; do sleep 1000; done'";
     session.check(&format!("{deaf} & sleep 0.3; echo started"), 20, Exit::Code(0), "deaf");
     session.check(&format!("setsid {deaf} & sleep 0.3; echo started"), 20, Exit::Code(0), "deaf");
-    // One that starts others all the time.
+    // A process that keeps starting others.
     let busy =
         "setsid bash -c 'trap \"\" TERM; while :; do setsid sleep 1000 & sleep 0.02; done' & sleep 0.3; echo started";
     session.check(busy, 20, Exit::Code(0), "started");
@@ -221,7 +221,7 @@ fn a_time_limit_is_kept() {
     assert!(worst < std::time::Duration::from_secs(3), "{worst:?}");
 }
 
-/// A size of this process in `/proc/self/status`, KiB.
+/// A memory size of this process from `/proc/self/status`, in KiB.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -246,7 +246,7 @@ fn a_command_can_be_cancelled() {
     let cancel = Cancel::new().unwrap();
     let canceller = {
         let (cancel, fifo) = (cancel.clone(), fifo.clone());
-        // Opened once the command runs.
+        // Reading the FIFO returns once the command runs.
         std::thread::spawn(move || {
             fs::read_to_string(fifo).unwrap();
             cancel.cancel();
@@ -258,7 +258,7 @@ fn a_command_can_be_cancelled() {
     assert_eq!(result.details.exit, Some(Exit::Cancelled));
     assert!(result.is_error && result.joined_text().contains("begun\n[cancelled]"), "{result:?}");
     assert_eq!(session.alive(), Vec::<String>::new());
-    // Cancelled before, it does not begin.
+    // If cancelled before, it does not start.
     let result = session.call("bash", &serde_json::json!({ "command": "touch never" }), &cancel);
     assert!(result.is_error && !session.dir.path().join("never").exists());
 }
@@ -274,7 +274,7 @@ fn commands_in_the_background_are_read_and_stopped() {
     );
     assert_eq!(begun.details.background.as_deref(), Some("p1"));
     let output = |part: &str| {
-        // Until it has been printed: each answer has what is new.
+        // Until it has been printed: each answer contains only new output.
         let mut all = String::new();
         while !all.contains(part) {
             let result = call("process", serde_json::json!({ "action": "output", "id": "p1" }));
@@ -312,11 +312,11 @@ fn what_a_command_in_the_background_starts_goes_on() {
     assert_eq!(session.alive(), Vec::<String>::new());
 }
 
-/// An agent that runs a command and is killed while it does. Started by the test below.
+/// An agent that runs a command and is killed in the middle. Started by the test below.
 #[test]
 #[ignore = "runs as a process that is killed"]
 fn agent() {
-    // Nobody's directory is written into when all ignored tests are run.
+    // Without the mark file this does nothing, so that running all ignored tests writes into no one's directory.
     let Ok(mark) = fs::read_to_string("mark") else { return };
     let dir = std::env::current_dir().unwrap();
     let tools = Tools::new(settings(&dir, &mark)).unwrap();

@@ -1,4 +1,5 @@
-//! Edits that people made, with the copies that models make of them: each is made right or refused, and never wrong.
+//! Replays edits from commits with the inexact copies that models make: each is made correctly or refused, never
+//! wrongly.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a harness fails by panicking, and says what it counted")]
 
@@ -18,29 +19,29 @@ struct Case {
     new: String,
 }
 
-/// How an edit and its file are spoilt.
+/// The ways to corrupt an edit or its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Spoilt {
     Nothing,
-    /// Blanks at the ends of the lines that were copied.
+    /// Blanks at the ends of the copied lines.
     TrailingBlanks,
-    /// The file has the line ends of Windows, the copy has not.
+    /// The file has CRLF line ends, the copy has LF.
     WindowsFile,
-    /// The other way round.
+    /// The file has LF line ends, the copy has CRLF.
     WindowsCopy,
-    /// The copy is indented by tabs, or by blanks where the file has tabs.
+    /// The copy is indented by tabs, or by spaces where the file has tabs.
     Tabs,
-    /// All lines of the copy are indented by two blanks more.
+    /// All lines of the copy are indented by two more spaces.
     Deeper,
-    /// All lines of the copy are indented by a step less.
+    /// All lines of the copy are indented by one step less.
     Shallower,
     /// Typographic quotes and dashes.
     Quotes,
-    /// A line of the old text is another one in the file.
+    /// A line of the old text has changed in the file.
     StaleContext,
-    /// The old text is there twice.
+    /// The old text occurs twice.
     Twice,
-    /// The edit was made before.
+    /// The edit was already made.
     MadeBefore,
 }
 
@@ -58,7 +59,7 @@ const ALL: [Spoilt; 11] = [
     Spoilt::MadeBefore,
 ];
 
-/// A spoilt edit: the file, the old and the new text, and the file that is meant; `None` when nothing must be changed.
+/// A corrupted edit: the file, the old and the new text, and the expected file; `None` if nothing may change.
 struct Trial {
     file: String,
     old: String,
@@ -76,7 +77,7 @@ fn lines(text: &str, change: impl Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// The edit spoilt in this way; `None` when that changes nothing.
+/// Corrupts an edit in this way; `None` if that changes nothing.
 fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
     let Case { before, old, new, .. } = case;
     let after = before.replacen(old.as_str(), new, 1);
@@ -84,7 +85,7 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
     let trial = match how {
         Spoilt::Nothing => return Some(copy(old.clone(), new.clone())),
         Spoilt::TrailingBlanks => {
-            // Of the new text the lines that were copied: what is new was not seen anywhere.
+            // In the new text only the copied lines: new lines have no original.
             let copied = |line: &str| old.lines().any(|one| one == line);
             let blanks = |line: &str| format!("{line} \t");
             copy(lines(old, blanks), lines(new, |line| if copied(line) { blanks(line) } else { line.to_owned() }))
@@ -102,7 +103,7 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
                 let indent = if tabs { indent.replace('\t', "    ") } else { indent.replace("    ", "\t") };
                 indent + content
             };
-            // What is not indented in the old text is not copied wrongly.
+            // An old text without indentation cannot be copied wrongly.
             if lines(old, change) == *old {
                 return None;
             }
@@ -112,7 +113,7 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
         Spoilt::Shallower => {
             let step = ["    ", "\t", "  "].into_iter().find(|step| {
                 old.lines().chain(new.lines()).all(|line| {
-                    // An empty line that had blanks would be one that had none.
+                    // A line of only blanks would become an empty one.
                     line.is_empty() || line.starts_with(step) && line != *step
                 })
             })?;
@@ -122,7 +123,7 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
         Spoilt::Quotes => {
             let change =
                 |text: &str| text.replace('"', "\u{201d}").replace('\'', "\u{2019}").replace(" - ", " \u{2013} ");
-            // What was not in the old text is not copied wrongly.
+            // Characters that are not in the old text are not copied wrongly.
             if change(old) == *old {
                 return None;
             }
@@ -139,8 +140,8 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
         }
         Spoilt::MadeBefore => Trial { file: after.clone(), old: old.clone(), new: new.clone(), meant: None },
     };
-    // Text that is there exactly, once, is what was said, whatever was meant: as a blank line of several that is taken
-    // out once more. Only what was put in must not be put in again.
+    // An old text that occurs exactly once matches as given, whatever was meant, such as one of several blank lines
+    // removed again. Only an insertion must not be repeated.
     let is_exact = trial.file.matches(&trial.old).count() == 1;
     let is_insertion = how == Spoilt::MadeBefore && trial.new.len() >= trial.old.len();
     if is_exact && !is_insertion {
@@ -150,7 +151,7 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
     (!same && trial.old != trial.new).then_some(trial)
 }
 
-/// Of how many edits the tools and a matcher that takes only exact text made each: right, refused, wrong.
+/// How many edits the tools, and a matcher that accepts only exact text, made right, refused, or made wrong.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Score {
     right: usize,
@@ -173,12 +174,12 @@ impl Score {
     }
 }
 
-/// What a matcher does that knows only exact text and takes it when it is there once.
+/// A matcher that accepts an old text only if it occurs exactly once.
 fn strict(trial: &Trial) -> Option<Vec<u8>> {
     (trial.file.matches(&trial.old).count() == 1).then(|| trial.file.replacen(&trial.old, &trial.new, 1).into_bytes())
 }
 
-/// Replays all edits of a file in all ways.
+/// Replays all edits of a file, corrupted in all ways.
 fn replay(path: &Path) -> BTreeMap<Spoilt, (Score, Score)> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut scores: BTreeMap<Spoilt, (Score, Score)> = BTreeMap::new();
@@ -215,14 +216,14 @@ fn edits_of_people_are_made_right_or_refused() {
         assert!(ours.right >= strict.right, "{how:?}: {ours:?} {strict:?}");
         match how {
             Spoilt::Nothing => assert_eq!(ours.refused, 0, "{how:?}: {ours:?}"),
-            // Nearly all: not those that only change what is not compared.
+            // Almost all, except edits that change only what is not compared.
             Spoilt::TrailingBlanks
             | Spoilt::WindowsFile
             | Spoilt::WindowsCopy
             | Spoilt::Deeper
             | Spoilt::Shallower
             | Spoilt::Quotes => assert!(ours.right > 20 * ours.refused, "{how:?}: {ours:?}"),
-            // Refusing is right: tabs for blanks are not a constant difference.
+            // Refusing is right: tabs instead of spaces are not a constant difference.
             Spoilt::Tabs | Spoilt::StaleContext | Spoilt::Twice | Spoilt::MadeBefore => {}
         }
     }

@@ -1,14 +1,14 @@
 //! Encodes a decision as the answer of an agent's hook, written to the hook's standard output.
 //!
-//! Shapes: tried with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. What an agent does not
-//! accept is left out: the agent then asks the user itself.
+//! Formats: tested with Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0. A decision that the agent does not
+//! accept is omitted: the agent then asks the user itself.
 
 use agents::{AgentAnswer, hooks::HookAnswers};
 use events::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-/// The fields that decide how an answer looks.
+/// The fields that determine the form of an answer.
 #[derive(Deserialize)]
 struct AnswerFields {
     hook_event_name: String,
@@ -21,7 +21,7 @@ struct AnswerFields {
 /// Reason given to an agent when a denial has no message.
 const DENIED: &str = "denied through capture";
 
-/// The event whose hook can answer a request for permission.
+/// The event whose hook can answer a permission request.
 #[must_use]
 pub fn asking_event(provider: Provider) -> Option<&'static str> {
     answers(provider).map(|answers| answers.asking_event)
@@ -31,26 +31,26 @@ fn answers(provider: Provider) -> Option<HookAnswers> {
     crate::facts::facts(provider).map(|hooks| hooks.answers)
 }
 
-/// Whether this call of a hook asks for a decision that its answer can give.
+/// Whether this hook call asks for a decision that its answer can express.
 #[must_use]
 pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
     answer_fields(provider, payload).is_some()
 }
 
-/// What the call asks for; `None` when its answer cannot carry a decision.
+/// The fields of the request; `None` if its answer cannot carry a decision.
 fn answer_fields(provider: Provider, payload: &RawValue) -> Option<AnswerFields> {
     let asked: AnswerFields = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
-/// Whether the directory in a hook's payload is the one the command would run in. Codex names the turn's,
-/// and a call may have another.
+/// Whether the directory in a hook's payload is the one the command would run in. Codex names the turn's directory, and
+/// a call may have another.
 #[must_use]
 pub fn names_directory(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.names_directory)
 }
 
-/// Whether the agent shows its dialog while its hook waits; otherwise nothing shows that it is waiting.
+/// Whether the agent shows its dialog while its hook runs; otherwise nothing shows that it is waiting.
 #[must_use]
 pub fn shows_dialog_meanwhile(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.dialog_meanwhile)
@@ -64,7 +64,7 @@ pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, 
     RawValue::from_string(asked.to_string()).is_ok_and(|payload| answer(provider, &payload, given).is_some())
 }
 
-/// Whether the agent's hook is called for every tool, before the agent's own rules are asked.
+/// Whether the agent calls its hook for every tool, before checking its own rules.
 #[must_use]
 pub fn asks_before_rules(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.before_rules)
@@ -76,13 +76,13 @@ pub fn accepts_allowance(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.allowance)
 }
 
-/// Whether the agent accepts another command in place of the one it asked for.
+/// Whether the agent accepts a replacement for the command it asked for.
 #[must_use]
 pub fn accepts_rewrite(provider: Provider) -> bool {
     answers(provider).is_some_and(|answers| answers.rewrite)
 }
 
-/// The text for the hook's standard output; `None` when the agent's answer cannot express the decision.
+/// The text for the hook's standard output; `None` if the agent's answer cannot express the decision.
 #[must_use]
 pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> Option<String> {
     let asked = answer_fields(provider, payload)?;
@@ -108,8 +108,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> O
 }
 
 impl AnswerFields {
-    /// The input that Claude Code must be given back, if any; `None` when the decision
-    /// decided does not fit what was asked.
+    /// The input to return to Claude Code, if any; `None` if the decision does not fit the request.
     fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {
         let tool = self.tool_name.take().unwrap_or_default();
         let mut input = self.tool_input.take().unwrap_or_default();
@@ -119,7 +118,7 @@ impl AnswerFields {
                 input.insert("answers".into(), json!(answers));
                 Some(Some(input))
             }
-            // The agent ignores a plain allowance here; the plan must be given back.
+            // The agent ignores a plain allowance here; the plan must be returned.
             ("ExitPlanMode", None, None) => input.contains_key("plan").then_some(Some(input)),
             ("AskUserQuestion" | "ExitPlanMode", ..) => None,
             ("Bash", Some(command), None) => {

@@ -1,11 +1,11 @@
 //! Decodes a hook's payload into claims about the moment the hook was called.
 //!
-//! A hook reports a moment and never its end, so its claims are momentary: a newer report of a
-//! source that observes continuously ends them. Work is claimed with medium strength (a dialog of a parallel call
-//! may be open meanwhile), ends and requests with high. The conversation itself, prompts, calls and
-//! answers, is in the transcript and is not repeated here.
+//! A hook reports a moment and never its end, so its claims are momentary: a newer report of a continuously observing
+//! source ends them. Work is claimed with medium strength (a dialog of a parallel call may be open at the same time),
+//! ends and requests with high strength. The conversation itself (prompts, calls and answers) is in the transcript and
+//! is not repeated here.
 //!
-//! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
+//! Formats: recorded from Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Qwen Code 0.24.4.
 
 use std::sync::Arc;
 
@@ -22,26 +22,27 @@ use super::{
     permission::{PATHS, PermissionDetails, SUBJECT_CHARS},
 };
 
-/// Delay before a permission request counts, ms: another hook may answer it before a dialog opens.
+/// Delay in ms before a permission request counts: another hook may answer it before a dialog opens.
 const CONFIRMED_MS: i64 = 500;
-/// How long a submitted prompt is certain to be worked on, ms: a hook may refuse it, and what follows says more.
+/// How long a submitted prompt certainly counts as being worked on, in ms: a hook may refuse it, and later events are
+/// more specific.
 const BEGINS_MS: i64 = 1_000;
 /// The key of the claim that a prompt was submitted.
 const BEGINS_KEY: &str = "prompt";
-/// How long a sub-agent counts as working after its hook, ms: its end may fire no hook.
+/// How long a sub-agent counts as working after its hook, in ms: its end may call no hook.
 const SUBAGENT_MS: i64 = 60_000;
 /// A decoded delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedDelivery {
     /// The agent's own id of the session.
     pub session: Arc<str>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// The events, to be added in this order.
+    /// The events, in the order in which to add them.
     pub events: Vec<NewEvent>,
 }
 
-/// The fields that are looked at, of all agents.
+/// The fields used, of all agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct HookPayloadFields {
@@ -62,7 +63,7 @@ struct HookPayloadFields {
     error: Option<serde::de::IgnoredAny>,
 }
 
-/// What names the thing a tool works on.
+/// The fields that identify the target of a tool.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct HookToolInput {
@@ -78,7 +79,7 @@ struct HookToolInput {
     prompt: Option<String>,
 }
 
-/// A command as a text or word by word.
+/// A command as a text or a list of words.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum CommandText {
@@ -93,7 +94,7 @@ struct QuestionInput {
     question: Option<String>,
 }
 
-/// What a notification of Gemini CLI is about.
+/// The details of a Gemini CLI notification.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Details {
@@ -106,7 +107,7 @@ struct Details {
 }
 
 impl Details {
-    /// The address that is fetched, if it is one.
+    /// The address that is fetched, if there is exactly one.
     fn only_url(&self) -> Option<String> {
         let [url] = self.urls.as_slice() else { return None };
         Some(url.clone())
@@ -123,7 +124,7 @@ struct Task {
 /// Decodes a delivery.
 ///
 /// # Errors
-/// When the payload is not an object that names an event and a session.
+/// If the payload is not an object with an event and a session.
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, String> {
     match delivery.source {
         Source::Hook => {}
@@ -141,7 +142,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
         return Err("missing event name or session id".into());
     }
     let said = match delivery.provider {
-        // Qwen Code has Claude Code's events.
+        // Qwen Code has the same events as Claude Code.
         Provider::Claude | Provider::Qwen => claude(&called),
         Provider::Codex => codex(&called),
         Provider::Gemini => gemini(&called),
@@ -172,7 +173,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
         payloads.push((started.into(), false));
     }
     for said in said {
-        // A sub-agent that rests says nothing of its parent.
+        // An idle sub-agent implies nothing about its parent.
         let rests = agent.is_some() && matches!(said, HookClaim::Rests(_));
         let said = if rests { HookClaim::Nothing } else { said };
         if let Some(about) = said.asks_for() {
@@ -184,8 +185,8 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
     Ok(DecodedDelivery { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
 }
 
-/// The event of an agent whose hooks do not report requests for permission, if it says less then: a tool that was
-/// reported may wait for a dialog.
+/// The weaker form of an event from an agent whose hooks do not report permission requests, if it has one: a reported
+/// tool may be waiting for a dialog.
 #[must_use]
 pub fn without_requests(event: &NewEvent) -> Option<NewEvent> {
     let Payload::Signal(signal) = &event.payload else { return None };
@@ -226,8 +227,8 @@ pub fn events_of(
     payloads.into_iter().enumerate().map(event).collect()
 }
 
-/// The permission details of a tool call, from its name and input as the agent's hooks have
-/// them. `None` when the input is not an object with fields of the known types.
+/// The permission details of a tool call, from its name and input in the form of the agent's hooks. `None` if the input
+/// is not an object with fields of the known types.
 pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<PermissionDetails> {
     let tool_input: HookToolInput = serde_json::from_str(input.get()).ok()?;
     let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
@@ -235,8 +236,8 @@ pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Opti
     Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.permission_details(provider, about) })
 }
 
-/// The tool call that a hook reports before the agent asks for permission: the agent's id of the
-/// session, and the call as a request. `None` when the hook reports none.
+/// The tool call that a hook reports before the agent asks for permission: the agent's id of the session, and the call
+/// as a request. `None` if the hook reports none.
 #[must_use]
 pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
     let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).ok()?;
@@ -245,23 +246,23 @@ pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
     before.then(|| (called.session_id.clone(), called.request(delivery, called.about())))
 }
 
-/// One claim that follows from a hook.
+/// A claim that follows from a hook.
 enum HookClaim {
     /// The session is working.
     Works(Reason),
     /// A prompt was submitted just now.
     Begins,
-    /// The turn is over, and sub-agents that it began go on.
+    /// The turn is over, and sub-agents it started continue.
     LeavesSubagents,
     /// The session is waiting, for this reason.
     Rests(Reason),
-    /// The agent asks for permission; `certain` when a dialog is open already.
+    /// The agent asks for permission; `certain` if a dialog is already open.
     Asks { about: ApprovalKind, certain: bool },
-    /// The agent asks the user a question; `certain` when it is on the screen already.
+    /// The agent asks the user a question; `certain` if it is already on the screen.
     Questions { certain: bool },
     /// The request for this tool was answered.
     Answered,
-    /// The last claim is over, and the hook does not say what follows.
+    /// The last claim is over, and the hook does not report what follows.
     Nothing,
 }
 
@@ -286,11 +287,11 @@ impl HookClaim {
         let later = |certain: bool| (!certain).then(|| delivery.at.plus_ms(CONFIRMED_MS));
         let state = |state, reason| Claim::State { state, reason: Some(reason) };
         let (claim, strength, holds_from, keyed) = match *self {
-            // A helper's work keeps its parent running; the parent's own words say how.
+            // The work of a sub-agent means that its parent is running; the parent's own events are more specific.
             Self::Works(_) if of_agent => (state(State::Running, Reason::Subagents), Confidence::Medium, None, false),
             Self::Works(reason) => (state(State::Running, reason), Confidence::Medium, None, false),
             Self::Begins => (state(State::Running, Reason::Thinking), Confidence::High, None, false),
-            // The conversation says that the turn is over, which this hook knows too.
+            // The conversation reports that the turn is over, and so does this hook.
             Self::LeavesSubagents => (state(State::Running, Reason::Subagents), Confidence::High, None, false),
             Self::Rests(reason) => (state(State::Waiting, reason), Confidence::High, None, false),
             Self::Asks { about, certain } => {
@@ -342,7 +343,7 @@ impl HookPayloadFields {
         self.tool_name.as_deref().unwrap_or_default()
     }
 
-    /// The type of a notification that has none, by its text: Claude Code 1.0.100.
+    /// The type of a notification without one, derived from its text: Claude Code 1.0.100.
     fn older_notification(&self) -> Option<&'static str> {
         let text = self.message.as_deref()?;
         if text.starts_with("Claude needs your permission") {
@@ -366,7 +367,7 @@ impl HookPayloadFields {
         payload_of(provider).is_none_or(|facts| facts.keyed_requests).then(|| self.key()).flatten()
     }
 
-    /// The request as an approval, byte for byte.
+    /// The request as an approval, with the exact bytes of the input.
     fn request(&self, delivery: &Delivery, about: ApprovalKind) -> ApprovalRequested {
         let asked = PermissionDetails {
             input: input_of(&delivery.payload).map(str::to_owned),
@@ -377,7 +378,7 @@ impl HookPayloadFields {
         asked.into_event(delivery)
     }
 
-    /// What the call asks for, as far as the tool's name and input tell.
+    /// The details of the call, to the extent that the tool's name and input contain them.
     fn permission_details(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
         // The `command` of any other tool is not a shell command line.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
@@ -386,7 +387,7 @@ impl HookPayloadFields {
             _ if !shell => None,
             Some(CommandText::One(command)) => Some(command.clone()),
             None if has_details => self.details.command.clone(),
-            // Nor is a list of words; whoever decides has the whole input.
+            // Nor is a list of words; the approver has the whole input.
             Some(CommandText::Many(_) | CommandText::Else(_)) | None => None,
         };
         PermissionDetails {
@@ -400,8 +401,8 @@ impl HookPayloadFields {
         }
     }
 
-    /// The files a tool accesses; a patch names them in its text. `None` when not all are known:
-    /// too many, or named in a way that may be misread.
+    /// The files a tool accesses; a patch names them in its text. `None` if not all are known: too many, or named
+    /// ambiguously.
     fn paths(&self) -> Option<Vec<String>> {
         let input = &self.tool_input;
         if self.tool() == "apply_patch" {
@@ -412,7 +413,7 @@ impl HookPayloadFields {
         Some(named.into_iter().flatten().cloned().collect())
     }
 
-    /// The key of a request: the same for the request and for the result of its call.
+    /// The key of a request: the same for the request and the result of its call.
     fn key(&self) -> Option<String> {
         let subject = self.subject();
         if self.tool_name.is_none() && subject.is_none() {
@@ -449,7 +450,7 @@ impl HookPayloadFields {
             .or_else(|| input.plan.clone())
             .or(mcp)
             .or_else(|| self.tool_name.clone().filter(|name| name.starts_with("mcp")));
-        // The request for a patch of Codex lacks the line end that its result has (0.169.0).
+        // The request for a patch of Codex lacks the trailing line end that its result has (0.169.0).
         named.map(|text| text.trim_end().chars().take(SUBJECT_CHARS).collect())
     }
 
@@ -461,7 +462,7 @@ impl HookPayloadFields {
         })
     }
 
-    /// What a request for this tool asks for.
+    /// The kind of permission a request for this tool asks for.
     fn about(&self) -> ApprovalKind {
         match self.tool() {
             "Edit" | "MultiEdit" | "NotebookEdit" | "apply_patch" | "replace" | "edit" => ApprovalKind::Edit,
@@ -482,8 +483,8 @@ pub(super) fn payload_of(provider: Provider) -> Option<HookPayload> {
     crate::facts::facts(provider).map(|hooks| hooks.payload)
 }
 
-/// The files named in a patch of Codex, whose parser trims the lines that begin a part: a line that looks
-/// like one once trimmed must be one that is understood.
+/// The files named in a Codex patch. Its parser trims the lines that begin a part: a line that looks like one once
+/// trimmed must be recognised.
 fn patched(patch: &str) -> Option<Vec<String>> {
     const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID: "];
@@ -530,7 +531,7 @@ fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
         },
         "Elicitation" => vec![HookClaim::Questions { certain: false }],
         "ElicitationResult" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
-        // The turn is over, and work that it began goes on.
+        // The turn is over, and work it started continues.
         "Stop" if called.background_tasks.iter().filter(running).any(|t| t.r#type.as_deref() == Some("subagent")) => {
             vec![HookClaim::LeavesSubagents]
         }
@@ -567,7 +568,7 @@ fn gemini(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
         "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking), HookClaim::Begins],
-        // Fires before the policy is consulted, so it does not mean that a dialog is open.
+        // Fires before the policy is evaluated, so it does not mean that a dialog is open.
         "BeforeTool" => vec![HookClaim::Works(Reason::Tool)],
         "AfterTool" => vec![HookClaim::Works(Reason::Thinking)],
         "AfterAgent" => vec![HookClaim::Rests(Reason::TurnComplete)],

@@ -1,22 +1,22 @@
-//! What a permission request asks for, and how much of it is stored in the event.
+//! The details of a permission request, and how much of them is stored in the event.
 
 use events::{ApprovalKind, ApprovalRequested, Dialog, Excerpt, Provider};
 use serde_json::{Map, Value};
 
 use super::{Delivery, decode::payload_of};
 
-/// Longest command or file name kept in a claim, characters.
+/// Maximum length of a command or file name in a claim, in characters.
 pub const SUBJECT_CHARS: usize = 400;
-/// Longest tool input kept in a permission request, bytes. No model writes more in one answer. Of a longer one an excerpt
-/// is kept, and the request cannot be allowed through capture.
+/// Maximum size of a tool input stored in a permission request, in bytes. No model writes more in one answer. For a
+/// longer input an excerpt is stored, and the request cannot be allowed through capture.
 const INPUT_BYTES: usize = 512 << 10;
-/// Length of the excerpt of an input that is too long, bytes.
+/// Length of the excerpt of a too long input, in bytes.
 const EXCERPT_BYTES: usize = 64 << 10;
 /// Maximum number of files named in a permission request.
 pub const PATHS: usize = 200;
 
-/// Whether the input of a shell tool requests nothing but to run the command: beside it stand at most its description, a
-/// time limit, and switches that are off.
+/// Whether the input of a shell tool requests only to run the command: it may also contain a description, a time limit,
+/// and switches that are off.
 #[must_use]
 pub fn is_only_a_command(provider: Provider, input: &str) -> bool {
     const KNOWN: [&str; 3] = ["command", "description", "timeout"];
@@ -26,10 +26,10 @@ pub fn is_only_a_command(provider: Provider, input: &str) -> bool {
         .is_ok_and(|input| input.iter().all(|(name, value)| KNOWN.contains(&name.as_str()) || is_off(name, value)))
 }
 
-/// What a permission request asks for.
+/// The details of a permission request.
 #[derive(Debug, Default)]
 pub struct PermissionDetails {
-    /// The kind of permission; `None` when it is not certain.
+    /// The kind of permission; `None` if uncertain.
     pub about: Option<ApprovalKind>,
     /// The agent's id of the tool call.
     pub call_id: Option<String>,
@@ -37,28 +37,28 @@ pub struct PermissionDetails {
     pub tool: Option<String>,
     /// The command.
     pub command: Option<String>,
-    /// The files; `None` when the request does not name all of them.
+    /// The files; `None` if the request does not name all of them.
     pub paths: Option<Vec<String>>,
     /// The URL to fetch.
     pub url: Option<String>,
-    /// The tool's whole input, byte for byte.
+    /// The tool's whole input, as exact bytes.
     pub input: Option<String>,
     /// The working directory of the call.
     pub cwd: Option<String>,
-    /// The agent's own name of what confines the call; `None` when it does not say.
+    /// The agent's name for the sandbox of the call; `None` if not reported.
     pub sandbox: Option<String>,
-    /// A one-line subject, for people.
+    /// A one-line subject for the user.
     pub subject: Option<String>,
-    /// What else people are to know before they decide.
+    /// Other information the user needs for the decision.
     pub question: Option<String>,
-    /// The key of the claim beside it.
+    /// The key of the accompanying claim.
     pub key: Option<String>,
-    /// Part of the request is missing here.
+    /// Whether part of the request is missing here.
     pub cut: bool,
 }
 
 impl PermissionDetails {
-    /// Converts the details into the event, with an excerpt of an input that is too long.
+    /// Converts the details into the event, with an excerpt of a too long input.
     pub fn into_event(self, delivery: &Delivery) -> ApprovalRequested {
         let long = |text: &str| text.len() > INPUT_BYTES;
         let too_many = self.paths.as_ref().is_none_or(|paths| paths.len() > PATHS);

@@ -20,7 +20,7 @@ fn delivery(provider: Provider, payload: &str) -> Delivery {
     }
 }
 
-/// What a payload says, in short: `state reason strength [@from] [key] [until] [agent] [subject]`.
+/// The claims of a payload in short form: `state reason strength [@from] [key] [until] [agent] [subject]`.
 fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
     let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\",\"cwd\":\"/p\"{more}}}");
     let decoded = decode(&delivery(provider, &payload), at(5)).unwrap();
@@ -62,7 +62,7 @@ fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
 
 const BASH: &str = r#","tool_name":"Bash","tool_input":{"command":"touch x","description":"Create a file"}"#;
 
-/// A prompt is worked on for certain at first; a hook of the user may refuse it.
+/// At first a prompt is certainly being worked on; a hook of the user may refuse it.
 const BEGINS: [&str; 2] = ["running thinking medium", "running thinking high keyed until 1000"];
 
 #[test]
@@ -93,7 +93,7 @@ fn what_claude_code_says() {
     assert_eq!(claude("SubagentStop", r#","agent_id":"a1""#), ["withdrawn of a1"]);
     assert_eq!(claude("Notification", r#","notification_type":"permission_prompt""#), ["waiting_approval tool high"]);
     assert_eq!(claude("Notification", r#","notification_type":"auth_success""#), Vec::<String>::new());
-    // As 1.0.100 tells it.
+    // The form of 1.0.100.
     let older = r#","message":"Claude needs your permission to use Bash""#;
     assert_eq!(claude("Notification", older), ["waiting_approval tool high"]);
     let rests = r#","message":"Claude is waiting for your input""#;
@@ -153,7 +153,7 @@ fn what_is_asked_for() {
         r#","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?"}]}"#,
         r#"question tool AskUserQuestion input {"questions":[{"question":"Which?"}]}"#,
     );
-    // Words are not text of a shell.
+    // A list of words is not a shell command line.
     claude(
         r#","tool_name":"Bash","tool_input":{"command":["a","b"]}"#,
         r#"command tool Bash input {"command":["a","b"]}"#,
@@ -173,7 +173,7 @@ fn what_is_asked_for() {
     );
     // A reminder is not a second request.
     requests(Provider::Claude, "Notification", r#","notification_type":"permission_prompt""#, "");
-    // What is said twice is not understood.
+    // Duplicate fields are an error.
     let twice = r#"{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls","command":"rm"}}"#;
     assert!(decode(&delivery(Provider::Claude, twice), at(5)).is_err());
 }
@@ -232,7 +232,7 @@ fn only_switches_that_are_off_may_stand_beside_a_command() {
 
 #[test]
 fn a_request_and_its_result_have_one_key_whatever_ends_the_line() {
-    // As recorded from Codex 0.169.0: only the result has the line end of the patch.
+    // As recorded from Codex 0.169.0: only the result has the trailing line end of the patch.
     let key = |event: &str, end: &str| {
         let payload = format!(
             r#"{{"hook_event_name":"{event}","session_id":"s","tool_name":"apply_patch","tool_input":{{"command":"*** Begin Patch\n*** Update File: README.md\n@@\n-42\n+43\n*** End Patch{end}"}}}}"#
@@ -304,7 +304,7 @@ fn what_names_nothing_is_refused() {
     ] {
         assert!(decode(&delivery(Provider::Claude, payload), at(0)).is_err(), "{payload}");
     }
-    // What else is in it may have any shape.
+    // Other fields may have any type.
     let odd =
         r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_input":{"command":{"deep":[1]}},"tool_name":"X"}"#;
     assert!(decode(&delivery(Provider::Claude, odd), at(0)).is_ok());
@@ -327,7 +327,7 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!((got.provider, got.at, got.payload.get()), (Provider::Codex, second.at, r#"{"a":2}"#));
     spool.remove(second.id);
     assert!(spool.get(second.id).unwrap().is_none());
-    // What is not a delivery is set aside, and a link is not followed.
+    // An invalid delivery is renamed, and a link is not followed.
     let path = dir.path().join(format!("spool/{}.json", second.id));
     fs::write(&path, "half a").unwrap();
     assert!(spool.get(second.id).is_err());

@@ -1,4 +1,4 @@
-//! Which files may be touched, and how.
+//! Tests which files may be changed, and how.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -107,7 +107,7 @@ fn a_home_that_is_not_there_is_refused() {
 
 #[test]
 fn a_file_of_another_user_is_refused() {
-    // Root gives a file away; to others every file of root's is another user's.
+    // Root can give a file away; for other users, every file of root belongs to another user.
     let place = SettingsFixture::new(Provider::Claude, Some(b"{}"));
     if std::os::unix::fs::chown(place.file(), Some(12_345), None).is_ok() {
         refused(&place, "belongs to another user (uid 12345)");
@@ -129,7 +129,7 @@ fn a_file_that_changes_meanwhile_is_left_alone() {
         let plan = place.plan(&install(PROGRAM)).unwrap();
         fs::remove_file(place.file()).ok();
         if let Some(meanwhile) = meanwhile {
-            // Another file, even with the same bytes: renamed into place, as editors do.
+            // Another file, possibly with the same bytes, renamed into place like editors do.
             fs::write(place.home().join("new"), meanwhile).unwrap();
             fs::write(place.home().join("not the same inode"), "").unwrap();
             fs::rename(place.home().join("new"), place.file()).unwrap();
@@ -137,7 +137,7 @@ fn a_file_that_changes_meanwhile_is_left_alone() {
         let same_file = before == meanwhile;
         match plan.apply(now) {
             Err(Error::Changed { path }) => assert_eq!(path, place.file()),
-            // The system may give the same inode again, and then it is the same file.
+            // The system may reuse the inode, and then it counts as the same file.
             Ok(_) if same_file => continue,
             other => panic!("{other:?}"),
         }

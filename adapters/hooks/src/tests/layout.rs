@@ -1,10 +1,10 @@
-//! Settings that nobody would write: made up, laid out by chance.
+//! Settings that no user would write: random values in random layouts.
 
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// A value, and the dice for its layout.
+/// A value, and random numbers for its layout.
 #[derive(Debug, Clone)]
 enum Made {
     Word(&'static str),
@@ -74,7 +74,7 @@ struct Layout<'d> {
     out: String,
 }
 
-/// Space a person might put between two tokens.
+/// Whitespace a user might write between two tokens.
 const WILD: &[&str] = &["", " ", "\n", "\n\t", "  \n    ", " /* , ] */ ", "// it's \" [\n", " // x\n  ", "/**//**/"];
 const PLAIN: &[&str] = &["", " ", "\n", "\n  ", "\t"];
 const CRLF: &[&str] = &["\r\n", "\r\n  ", " // x\r\n", " "];

@@ -1,8 +1,8 @@
-//! What settings mean, worked out without the code under test.
+//! Interprets settings without the code under test.
 
 use jsonc_parser::{CollectOptions, ParseOptions, ast::Value, parse_to_ast};
 
-/// A value with everything the text says: order, doubled names, numbers as written.
+/// A value with everything in the text: order, duplicate names, numbers as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Tree {
     Word(String),
@@ -42,7 +42,7 @@ fn command(tree: &Tree) -> Option<&str> {
     })
 }
 
-/// The events and commands of ours.
+/// The events and commands of our entries.
 pub(super) fn ours_in(tree: &Tree) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let members = |tree: &Tree| match tree {
@@ -65,7 +65,7 @@ pub(super) fn ours_in(tree: &Tree) -> Vec<(String, String)> {
     all
 }
 
-/// The same without ours, and without what is empty once they are gone.
+/// The value without our entries, and without containers that become empty.
 pub(super) fn without_ours(tree: Tree) -> Tree {
     let Tree::Object(members) = tree else { return tree };
     let rest = members.into_iter().filter_map(|(name, value)| match value {
@@ -104,7 +104,7 @@ fn group(tree: Tree) -> Option<Tree> {
     (had == 0 || !members.is_empty()).then_some(Tree::Object(members))
 }
 
-/// Whether all of `part` is in `whole`, in its order.
+/// Whether `part` is a subsequence of `whole`.
 pub(super) fn is_subsequence(part: &str, whole: &str) -> bool {
     let mut rest = whole.bytes();
     part.bytes().all(|wanted| rest.by_ref().any(|byte| byte == wanted))

@@ -1,18 +1,18 @@
-//! Where a value stands in a text.
+//! The position of a value in a text.
 
 use jsonc_parser::{
     ast::{Array, Object},
     common::Ranged,
 };
 
-/// Bytes from one offset to before another.
+/// A half-open range of byte offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextSpan {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// An object or array: its brackets and what stands between them.
+/// An object or array: its brackets and its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(super) span: TextSpan,

@@ -7,17 +7,17 @@ use crate::text::span::{Container, TextSpan};
 /// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// What ends a line.
+    /// The line end.
     pub(super) newline: &'static str,
     /// One level of indentation.
     pub(super) unit: String,
-    /// Members stand on lines of their own where nothing says otherwise.
+    /// Whether members are on separate lines by default.
     pub(super) lines: bool,
-    /// What stands behind a colon, and behind a comma that ends no line.
+    /// The space after a colon, and after a comma that does not end a line.
     pub(super) gap: &'static str,
 }
 
-/// A value to be written.
+/// A value to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JsonForm {
     /// A text.
@@ -28,12 +28,12 @@ pub(crate) enum JsonForm {
     Array(Vec<JsonForm>),
     /// Named members in order.
     Object(Vec<(&'static str, JsonForm)>),
-    /// A member with its name, to be put into an object.
+    /// A member with its name, to insert into an object.
     Named(&'static str, Box<JsonForm>),
 }
 
 impl Style {
-    /// Looks at what is there.
+    /// Detects the style of a text.
     pub(crate) fn of(text: &str, root: &Object<'_>) -> Self {
         let newline = match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -57,7 +57,7 @@ impl Style {
         Self { newline, unit, lines, gap: if tight { "" } else { " " } }
     }
 
-    /// Whether the members of this container stand on lines of their own.
+    /// Whether the members of this container are on separate lines.
     pub(super) fn in_lines(&self, text: &str, container: &Container) -> bool {
         container.members.last().map_or(self.lines, |last| own_line(text, container.span, *last).is_some())
     }
@@ -73,14 +73,14 @@ impl Style {
 }
 
 impl JsonForm {
-    /// The text of it; `indent` is that of the line it begins on, `None` writes one line.
+    /// The text of the value; `indent` is that of the line it begins on, `None` writes one line.
     pub(super) fn render(&self, style: &Style, indent: Option<&str>) -> String {
         let mut out = String::new();
         self.write(style, indent, &mut out);
         out
     }
 
-    /// The text of one that has no members.
+    /// The text of a value without members.
     pub(crate) fn plain(&self) -> String {
         self.render(&Style { newline: "\n", unit: String::new(), lines: false, gap: " " }, None)
     }
@@ -138,14 +138,14 @@ fn block<T>(
     out.push(close);
 }
 
-/// The indentation of a member that begins a line; `None` for one that does not.
+/// The indentation of a member that begins a line; `None` for other members.
 fn own_line(text: &str, container: TextSpan, member: TextSpan) -> Option<&str> {
     let before = &text[container.start + 1..member.start];
     let line = &before[before.rfind('\n')? + 1..];
     line.chars().all(|c| c == ' ' || c == '\t').then_some(line)
 }
 
-/// The indentation of the line on which something stands.
+/// The indentation of the line at this offset.
 pub(super) fn line_indent(text: &str, offset: usize) -> &str {
     let line = &text[text[..offset].rfind('\n').map_or(0, |at| at + 1)..offset];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]

@@ -1,5 +1,5 @@
-//! The connection to the daemon of one home: disconnected, in the handshake, or open. Turns the socket's readiness into
-//! what [`DaemonSession`] hears and says; no call here waits.
+//! The connection to the daemon of one home: disconnected, in the handshake, or open. Passes messages between the
+//! socket and [`DaemonSession`] without blocking.
 
 use std::{
     io,
@@ -26,11 +26,11 @@ use super::{
 };
 use crate::codex_daemon::timing::Timing;
 
-/// Longest message, bytes.
+/// Maximum size of a message, in bytes.
 const MESSAGE_BYTES: usize = 8 << 20;
-/// Size of one read, bytes.
+/// Size of one read, in bytes.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Most messages read from one home before the next home has its turn.
+/// Maximum number of messages read from one home before the next home is handled.
 const MESSAGES: usize = 256;
 
 /// The connection of one home.
@@ -38,26 +38,26 @@ pub(super) struct DaemonConnection {
     home: PathBuf,
     timing: Timing,
     stage: LinkStage,
-    /// Failures in a row; each lengthens the wait.
+    /// Number of consecutive failures; each lengthens the delay.
     failures: u32,
-    /// The socket that was last connected to, by when it was made.
+    /// The creation time of the socket that was last connected to.
     tried: Option<Timestamp>,
-    /// That one is not tried again before.
+    /// That socket is not tried again before this time.
     avoid_until: Instant,
-    /// Nothing needs to be done before, unless the socket is ready.
+    /// Nothing is due before this time, unless the socket is ready.
     due: Instant,
-    /// Whether the first look came to an end: connected and told the present states, or not.
+    /// Whether the first attempt has ended, with or without a connection that reported the current states.
     pub(super) settled: bool,
-    /// What the socket was like when it was last looked for.
+    /// The state of the socket at the last check.
     pub(super) seen: DaemonState,
 }
 
-/// What is known of a daemon, for people.
+/// The state of a daemon, for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct DaemonState {
-    /// There was a socket at some time.
+    /// Whether a socket ever existed.
     pub(super) ever: bool,
-    /// Why it is not connected, when there is a reason but that there is no socket.
+    /// Why it is not connected, unless there simply is no socket.
     pub(super) trouble: Option<String>,
 }
 
@@ -72,21 +72,21 @@ struct DaemonConversation {
     talk: DaemonSession,
 }
 
-/// What a turn brought.
+/// The result of a turn.
 #[derive(Debug, Default)]
 pub(super) struct LinkTurn {
     pub(super) events: Vec<NewEvent>,
     pub(super) messages: u64,
     pub(super) errors: u64,
-    /// There may be more to read at once.
+    /// Whether there may be more to read at once.
     pub(super) more: bool,
 }
 
 /// Why a connection ended.
 enum LinkEnd {
-    /// The daemon went; so it does.
+    /// The daemon closed the connection, which is normal.
     Closed,
-    /// Something was wrong.
+    /// An error occurred.
     Trouble(String),
 }
 
@@ -148,13 +148,13 @@ impl DaemonConnection {
         }
     }
 
-    /// The threads something is claimed of.
+    /// The threads with a current claim.
     pub(super) fn threads(&self) -> impl Iterator<Item = &Arc<str>> {
         let open = if let LinkStage::Open(open) = &self.stage { Some(open) } else { None };
         open.into_iter().flat_map(|open| open.talk.threads())
     }
 
-    /// What is still claimed of a thread.
+    /// The current claim of a thread.
     pub(super) fn again(&self, thread: &str) -> Option<&NewEvent> {
         match &self.stage {
             LinkStage::Open(open) => open.talk.again(thread),
@@ -162,7 +162,7 @@ impl DaemonConnection {
         }
     }
 
-    /// Does what can be done now.
+    /// Performs the actions possible now.
     pub(super) fn turn(&mut self, now: Timestamp, at: Instant) -> LinkTurn {
         let mut turn = LinkTurn::default();
         let outcome = match std::mem::replace(&mut self.stage, LinkStage::Away) {
@@ -230,7 +230,7 @@ impl DaemonConnection {
     fn shake(&mut self, found: &DaemonSocket, now: Timestamp, at: Instant) -> Result<LinkStage, LinkEnd> {
         let stream = match found.connect() {
             Ok(stream) => stream,
-            // A socket that was left behind: there is no daemon.
+            // A stale socket: there is no daemon.
             Err(socket::ConnectError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(LinkEnd::Closed);
             }
@@ -307,7 +307,7 @@ impl DaemonConnection {
     }
 }
 
-/// Sends one message. It is short, and a socket that has no room for it is not listened to.
+/// Sends one message. It is short; if the socket has no room for it, the connection is given up.
 fn send_text(socket: &mut WebSocket<UnixStream>, text: String) -> Result<(), LinkEnd> {
     socket.send(Message::text(text)).map_err(LinkEnd::from)
 }

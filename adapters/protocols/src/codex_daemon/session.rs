@@ -1,7 +1,7 @@
-//! The conversation over one connection: messages in; messages to send and claims out.
+//! The conversation over one connection: processes messages, and returns messages to send and claims.
 //!
-//! Pure: no socket, no clock. It claims of a thread what the daemon last said of it and takes that
-//! back when the connection is lost.
+//! It uses no socket and no clock. It claims the last reported status of each thread, and withdraws the claims when the
+//! connection is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -18,17 +18,17 @@ use super::wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, Threa
 pub const PROVIDER: Provider = Provider::Codex;
 /// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
-/// Maximum number of threads read when a connection begins.
+/// Maximum number of threads read at the start of a connection.
 const READS: usize = 128;
-/// How long an idle thread counts as waiting, ms: a thread stays loaded long after its user has left.
+/// How long an idle thread counts as waiting, in ms: a thread stays loaded long after its user has left.
 const IDLE_MS: i64 = 120_000;
 
-/// What a message leads to: messages to send and events.
+/// The result of a message: messages to send and events.
 #[derive(Debug, Default)]
 pub(super) struct SessionOutput {
-    /// To be sent, in this order.
+    /// Messages to send, in this order.
     pub(super) send: Vec<String>,
-    /// Claimed.
+    /// Claims.
     pub(super) events: Vec<NewEvent>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct SessionOutput {
 #[derive(Debug)]
 pub(super) struct DaemonSession {
     home: Arc<str>,
-    /// When the connection was made; with the count it makes identities.
+    /// When the connection was made; together with the count it forms identities.
     started_at: Timestamp,
     made: u64,
     asked: Option<(u64, PendingReply)>,
@@ -45,11 +45,11 @@ pub(super) struct DaemonSession {
     to_read: VecDeque<Arc<str>>,
     /// Threads without a rollout.
     hidden: BTreeSet<Arc<str>>,
-    /// What was last claimed of each thread.
+    /// The last claim of each thread.
     said: BTreeMap<Arc<str>, (ThreadStatus, NewEvent)>,
 }
 
-/// What an answer is waited for.
+/// The kind of reply that is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingReply {
     Initialize,
@@ -58,7 +58,7 @@ enum PendingReply {
 }
 
 impl DaemonSession {
-    /// Begins: the first thing to send comes with it.
+    /// Starts a conversation; also returns the first message to send.
     pub(super) fn begin(home: &str, now: Timestamp) -> (Self, String) {
         let talk = Self {
             home: Arc::from(home),
@@ -74,36 +74,36 @@ impl DaemonSession {
         (talk, DaemonRequest::Initialize.text(1))
     }
 
-    /// Whether an answer is waited for.
+    /// Whether a reply is awaited.
     pub(super) fn waits(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Whether the daemon has not even said who it is.
+    /// Whether the daemon has not identified itself yet.
     pub(super) fn is_strange(&self) -> bool {
         matches!(self.asked, Some((_, PendingReply::Initialize)))
     }
 
-    /// Whether the daemon does not want us.
+    /// Whether the daemon refused the connection.
     pub(super) fn refused(&self) -> bool {
         self.refused
     }
 
-    /// The present states are not waited for any longer; what changes is heard all the same.
+    /// Stops waiting for the current states; changes are still processed.
     pub(super) fn stop_waiting(&mut self) {
         self.asked = None;
         self.to_read.clear();
     }
 
-    /// The threads something is claimed of.
+    /// The threads with a current claim.
     pub(super) fn threads(&self) -> impl Iterator<Item = &Arc<str>> {
         self.said.keys()
     }
 
-    /// Takes one message in.
+    /// Processes one message.
     ///
     /// # Errors
-    /// When it is not understood; nothing has changed then.
+    /// If it is not understood; in that case nothing has changed.
     pub(super) fn receive(&mut self, text: &str, now: Timestamp) -> Result<SessionOutput, String> {
         let mut step = SessionOutput::default();
         match wire::read(text).map_err(|error| error.to_string())? {
@@ -142,7 +142,7 @@ impl DaemonSession {
                 self.to_read.extend(threads.into_iter().take(READS))
             }
             (PendingReply::Thread, DaemonReply::Thread(thread)) => step.events.extend(self.apply_thread(thread, now)),
-            // One that was unloaded meanwhile, or words of another version.
+            // The thread was unloaded in the meantime, or the message is of another version.
             (
                 PendingReply::Loaded | PendingReply::Thread,
                 DaemonReply::Refused(_) | DaemonReply::Other | DaemonReply::Loaded(_) | DaemonReply::Thread(_),
@@ -164,7 +164,7 @@ impl DaemonSession {
         say.text(id)
     }
 
-    /// A thread as a whole. What is at rest has been so since it last changed.
+    /// Applies the full state of a thread. An idle thread has been idle since its last change.
     fn apply_thread(&mut self, thread: Thread, now: Timestamp) -> Option<NewEvent> {
         if thread.hidden {
             self.said.remove(&thread.id);
@@ -229,12 +229,12 @@ impl DaemonSession {
         }
     }
 
-    /// What is still so of a thread nobody knew when it was claimed: the same event once more.
+    /// The current claim of a thread that was unknown when claimed: the same event again.
     pub(super) fn again(&self, thread: &str) -> Option<&NewEvent> {
         self.said.get(thread).map(|(_, event)| event)
     }
 
-    /// The connection is lost: what was claimed is taken back.
+    /// Handles a lost connection: withdraws all claims.
     pub(super) fn lost(&mut self, now: Timestamp) -> Vec<NewEvent> {
         let said = std::mem::take(&mut self.said);
         let words = || Some("the Codex daemon is gone".to_owned());
@@ -243,7 +243,7 @@ impl DaemonSession {
     }
 }
 
-/// What a status claims. Why it is so is better known to the conversation, but for an approval.
+/// The claim for a status. Its reason is better known from the conversation, except for an approval.
 fn signal(status: ThreadStatus, at: Timestamp, now: Timestamp) -> Signal {
     let (state, reason, strength, words) = match status {
         ThreadStatus::Active => (State::Running, None, Confidence::High, "daemon: active"),

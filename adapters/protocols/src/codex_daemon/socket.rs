@@ -1,8 +1,8 @@
 //! Finds the daemon's socket below a home, and connects to it.
 //!
-//! The directory and the socket belong to our user, and so does the process at the other end. The socket may be a link, as
-//! Codex makes it (0.169.0, 0.171.0): to a socket in a directory of the temporary folder that only our user may enter. One
-//! link is followed. No call here waits.
+//! The directory, the socket and the process at the other end must belong to our user. The socket may be a symbolic
+//! link, as created by Codex (0.169.0, 0.171.0), to a socket in a directory of the temporary folder that only our user
+//! may enter. One link is followed. No call here blocks.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -25,19 +25,19 @@ use thiserror::Error;
 const DIRECTORY: &str = "app-server-control";
 const NAME: &str = "app-server-control.sock";
 
-/// A socket that may be connected to.
+/// A socket that is safe to connect to.
 #[derive(Debug)]
 pub(super) struct DaemonSocket {
     directory: OwnedFd,
     name: OsString,
-    /// When it was made.
+    /// When it was created.
     pub(super) made_at: Timestamp,
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, Error)]
 pub(super) enum ConnectError {
-    /// Something else than a socket, another user's, or a link into a directory that others may enter.
+    /// It is not a socket, belongs to another user, or links into a directory that other users may enter.
     #[error(
         "{DIRECTORY}/{NAME} is not a socket of this user, or links to a directory that other users may enter; capture does \
          not connect to it"
@@ -54,10 +54,10 @@ impl From<Errno> for ConnectError {
     }
 }
 
-/// Looks for the socket of a home; `None` when there is none.
+/// Finds the socket of a home; `None` if there is none.
 ///
 /// # Errors
-/// When what is there is not to be trusted.
+/// If it cannot be trusted.
 pub(super) fn find(home: &Path) -> Result<Option<DaemonSocket>, ConnectError> {
     let Some(directory) = open_directory(&home.join(DIRECTORY))? else { return Ok(None) };
     if !is_ours(&fs::fstat(&directory)?) {
@@ -80,7 +80,7 @@ pub(super) fn find(home: &Path) -> Result<Option<DaemonSocket>, ConnectError> {
     }
 }
 
-/// The socket that a link leads to, in a directory that only our user may enter.
+/// The target of a link, in a directory that only our user may enter.
 fn linked(directory: &OwnedFd) -> Result<Option<DaemonSocket>, ConnectError> {
     let target = fs::readlinkat(directory, NAME, Vec::new())?.into_bytes();
     let target = PathBuf::from(OsString::from_vec(target));
@@ -99,7 +99,7 @@ fn linked(directory: &OwnedFd) -> Result<Option<DaemonSocket>, ConnectError> {
     Ok(Some(DaemonSocket::new(directory, name, &stat)))
 }
 
-/// Opens a directory that is not a link; `None` when there is none.
+/// Opens a directory that is not a link; `None` if it does not exist.
 fn open_directory(path: &Path) -> Result<Option<OwnedFd>, ConnectError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {
@@ -110,7 +110,7 @@ fn open_directory(path: &Path) -> Result<Option<OwnedFd>, ConnectError> {
     }
 }
 
-/// What is in a directory under a name, without following a link.
+/// The metadata of a name in a directory, without following a link.
 fn stat_of(directory: &OwnedFd, name: &OsStr) -> Result<Option<fs::Stat>, ConnectError> {
     match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -132,14 +132,14 @@ impl DaemonSocket {
         Self { directory, name: name.to_owned(), made_at }
     }
 
-    /// Connects.
+    /// Connects to the socket.
     ///
     /// # Errors
-    /// When nobody listens, too many wait, or the listener is not ours.
+    /// If nothing listens, the backlog is full, or the listener belongs to another user.
     pub(super) fn connect(&self) -> Result<UnixStream, ConnectError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // By the open directory: short whatever the home is called, and it cannot be exchanged.
+        // By the open directory, so that the path is short for any home and cannot be replaced.
         let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
         let address = SocketAddrUnix::new(by_descriptor.join(&self.name))?;
         connect(&socket, &address)?;
@@ -222,14 +222,14 @@ mod tests {
     #[test]
     fn other_links_and_other_files_are_refused() {
         let refused = |home: &Home| assert!(matches!(home.find(), Err(ConnectError::Foreign)));
-        // A directory that others may enter.
+        // A directory that other users may enter.
         for mode in [0o755, 0o710, 0o701] {
             let home = Home::new();
             let (_listener, path) = home.elsewhere(mode);
             symlink(&path, home.socket()).unwrap();
             refused(&home);
         }
-        // A second link, a relative one, a directory that is a link, no socket.
+        // A second link, a relative one, a directory that is a link, a file that is not a socket.
         let home = Home::new();
         let (_listener, path) = home.elsewhere(0o700);
         let second = path.with_file_name("second");

@@ -7,7 +7,7 @@ use super::session::{DaemonSession, SessionOutput};
 
 const THREAD: &str = "01a1f74e-8593-71e1-8e02-71959782e222";
 
-/// The recorded messages of one side.
+/// The recorded messages in one direction.
 fn recorded(dir: &str) -> Vec<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/codex-daemon/observer.jsonl");
     let lines = fs::read_to_string(path).unwrap();
@@ -19,12 +19,12 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms)
 }
 
-/// A moment of the recording.
+/// A time during the recording.
 fn then() -> Timestamp {
     at(1_795_150_484_800)
 }
 
-/// A claim on one line.
+/// A claim as one line.
 fn line(event: &NewEvent) -> String {
     let Payload::Signal(signal) = &event.payload else { panic!("{event:?}") };
     let state = match &signal.claim {
@@ -92,7 +92,7 @@ fn statuses_and_what_they_claim() {
     for (words, expected) in cases {
         assert_eq!(claims(&mut talk, &status("t", words.clone()), now), expected, "{words}");
     }
-    // It stays loaded, whoever was at it may have gone.
+    // A thread stays loaded even if its user may have left.
     let long_idle = |updated_at: i64| {
         let thread = json!({"id": "u", "status": {"type": "idle"}, "updatedAt": updated_at});
         json!({"method": "thread/started", "params": {"thread": thread}}).to_string()
@@ -114,7 +114,7 @@ fn damage_is_an_error_and_changes_nothing() {
             assert!(talk.receive(&text[..cut], at(2)).is_err(), "{}", &text[..cut]);
         }
     }
-    // Requests, even with words that are looked at otherwise, are left to others.
+    // Requests are left to other clients, even if the same method is otherwise handled as a notification.
     let request = json!({"method": "thread/status/changed", "id": 1, "params": {}}).to_string();
     let step = talk.receive(&request, at(2)).unwrap();
     assert!(step.send.is_empty() && step.events.is_empty());

@@ -5,15 +5,15 @@ use std::time::Duration;
 /// Intervals and timeouts of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Interval between looks for the daemon of a home.
+    /// Interval between searches for the daemon of a home.
     pub look_every: Duration,
-    /// Least age of a socket before it is connected to, ms.
+    /// Minimum age of a socket before connecting to it, in ms.
     pub leave_alone_ms: i64,
-    /// Timeout of an answer.
+    /// Timeout for a reply.
     pub answer: Duration,
-    /// Wait after the first failure; it grows with each further one.
+    /// Delay after the first failure; it grows with each further failure.
     pub pause: Duration,
-    /// Longest wait after a failure.
+    /// Longest delay after a failure.
     pub longest_pause: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! The daemon's messages that capture uses, and the few that it sends.
 //!
-//! Shapes: recorded from codex-cli 0.169.0 (`fixtures/codex-daemon`). `waitingOnUserInput`,
-//! `systemError` and `notLoaded` are known from Codex's sources only.
+//! Formats: recorded from codex-cli 0.169.0 (`fixtures/codex-daemon`). `waitingOnUserInput`, `systemError` and
+//! `notLoaded` are known only from Codex's sources.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,34 +9,34 @@ use events::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What the daemon sent.
+/// A message from the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DaemonMessage {
     /// A thread's status changed.
     Changed {
-        /// Which.
+        /// The thread.
         thread: Arc<str>,
-        /// What it is now.
+        /// Its current status.
         status: ThreadStatus,
-        /// When, by the daemon's clock.
+        /// The time, by the daemon's clock.
         at: Option<Timestamp>,
     },
-    /// A thread was begun or loaded.
+    /// A thread was started or loaded.
     Began(Thread),
-    /// An answer to a request of ours.
+    /// A reply to one of our requests.
     Answered {
-        /// To which.
+        /// The id of the request.
         id: u64,
-        /// What it says, not looked at yet.
+        /// The content of the reply.
         answer: DaemonReply,
     },
-    /// The daemon asks something. It is for those who subscribed, and never answered here.
+    /// A request of the daemon. It is meant for subscribers and never answered here.
     Asked,
     /// Anything else.
     Other,
 }
 
-/// The content of an answer.
+/// The content of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DaemonReply {
     /// The threads that are loaded.
@@ -49,12 +49,12 @@ pub(super) enum DaemonReply {
     Other,
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Thread {
     /// Its id.
     pub(super) id: Arc<str>,
-    /// It has no rollout: made for one question, as titles are.
+    /// Whether it has no rollout: created for a single question, for instance to generate a title.
     pub(super) hidden: bool,
     /// Its status.
     pub(super) status: ThreadStatus,
@@ -62,22 +62,22 @@ pub(super) struct Thread {
     pub(super) updated_at: Option<Timestamp>,
 }
 
-/// What a thread does.
+/// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThreadStatus {
-    /// A turn is under way.
+    /// A turn is running.
     Active,
     /// A turn waits until a request is allowed or refused.
     WaitingOnApproval,
     /// A turn waits for the answer to a question.
     WaitingOnUserInput,
-    /// No turn is under way.
+    /// No turn is running.
     Idle,
     /// The last turn failed.
     SystemError,
-    /// The daemon does not hold it any more.
+    /// The daemon has unloaded it.
     NotLoaded,
-    /// An unknown word.
+    /// An unknown status.
     Strange,
 }
 
@@ -162,10 +162,10 @@ impl ThreadWords {
     }
 }
 
-/// Reads one message.
+/// Parses one message.
 ///
 /// # Errors
-/// When it is not a message, or a message of a known kind has an unexpected shape.
+/// If it is not a message, or a message of a known kind has an unexpected format.
 pub(super) fn read(text: &str) -> Result<DaemonMessage, serde_json::Error> {
     let envelope: DaemonEnvelope<'_> = serde_json::from_str(text)?;
     let Some(method) = envelope.method else {
@@ -192,7 +192,7 @@ pub(super) fn read(text: &str) -> Result<DaemonMessage, serde_json::Error> {
     })
 }
 
-/// Which request an answer belongs to is known by its id; its shape tells the same.
+/// The id identifies the request of a reply; its format does so too.
 fn answer(result: &str) -> DaemonReply {
     if let Ok(holder) = serde_json::from_str::<ThreadHolder>(result) {
         return DaemonReply::Thread(holder.thread.thread());
@@ -200,16 +200,16 @@ fn answer(result: &str) -> DaemonReply {
     serde_json::from_str::<LoadedList>(result).map_or(DaemonReply::Other, |list| DaemonReply::Loaded(list.data))
 }
 
-/// All that is ever sent: there is no way to write anything else.
+/// The messages that are sent; there is no way to send others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DaemonRequest<'a> {
-    /// Who is there.
+    /// Identifies this client.
     Initialize,
-    /// That its answer was read.
+    /// Confirms that the reply was read.
     Initialized,
-    /// Which threads are loaded.
+    /// Asks for the loaded threads.
     LoadedList,
-    /// One thread, without its turns.
+    /// Asks for one thread, without its turns.
     Read(&'a str),
 }
 
@@ -256,7 +256,7 @@ struct ReadThread<'a> {
 }
 
 impl DaemonRequest<'_> {
-    /// As it goes over the wire; `id` is that of the request.
+    /// The text on the wire; `id` is that of the request.
     pub(super) fn text(&self, id: u64) -> String {
         let text = match self {
             Self::Initialize => {

@@ -21,7 +21,7 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
         "user_prompt" => TelemetryEvent::Prompted,
         "api_request" => TelemetryEvent::Answered { line: line(record, CALL), used: used(record) },
-        // Single retries are not told: this is the last failure, after which the agent gives up.
+        // Single retries are not reported: this is the last failure, after which the agent gives up.
         "api_error" => TelemetryEvent::Failed {
             status: record.number("status_code"),
             code: None,
@@ -53,7 +53,7 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     }
 }
 
-/// What a call used. It may have no line in the transcript: one that makes a title, or a summary.
+/// The usage of a call, which may be missing from the transcript, such as one that generates a title or a summary.
 fn used(record: &TelemetryRecord) -> Option<AccountedModel> {
     let count = |key| record.number(key).and_then(|n| u64::try_from(n).ok());
     let (output_tokens, cache_write_tokens) = (count("output_tokens")?, count("cache_creation_tokens").unwrap_or(0));

@@ -1,7 +1,7 @@
 //! Codex's log records, as of 0.169.0 (`fixtures/telemetry/codex`).
 //!
-//! The calls that make a title run in a conversation of their own that has no transcript; their
-//! records belong to no session anybody knows.
+//! Calls that generate a title run in a separate conversation without a transcript; their records belong to no known
+//! session.
 
 use super::record::TelemetryRecord;
 use crate::telemetry::meaning::{TelemetryEvent, duration, is_tried_again, line};

@@ -1,7 +1,6 @@
-//! The outer message of an OTLP request: cuts it into the bytes of its records without decoding them.
+//! The outer message of an OTLP request: extracts the bytes of its records without decoding them.
 //!
-//! All three kinds of request have the same shape (resource, scope, items), and the same field
-//! numbers in protobuf.
+//! All three kinds of request have the same structure (resource, scope, items) and the same field numbers in protobuf.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::telemetry::limits::Encoding;
 
-/// The records of one scope, and who wrote them.
+/// The records of one scope, and the program that wrote them.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     /// The encoded resource.
@@ -23,11 +22,11 @@ pub(super) struct Group<'a> {
     pub(super) scope: Cow<'a, str>,
     /// Encoded records.
     pub(super) records: Vec<&'a [u8]>,
-    /// Records that were not kept.
+    /// Number of records not kept.
     pub(super) beyond: u64,
 }
 
-/// A request, cut up. Groups without records are left out.
+/// A request split into groups. Groups without records are omitted.
 #[derive(Debug, Default)]
 pub(super) struct OtlpEnvelope<'a> {
     pub(super) groups: Vec<Group<'a>>,
@@ -40,7 +39,7 @@ impl<'a> OtlpEnvelope<'a> {
         let beyond = beyond + (records.len() - room) as u64;
         self.keep -= room;
         records.truncate(room);
-        // What is not kept is only counted, so that a message of nothing but scopes stays small.
+        // Records that are not kept are only counted, so that a message consisting only of scopes stays small.
         match self.groups.last_mut() {
             Some(last) if records.is_empty() && last.resource == resource => last.beyond += beyond,
             Some(_) | None if records.is_empty() && beyond == 0 => {}
@@ -49,7 +48,7 @@ impl<'a> OtlpEnvelope<'a> {
     }
 }
 
-/// Cuts a request up, and keeps the first `keep` records of it.
+/// Splits a request, and keeps its first `keep` records.
 pub(super) fn open(encoding: Encoding, body: &[u8], keep: usize) -> Result<OtlpEnvelope<'_>, String> {
     let mut envelope = OtlpEnvelope { groups: Vec::new(), keep };
     match encoding {
@@ -59,7 +58,7 @@ pub(super) fn open(encoding: Encoding, body: &[u8], keep: usize) -> Result<OtlpE
     Ok(envelope)
 }
 
-/// Gives the bytes of each field of a message that has a length, with its number.
+/// Calls `each` with the number and bytes of each length-delimited field of a message.
 fn fields<'a>(mut message: &'a [u8], mut each: impl FnMut(u32, &'a [u8]) -> Result<(), String>) -> Result<(), String> {
     while !message.is_empty() {
         let (tag, wire) = decode_key(&mut message).map_err(|error| error.to_string())?;
@@ -113,8 +112,8 @@ fn open_protobuf<'a>(body: &'a [u8], envelope: &mut OtlpEnvelope<'a>) -> Result<
     })
 }
 
-/// The parts of each level in JSON, as they stand there: every level is walked on its own, so that
-/// nothing is held but what is kept.
+/// The parts of each level in JSON, unparsed: every level is walked separately, so that only the kept data is in
+/// memory.
 #[derive(Deserialize)]
 struct OtlpRequest<'a> {
     #[serde(borrow, default, alias = "resourceLogs", alias = "resourceSpans", alias = "resourceMetrics")]
@@ -166,7 +165,7 @@ fn open_json<'a>(body: &'a [u8], envelope: &mut OtlpEnvelope<'a>) -> Result<(), 
     })
 }
 
-/// Reads an object; of a list serde would take the fields in their order.
+/// Parses an object; serde would otherwise accept a list of the fields in order.
 fn object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error> {
     if text.trim_ascii_start().starts_with(b"[") {
         return Err(serde::de::Error::custom("expected an object, got a list"));

@@ -1,4 +1,4 @@
-//! Maps log records of all agents to one set of meanings, and makes events of them.
+//! Maps log records of all agents to one set of meanings, and creates events from them.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::telemetry::meaning::{NAME_CHARS, TelemetryEvent, cut};
 
-/// Longest time between a failed attempt and the next one, ms.
+/// Longest time between a failed attempt and the next one, in ms.
 const RETRYING_MS: i64 = 15_000;
-/// How long an agent counts as working after a prompt without any other sign, ms.
+/// How long an agent counts as working after a prompt without other activity, in ms.
 const PROMPTED_MS: i64 = 15_000;
-/// Characters kept of a message.
+/// Maximum number of characters kept of a message.
 const MESSAGE_CHARS: usize = 2_000;
 
-/// The events of a record: none when it says nothing, belongs to no session, or has no time.
+/// The events of a record: none if it has no meaning, no session, or no time.
 pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_at: Timestamp) -> Vec<NewEvent> {
     let told = match writer.provider {
         Provider::Claude => claude::decode_event(record),
@@ -48,7 +48,7 @@ pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_a
     (0..).zip(made).map(|(index, made)| made.event(writer, record, index, &session, at, observed_at)).collect()
 }
 
-/// An event in the making.
+/// An event under construction.
 struct PendingEvent {
     payload: Payload,
     text: Option<String>,
@@ -130,7 +130,7 @@ fn make(told: &TelemetryEvent<'_>, name: &str, at: Timestamp) -> Vec<PendingEven
     }
 }
 
-/// A claim that ends by itself, counted from the record's own time: what comes late has ended.
+/// A claim with an end, relative to the record's own time: a late one has already ended.
 fn running(reason: Reason, until: Timestamp, words: &str) -> PendingEvent {
     PendingEvent::of(Signal {
         holds_from: None,
@@ -147,8 +147,7 @@ fn remark(line: &str) -> PendingEvent {
     PendingEvent::of(Annotation { topic: Topic::Notice, value: cut(line, NAME_CHARS * 2) })
 }
 
-/// The sort of a failure: by its status, and where a provider uses one status for two things, by
-/// its code and words.
+/// The class of a failure: by its status, and if a provider uses one status for two kinds, by its code and message.
 fn class_of(status: Option<i64>, code: Option<&str>, message: &str) -> ErrorClass {
     let says = |words: &[&str]| {
         let said = |text: &str| words.iter().any(|word| text.contains(word));

@@ -18,7 +18,7 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
         "gemini_cli.user_prompt" => TelemetryEvent::Prompted,
         "gemini_cli.api_response" => TelemetryEvent::Answered { line: line(record, CALL), used: None },
-        // One for each attempt that failed.
+        // One record per failed attempt.
         "gemini_cli.api_error" => {
             let status = record.number("status_code");
             TelemetryEvent::Failed {
@@ -42,7 +42,7 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     }
 }
 
-/// `accept` is said of what a person allowed and of what needs no asking alike, so it says nothing.
+/// Gemini CLI reports `accept` both for calls the user allowed and for calls that need no approval, so it is ignored.
 fn decided(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     let (allowed, by) = match record.text("decision") {
         Some("reject") => (false, "the user"),

@@ -1,24 +1,24 @@
-//! How telemetry is written, and how much of it is read.
+//! The encodings of telemetry, and limits on what is read.
 
-/// Most log records read from one request; the rest are rejected.
+/// Maximum number of log records read from one request; the rest are rejected.
 pub const RECORDS: usize = 10_000;
 
-/// Longest record, bytes.
+/// Maximum size of a record, in bytes.
 pub const RECORD_BYTES: usize = 1 << 20;
 
-/// Most attributes of one record.
+/// Maximum number of attributes per record.
 pub const ATTRIBUTES: usize = 256;
 
-/// Longest text of one attribute, bytes.
+/// Maximum size of a text in an attribute, in bytes.
 pub const ATTRIBUTE_BYTES: usize = 256 << 10;
 
-/// Deepest nesting of lists and maps in one value.
+/// Maximum nesting of lists and maps in one value.
 pub const DEPTH: usize = 16;
 
-/// Longest description of the sender, bytes.
+/// Maximum size of the sender's description, in bytes.
 pub(crate) const RESOURCE_BYTES: usize = 64 << 10;
 
-/// How a request is written, and its answer too.
+/// The encoding of a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// `application/json`

@@ -4,36 +4,36 @@ use events::AccountedModel;
 
 use crate::telemetry::record::TelemetryRecord;
 
-/// Characters kept of a name or a code.
+/// Maximum number of characters kept of a name or a code.
 pub(crate) const NAME_CHARS: usize = 200;
 
-/// What a record says.
+/// The meaning of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TelemetryEvent<'a> {
-    /// A prompt was given.
+    /// A prompt was submitted.
     Prompted,
-    /// The model answered; what is known of the call, in one line. What it used and cost, where a transcript may lack the
+    /// The model answered. A description of the call in one line, and its usage and cost if the transcript may lack the
     /// call.
     Answered { line: String, used: Option<AccountedModel> },
-    /// A call of the model failed.
+    /// A model call failed.
     Failed {
-        /// The status of HTTP, when there was an answer.
+        /// The HTTP status, if there was a response.
         status: Option<i64>,
-        /// A code of the provider's own.
+        /// A provider-specific code.
         code: Option<&'a str>,
         message: &'a str,
-        /// Whether the agent retries by itself.
+        /// Whether the agent retries automatically.
         retrying: bool,
-        /// It is the main conversation that waits for it, and no helper.
+        /// Whether the main conversation waits for it, not a sub-agent.
         main: bool,
     },
-    /// It was decided whether a tool may be used.
+    /// The use of a tool was allowed or denied.
     Decided { tool: &'a str, call_id: Option<&'a str>, allowed: bool, by: &'a str },
     /// A tool returned.
     Returned { call_id: &'a str, worked: bool, duration_ms: Option<u64> },
-    /// Something worth a line.
+    /// Other information, as one line.
     Remarked(String),
-    /// Nothing that is not better known from elsewhere.
+    /// Nothing, or data better known from elsewhere.
     Nothing,
 }
 
@@ -41,13 +41,13 @@ pub(crate) fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// Whether agents try again by themselves after such an answer, or none.
+/// Whether agents automatically retry after this status, or after no response.
 pub(crate) fn is_tried_again(status: Option<i64>) -> bool {
     status.is_none_or(|status| matches!(status, 408 | 409 | 429) || status >= 500)
 }
 
-/// What is known of a call of the model, as `name=value`. Tokens among it are for the reader; they
-/// are counted where the transcript reports them.
+/// The known facts of a model call, as `name=value`. Token counts here are for the reader; they are counted from the
+/// transcript.
 pub(crate) fn line(record: &TelemetryRecord, keys: &[(&str, &str)]) -> String {
     let known = keys.iter().filter_map(|(key, name)| {
         let value = record.number(key).map(|n| n.to_string());

@@ -11,7 +11,7 @@ use prost::Message;
 
 use crate::telemetry::limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RESOURCE_BYTES};
 
-/// Who wrote a group of records.
+/// The program that wrote a group of records.
 #[derive(Debug)]
 pub(super) struct RecordSource {
     pub(super) provider: Provider,
@@ -20,7 +20,7 @@ pub(super) struct RecordSource {
 }
 
 impl RecordSource {
-    /// Tells the agent by its service's name, or by its scope where the user named the service.
+    /// Identifies the agent by its service name, or by its scope if the user renamed the service.
     pub(super) fn of(encoding: Encoding, resource: Option<&[u8]>, scope: &str) -> Result<Self, String> {
         let resource = match resource {
             Some(bytes) if bytes.len() > RESOURCE_BYTES => {
@@ -42,8 +42,7 @@ impl RecordSource {
         Ok(Self { provider, resource: resource.encode_to_vec() })
     }
 
-    /// The identity of the `index`-th event made from a record: an exporter that sends a record
-    /// again sends the same one.
+    /// The identity of the `index`-th event of a record: an exporter that resends a record gives the same identity.
     pub(super) fn identity(&self, record: &TelemetryRecord, index: u32) -> Identity {
         let record = record.0.encode_to_vec();
         Identity::of(self.provider, "telemetry", &[&self.resource, &record, &index.to_le_bytes()])
@@ -70,7 +69,7 @@ impl TelemetryRecord {
         Ok(Self(record))
     }
 
-    /// What happened, as the agent calls it.
+    /// The agent's name of the event.
     pub(super) fn name(&self) -> &str {
         let named = Some(self.0.event_name.as_str()).filter(|name| !name.is_empty());
         self.text("event.name").or(named).unwrap_or_default()
@@ -81,7 +80,7 @@ impl TelemetryRecord {
         self.text("session.id").or_else(|| self.text("conversation.id"))
     }
 
-    /// The agent's trace it belongs to, and the span, in hexadecimal digits: `TRACE-SPAN` or `TRACE`.
+    /// The agent's trace and span of the record, in hexadecimal digits: `TRACE-SPAN` or `TRACE`.
     pub(super) fn trace(&self) -> Option<String> {
         let hex = |id: &[u8], length: usize| {
             let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
@@ -94,7 +93,7 @@ impl TelemetryRecord {
         })
     }
 
-    /// When it happened, by the agent's clock. Codex leaves the record's own time at 0.
+    /// The time of the event, by the agent's clock. Codex leaves the record's own time at 0.
     pub(super) fn at(&self) -> Option<Timestamp> {
         let of = |nanos: u64| i64::try_from(nanos / 1_000_000).ok().filter(|ms| *ms > 0);
         let own = of(self.0.time_unix_nano).map(Timestamp::from_millisecond);
@@ -102,12 +101,12 @@ impl TelemetryRecord {
         own.or_else(said).or_else(|| of(self.0.observed_time_unix_nano).map(Timestamp::from_millisecond))
     }
 
-    /// An attribute that is a text and not empty.
+    /// A non-empty text attribute.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         text(&self.0.attributes, key)
     }
 
-    /// An attribute that is a number, or a text that is one.
+    /// A numeric attribute, or a text that contains a number.
     pub(super) fn number(&self, key: &str) -> Option<i64> {
         match self.value(key)? {
             Value::IntValue(n) => Some(*n),
@@ -121,7 +120,7 @@ impl TelemetryRecord {
         }
     }
 
-    /// An attribute that is true or false, or a text that says so.
+    /// A boolean attribute, or a text that contains one.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         match self.value(key)? {
             Value::BoolValue(flag) => Some(*flag),
@@ -165,7 +164,7 @@ fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
     }
 }
 
-/// Holds a value against the limits.
+/// Checks a value against the limits.
 fn check(value: &AnyValue) -> Result<(), String> {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {

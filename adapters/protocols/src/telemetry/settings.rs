@@ -1,4 +1,4 @@
-//! The settings that make an agent send its telemetry to capture: log records in short intervals, without the content
+//! The settings that make an agent send its telemetry to capture: log records at short intervals, without the content
 //! of prompts.
 
 use agents::{
@@ -8,13 +8,13 @@ use agents::{
 use events::Provider;
 use serde::Serialize;
 
-/// Interval between two batches of an agent, ms. By default agents send every 1 to 7 s.
+/// Interval between two batches of an agent, in ms. By default agents send every 1 to 7 s.
 const EVERY_MS: u32 = 1_000;
 
 /// The settings for one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TelemetrySettings {
-    /// Variables of its environment.
+    /// Environment variables.
     pub environment: Vec<(&'static str, String)>,
     /// A part of its configuration file.
     pub file: Option<Snippet>,
@@ -23,14 +23,13 @@ pub struct TelemetrySettings {
 /// A part of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Snippet {
-    /// The file, as its users call it.
+    /// The file, as its users name it.
     pub path: &'static str,
-    /// What to add to it.
+    /// The text to add.
     pub content: String,
 }
 
-/// The settings that make an agent send to the server at `url` with this token; `None` for what
-/// sends no telemetry.
+/// The settings that make an agent send to the server at `url` with this token; `None` for an agent without telemetry.
 #[must_use]
 pub fn settings(provider: Provider, url: &str, token: &str) -> Option<TelemetrySettings> {
     let telemetry = Agent::of(provider)?.telemetry.as_ref()?;

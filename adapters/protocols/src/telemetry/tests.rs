@@ -1,4 +1,4 @@
-//! The records of the fixtures, both encodings, and what is not telemetry at all.
+//! Tests the records of the fixtures, both encodings, and input that is not telemetry.
 
 use events::{AccountScope, Annotation, Claim, ErrorClass, Payload, Reason, State, Topic};
 use opentelemetry_proto::tonic::{
@@ -36,7 +36,7 @@ fn text(key: &str, value: &str) -> KeyValue {
     attribute(key, Value::StringValue(value.into()))
 }
 
-/// A record of a session, a second before the fixtures' moment.
+/// A record of a session, one second before the time of the fixtures.
 fn record(attributes: Vec<KeyValue>) -> LogRecord {
     let mut all = vec![text("session.id", "s")];
     all.extend(attributes);
@@ -184,7 +184,7 @@ fn a_claim_ends_by_the_records_own_time() {
         assert!((1..=15_000).contains(&until.since_ms(at)), "{until} {at}");
         assert_eq!(signal.strength, events::Confidence::Medium);
     }
-    // A clock that is ahead gains nothing.
+    // A clock that is ahead does not extend the claim.
     let mut ahead = record(vec![text("event.name", "codex.user_prompt")]);
     ahead.time_unix_nano = now().plus_ms(86_400_000).as_millisecond() as u64 * 1_000_000;
     let received = logs(Encoding::Protobuf, &request("codex_cli_rs", vec![ahead]).encode_to_vec());
@@ -347,7 +347,7 @@ fn what_is_no_message_is_malformed() {
     for (encoding, empty) in [(Encoding::Json, &b"{}"[..]), (Encoding::Protobuf, b"")] {
         assert_eq!(receive(Signal::Logs, encoding, empty, now()).unwrap().tallies, BTreeMap::new());
     }
-    // Depth ends nobody's stack.
+    // Deep nesting does not overflow the stack.
     let deep = format!(r#"{{"resourceLogs":{}1{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
     assert!(receive(Signal::Logs, Encoding::Json, deep.as_bytes(), now()).is_err());
     let deep = format!(
@@ -449,7 +449,7 @@ fn any_record() -> impl Strategy<Value = LogRecord> {
     })
 }
 
-/// OTLP/JSON as exporters write it.
+/// OTLP/JSON as written by exporters.
 fn json(value: &AnyValue) -> serde_json::Value {
     use serde_json::json;
     match &value.value {
@@ -486,7 +486,7 @@ proptest! {
         );
         prop_assert_eq!(&a.events, &b.events);
         prop_assert_eq!(a.tallies, b.tallies);
-        // Whatever is sent, none of it opens a session, closes an approval or counts tokens. The service here is Codex.
+        // No input opens a session, closes an approval or counts tokens. The service here is Codex.
         for event in &a.events {
             let harmless = matches!(
                 event.payload,
@@ -514,7 +514,7 @@ proptest! {
                 receive(signal, encoding, &bytes, now()).ok();
             }
         }
-        // A good message, damaged.
+        // A valid message, corrupted.
         for (encoding, mut body) in [
             (Encoding::Json, fixture("codex/logs.json")),
             (Encoding::Protobuf, protobuf(&fixture("codex/logs.json"))),

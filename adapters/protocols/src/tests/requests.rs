@@ -1,4 +1,4 @@
-//! Requests for permission: what is known of them, and what nothing can change.
+//! Tests the details of permission requests, and that modified requests do not pass as complete.
 
 use events::{ApprovalRequested, DeliveryId, Payload, Source, Timestamp};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn approval(provider: Provider, request: &PermissionRequest) -> ApprovalRequeste
         redacted_from: None,
         payload,
     };
-    // As it comes out of the spool.
+    // As read from the spool.
     let delivery: Delivery = serde_json::from_str(&serde_json::to_string(&delivery).unwrap()).unwrap();
     let decoded = decode(&delivery, at).unwrap();
     assert_eq!(&*decoded.session, request.session);
@@ -66,7 +66,7 @@ fn what_is_asked_for() {
     let input = r#"{"command": "touch made.txt && echo done", "description": "Create a file"}"#;
     let command = "\"touch made.txt && echo done\" []";
     check(Provider::Claude, claude, &format!("command Bash {command} in ? cut"), input);
-    // The callback before the call told where.
+    // The callback before the call reported the directory.
     let placed = PermissionRequest { place: Some("/home/dev/proj/sub".into()), ..claude.clone() };
     check(Provider::Claude, &placed, &format!("command Bash {command} in /home/dev/proj/sub whole"), input);
 
@@ -81,7 +81,7 @@ fn what_is_asked_for() {
     let changes = r#"{"changes":[{"path": "/var/home/devoutside.md", "kind": {"type": "add"}, "diff": "hello\n"}],"type":"fileChange"}"#;
     let files = r#"edit apply_patch "" ["/var/home/devoutside.md"] in ? whole"#;
     check(Provider::Codex, &codex[2], files, changes);
-    // What it wants beside the change is shown with it.
+    // Additional wishes of the request are shown with the change.
     let wider = with(&codex[2], |line| {
         line["params"]["grantRoot"] = json!("/");
         line["params"]["reason"] = json!("retry without sandbox?");
@@ -100,7 +100,7 @@ fn what_is_asked_for() {
     assert_eq!((&edit.paths[..], edit.cut), (&["/home/dev/proj/acp.txt".to_owned()][..], false));
     assert!(edit.input.as_deref().unwrap().contains(r#""newText": "x\n""#));
 
-    // It names the command and the file, and not the directory; no rule decides.
+    // It names the command and the file, but not the directory; no rule decides.
     let opencode = requests("opencode");
     let short = |request| {
         let asked = approval(Provider::Opencode, request);
@@ -111,7 +111,7 @@ fn what_is_asked_for() {
     assert_eq!((short(&opencode[0]), short(&opencode[1])), (shell, write));
 }
 
-/// A request with something else in it.
+/// A request modified by `change`.
 fn with(request: &PermissionRequest, change: impl FnOnce(&mut Value)) -> PermissionRequest {
     let mut line: Value = serde_json::from_str(request.line.get()).unwrap();
     change(&mut line);
@@ -211,7 +211,7 @@ fn the_directory_is_told_before_the_call() {
     let before = json!({"type": "control_request", "request_id": "h", "request": {"subtype": "hook_callback", "callback_id": "capture-place",
         "input": {"session_id": "s", "cwd": "/p/sub", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t"}, "tool_use_id": "t"}});
     let heard = codec.decode_line(&before.to_string());
-    // No decision: its own rules count.
+    // No decision: the agent applies its own rules.
     let [Meaning::Send(line)] = &heard[..] else { panic!("{heard:?}") };
     assert!(line.contains(r#""response":{}"#), "{line}");
     codec.decode_line(r#"{"type":"system","subtype":"init","session_id":"s"}"#);

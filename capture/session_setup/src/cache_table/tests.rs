@@ -2,7 +2,7 @@ use session_tree::{SessionDocument, Tree};
 
 use super::*;
 
-/// A session whose first request left a marked prefix, and whose second one differs from an entry on.
+/// A session whose first request left a marked prefix, and whose second request differs starting at one entry.
 fn session() -> Tree {
     let line = |id: &str, parent: &str, at: &str, rest: &str| {
         let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
@@ -60,7 +60,7 @@ fn its_json_has_names_in_one_form() {
     let json = serde_json::to_value(CacheTable::of(&session())).unwrap();
     assert_eq!((&json["requests"][1]["changed_kind"], &json["kept"]["is_long"]), (&"user".into(), &true.into()));
     assert_eq!(json["requests"][0]["usage"]["cache_write_5m"], 9000);
-    // The only letters in upper case would be in names: no value of this session has one.
+    // Only names could contain upper-case letters: no value of this session does.
     let text = json.to_string();
     assert!(!text.contains(char::is_uppercase), "{text}");
 }

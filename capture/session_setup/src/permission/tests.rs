@@ -7,7 +7,7 @@ use tools::Preview;
 
 use super::*;
 
-/// A workspace, and a policy in force there.
+/// A workspace with a policy in force.
 struct House {
     dir: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl House {
         decided
     }
 
-    /// Whether a call that changes nothing is answered without a question.
+    /// Whether a call that changes nothing is answered without asking.
     fn answers(&self, rules: &str, path: &str, preview: Option<Preview>) -> bool {
         let root = self.dir.path().canonicalize().unwrap();
         let file = root.join("config/policy.toml");
@@ -101,7 +101,7 @@ fn only_plain_reads_of_the_workspace_need_nobody() {
     ] {
         assert_eq!(house.decide("", SessionMode::Ask, kind, path), decided, "{kind:?} {path}");
     }
-    // A policy that would allow it leaves it to the person too: nobody else records it.
+    // A policy that would allow the call also leaves it to the user: nothing else records it.
     let allows = "preset = \"workspace-edits\"";
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Edit, "src/main.rs"), "person");
     assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Command, "."), "person");
@@ -186,7 +186,7 @@ fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
     let refused = || Some(Preview::Refused("changed".to_owned()));
     assert!(house.answers("", "src/main.rs", refused()));
     assert!(house.answers("", "src/main.rs", Some(Preview::NoChange("it has this content".to_owned()))));
-    // The answer would tell what is in the file.
+    // The answer would reveal the content of the file.
     for path in [".env", "../elsewhere.txt", "../config/policy.toml"] {
         assert!(!house.answers("", path, refused()), "{path}");
     }
@@ -194,7 +194,7 @@ fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
     assert!(!house.answers(&rule("ask"), "src/main.rs", refused()));
     assert!(!house.answers(&rule("deny"), "src/main.rs", refused()));
     assert!(!house.answers("nonsense = true", "src/main.rs", refused()));
-    // What would change something is never answered so.
+    // A call that would change something always needs a decision.
     assert!(!house.answers("", "src/main.rs", Some(Preview::WouldChange("+x".to_owned()))));
     assert!(!house.answers("", "src/main.rs", None));
 }
@@ -274,7 +274,7 @@ fn session_at_an_edit_never_covers_what_is_protected() {
         ".env",
         "notes.txt",
         "id_rsa",
-        // What decides what runs later.
+        // Files that determine which programs run later.
         ".git/hooks/pre-commit",
         ".git/config",
         ".claude/settings.json",
@@ -295,7 +295,7 @@ fn session_at_an_edit_never_covers_what_is_protected() {
             assert_eq!(after_session_edits(&house, "", &asked), ("person".to_owned(), false), "{kind:?} {path}");
         }
     }
-    // Calls of another kind are asked as before.
+    // Calls of other kinds still need approval.
     for kind in [CallClass::ReadOutside, CallClass::Fetch, CallClass::Other, CallClass::Question] {
         let asked = house.asked(SessionMode::Ask, kind, "src/main.rs");
         assert_eq!(after_session_edits(&house, "", &asked), ("person".to_owned(), false), "{kind:?}");
@@ -389,7 +389,7 @@ fn a_command_is_explained_as_the_own_agent_decides_it() {
             match decided {
                 Some(CallVerdict::Allow) => assert_eq!(explained, Verdict::Allow, "{rules} {command}"),
                 Some(_) => assert_eq!(explained, Verdict::Deny, "{rules} {command}"),
-                // What a preset of the user allows is left to the server, which applies it.
+                // Commands allowed by a preset of the user are left to the server, which applies it.
                 None if rules.contains("read-only") => {}
                 None => assert_eq!(explained, Verdict::Ask, "{rules} {command}"),
             }

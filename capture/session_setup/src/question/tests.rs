@@ -57,7 +57,7 @@ fn an_edit_is_named_by_its_file_and_the_lines_it_changes() {
             why: None,
         })
     };
-    // Lines of a file that begin like a header of a diff are lines.
+    // Lines of a file that look like a diff header count as lines.
     let diff = "--- src/a.py\n+++ src/a.py\n@@ -1,3 +1,4 @@\n x\n--- a\n+++ b\n+c\n+d\n@@ -9 +10,0 @@\n-e\n";
     for (path, named) in [
         ("/w/src/a.py", "src/a.py"),
@@ -89,7 +89,7 @@ fn the_end_of_a_command_stands_above_the_answer() {
     assert!(question.details.contains("timeout_s: 600\n"), "{question:?}");
     let short = asked(CallClass::Command, "bash", Object::new().with("command", "touch made"), None);
     assert!(short.details.ends_with("\ncommand: touch made\n"), "{short:?}");
-    // A letter that looks like another one.
+    // A character that looks like another one.
     let alike = asked(CallClass::Command, "bash", Object::new().with("command", "sh ./d\u{435}ploy"), None);
     assert!(alike.details.ends_with("command (11 characters, 1 not ASCII):\n    sh ./d\u{435}ploy\n"), "{alike:?}");
 }

@@ -1,4 +1,4 @@
-//! The blocks of a request, by their hashes.
+//! Hashes of the blocks of a request.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrigin {
-    /// Settings that count for the cache: the model, thinking.
+    /// Settings that are part of the cache key: the model, thinking.
     Settings,
     /// The tools.
     Tools,
     /// The system prompt.
     System,
-    /// A message: the id of its entry.
+    /// A message, by the id of its entry.
     Entry(String),
-    /// No block: the request ends there.
+    /// Not a block: the end of the request.
     End,
 }
 
-/// A block of a request: what a provider caches whole or not at all.
+/// A block of a request: the unit that a provider caches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDigest {
-    /// A hash of the bytes that are sent, without marks for the cache.
+    /// A hash of the block's bytes as sent, without cache marks.
     pub hash: [u8; 16],
-    /// How many they are.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Where it comes from.
+    /// The origin of the block.
     pub origin: BlockOrigin,
-    /// Whether it is marked for the cache.
+    /// Whether it has a cache mark.
     pub is_marked: bool,
     /// Whether its mark asks for the long time to live.
     pub is_long: bool,
@@ -43,7 +43,7 @@ impl BlockDigest {
     }
 }
 
-/// The blocks of a request in the order in which a provider caches them.
+/// The blocks of a request, in the order in which the provider caches them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestDigest {
     /// The blocks.
@@ -51,15 +51,15 @@ pub struct RequestDigest {
 }
 
 impl RequestDigest {
-    /// A hash of each prefix: of no block, of the first, of the first two. Two requests have the same hash at a place
-    /// when they are the same up to it.
+    /// A hash of each prefix: of zero blocks, of one, of two and so on. Two requests with the same hash at an index are
+    /// equal up to it.
     #[must_use]
     pub fn chain(&self) -> Vec<u64> {
         let mut prefix = 0_u64;
         let mut chain = Vec::with_capacity(self.blocks.len() + 1);
         chain.push(prefix);
         for block in &self.blocks {
-            // The hashes of blocks are cryptographic already; what is left is to make their order count.
+            // The hashes of blocks are already cryptographic; this only has to make their order count.
             let (low, high) = block.hash.split_at(8);
             for half in [low, high] {
                 let half = half.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
@@ -70,7 +70,7 @@ impl RequestDigest {
         chain
     }
 
-    /// The bytes of each prefix.
+    /// The number of bytes in each prefix.
     pub(super) fn bytes_until(&self) -> Vec<u64> {
         let mut sum = 0;
         let sums = self.blocks.iter().map(|block| {
@@ -80,18 +80,18 @@ impl RequestDigest {
         [0].into_iter().chain(sums).collect()
     }
 
-    /// Number of blocks up to and with each that is marked.
+    /// For each marked block, the number of blocks up to and including it.
     pub(super) fn marked(&self) -> impl Iterator<Item = usize> {
         self.blocks.iter().enumerate().filter(|(_, block)| block.is_marked).map(|(at, _)| at + 1)
     }
 
-    /// The size of all blocks, in bytes.
+    /// The total size of the blocks, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.blocks.iter().map(|block| block.bytes).sum()
     }
 
-    /// The prefixes that are worth being written down: those that end with a mark, with the system prompt, and all.
+    /// The prefixes to record: those ending with a mark, the one ending with the system prompt, and the whole request.
     #[must_use]
     pub fn points(&self) -> Vec<ChainPoint> {
         let (chain, bytes) = (self.chain(), self.bytes_until());
@@ -114,14 +114,14 @@ impl RequestDigest {
 /// A prefix of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainPoint {
-    /// How many blocks it has.
+    /// Its number of blocks.
     pub at: usize,
-    /// The hash of the chain there, as 16 hexadecimal digits.
+    /// The hash of the prefix, as 16 hexadecimal digits.
     #[serde(serialize_with = "as_hex", deserialize_with = "from_hex")]
     pub hash: u64,
-    /// How many bytes it has.
+    /// Its number of bytes.
     pub bytes: u64,
-    /// Whether its last block is marked for the cache.
+    /// Whether its last block has a cache mark.
     #[serde(default, rename = "marked", skip_serializing_if = "is_false")]
     pub is_marked: bool,
     /// Whether the mark asks for the long time to live.

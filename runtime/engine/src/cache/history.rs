@@ -1,4 +1,4 @@
-//! What earlier requests of a session left in the provider's cache, folded from their entries.
+//! The contents of the provider's cache that earlier requests of a session left, folded from their entries.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,13 @@ use crate::{
     input::AnswerUsage,
 };
 
-/// Number of prefixes that are remembered.
+/// Maximum number of prefixes remembered.
 const WRITES: usize = 64;
-/// Number of pauses between requests by which the time to live is chosen.
+/// Maximum number of pauses between requests from which the time to live is chosen.
 const GAPS: usize = 20;
-/// Pauses that the short time to live outlasts, in milliseconds.
+/// Longest pause that the short time to live covers, in milliseconds.
 const SHORT_MS: i64 = 5 * 60 * 1000;
-/// Pauses that the long time to live outlasts, in milliseconds.
+/// Longest pause that the long time to live covers, in milliseconds.
 const LONG_MS: i64 = 60 * 60 * 1000;
 
 /// A prefix that a request left in the cache.
@@ -24,11 +24,11 @@ const LONG_MS: i64 = 60 * 60 * 1000;
 pub(super) struct CacheWrite {
     pub(super) model: String,
     pub(super) point: ChainPoint,
-    /// Tokens of it, about, when only what is marked is cached.
+    /// Its approximate number of tokens if only marked prefixes are cached.
     pub(super) cached_tokens: u64,
-    /// Tokens of it, about, when everything is.
+    /// Its approximate number of tokens if everything is cached.
     pub(super) prompt_tokens: u64,
-    /// When it was written or read.
+    /// When it was last written or read.
     pub(super) at_ms: i64,
     pub(super) is_long: bool,
 }
@@ -44,34 +44,34 @@ pub(super) struct AnsweredRequest {
     pub(super) prompt_tokens: u64,
 }
 
-/// How long the provider is asked to keep the system prompt and the tools, and why.
+/// How long the provider is asked to cache the system prompt and the tools, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LongCacheChoice {
-    /// Whether it is an hour; else it is five minutes.
+    /// Whether it is an hour instead of five minutes.
     pub is_long: bool,
-    /// Number of the last pauses between requests, by which it is chosen.
+    /// Number of recent pauses between requests on which the choice is based.
     pub pauses: usize,
-    /// How many of them were longer than five minutes.
+    /// Number of pauses longer than five minutes.
     pub above_5m: u32,
-    /// How many were longer than an hour.
+    /// Number of pauses longer than an hour.
     pub above_1h: u32,
 }
 
-/// The requests of a session, as far as the cache is concerned.
+/// The requests of a session, reduced to the data that matters for the cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheHistory {
-    /// The request that has not ended, and when it was sent.
+    /// The request in progress and when it was sent.
     sent: Option<(SentRequest, i64)>,
     sent_at_ms: Option<i64>,
     last: Option<AnsweredRequest>,
     writes: VecDeque<CacheWrite>,
     gaps_ms: VecDeque<i64>,
-    /// What all requests used.
+    /// The total usage of all requests.
     total: AnswerUsage,
 }
 
 impl CacheHistory {
-    /// Takes in a `capture.request` entry.
+    /// Applies a `capture.request` entry.
     pub(crate) fn apply(&mut self, record: RequestRecord, at_ms: i64) {
         match record {
             RequestRecord::Sent(sent) => {
@@ -130,13 +130,13 @@ impl CacheHistory {
         self.last.as_ref()
     }
 
-    /// What all requests used, without prices.
+    /// The total usage of all requests, without prices.
     #[must_use]
     pub fn total(&self) -> &AnswerUsage {
         &self.total
     }
 
-    /// Number of requests in these milliseconds before now, as far as the pauses between them are remembered.
+    /// Number of requests in the last `within_ms` milliseconds, limited by the number of pauses remembered.
     pub(super) fn recent(&self, within_ms: i64, now_ms: i64) -> usize {
         let Some(last_ms) = self.sent_at_ms else { return 0 };
         let ages = self.gaps_ms.iter().rev().scan(now_ms - last_ms, |age, gap| {
@@ -146,7 +146,7 @@ impl CacheHistory {
         std::iter::once(now_ms - last_ms).chain(ages).take_while(|age| *age < within_ms).count()
     }
 
-    /// Tokens that the last request left in the cache.
+    /// Tokens the last request left in the cache.
     pub(super) fn held(&self, rules: &CacheRules) -> u64 {
         let Some(last) = &self.last else { return 0 };
         match rules {
@@ -159,7 +159,7 @@ impl CacheHistory {
         }
     }
 
-    /// Tokens of a number of bytes, by what the provider counted of the last request.
+    /// Estimates the tokens in a number of bytes from the ratio the provider reported for the last request.
     pub(super) fn tokens_of(&self, bytes: u64, bytes_per_token: u64) -> u64 {
         match &self.last {
             Some(last) if last.prompt_tokens > 0 => part(last.prompt_tokens, bytes, last.bytes),
@@ -167,16 +167,16 @@ impl CacheHistory {
         }
     }
 
-    /// Whether keeping the system prompt for an hour would have cost less over the last pauses between requests.
+    /// Whether caching the system prompt for an hour would have cost less over the recent pauses between requests.
     #[must_use]
     pub fn is_long_cache_cheaper(&self) -> bool {
         self.kept_by().is_long
     }
 
-    /// For how long the system prompt is to be kept, and by which pauses that is decided.
+    /// How long to cache the system prompt, and the pauses that determine it.
     ///
-    /// In units of a fresh token of the prefix: with five minutes each longer pause costs a write (1.25) instead of a
-    /// read (0.1). With an hour only pauses above an hour do, and the write costs 2.
+    /// In units of the price of an uncached token: with five minutes, each longer pause costs a write (1.25) instead of
+    /// a read (0.1). With an hour, only pauses above an hour do, and the write costs 2.
     #[must_use]
     pub fn kept_by(&self) -> LongCacheChoice {
         let misses = |ttl: i64| u32::try_from(self.gaps_ms.iter().filter(|gap| **gap > ttl).count()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The requests of a session as a table: what was expected of the cache, what came, and why it was less.
+//! The requests of a session as a table: the predicted and the actual use of the cache, and the cause of a shortfall.
 
 use serde::Serialize;
 use session_tree::{FailureKind, Tree};
@@ -22,21 +22,21 @@ pub struct RequestRow {
     pub provider: String,
     /// The model.
     pub model: String,
-    /// How often it was tried before.
+    /// Number of earlier attempts.
     pub retries: u32,
     /// The size of its blocks, in bytes.
     pub bytes: u64,
-    /// What was expected of the cache.
+    /// The predicted use of the cache.
     pub predicted: CachePrediction,
-    /// What it used; nothing when the provider did not say, or the process ended before.
+    /// Its usage; `None` if the provider did not report it or the process ended first.
     pub usage: Option<AnswerUsage>,
-    /// Why less was read than there was.
+    /// Why fewer tokens were read than were available.
     pub cause: Option<MissCause>,
     /// Why it failed.
     pub failure: Option<FailureKind>,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     pub total_ms: Option<u64>,
-    /// Whether it asked the provider to keep what is marked.
+    /// Whether it has cache marks.
     #[serde(skip)]
     pub has_marks: bool,
 }
@@ -67,7 +67,7 @@ impl RequestRow {
     }
 }
 
-/// The requests of a session in the order of its file, on all branches.
+/// The requests of a session on all branches, in the order of the file.
 #[must_use]
 pub fn requests(tree: &Tree) -> Vec<RequestRow> {
     let mut rows: Vec<RequestRow> = Vec::new();
@@ -85,7 +85,7 @@ pub fn requests(tree: &Tree) -> Vec<RequestRow> {
     rows
 }
 
-/// The share of the input that was read from the cache, 0 to 1; nothing without input.
+/// The share of the input that was read from the cache, 0 to 1; `None` without input.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a share need not be exact")]
 pub fn hit_rate(rows: &[RequestRow]) -> Option<f64> {

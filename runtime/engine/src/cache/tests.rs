@@ -8,7 +8,7 @@ const MARKERS: CacheRules =
     CacheRules::Markers { lookback: 20, min_tokens: 1000, ttl_ms: 300_000, long_ttl_ms: 3_600_000 };
 const PREFIX: CacheRules = CacheRules::Prefix { min_tokens: 1024, step: 128, ttl_ms: 600_000 };
 
-/// A session of which only the requests count. A block is a number, and has 4,000 bytes: 1,000 tokens.
+/// A session reduced to its requests. A block is a number and has 4,000 bytes: 1,000 tokens.
 struct Requests {
     history: CacheHistory,
     rules: CacheRules,
@@ -28,7 +28,7 @@ impl Requests {
         Self { history: CacheHistory::default(), rules, chain: Vec::new(), n: 0, model: "m1" }
     }
 
-    /// Sends blocks of which some are marked, by their places from 0.
+    /// Sends blocks; `marked` are the indices of those with a mark.
     fn send(&mut self, blocks: &[u32], marked: &[usize], at_ms: i64) -> Sent {
         let digest = RequestDigest {
             blocks: (0..)
@@ -60,7 +60,7 @@ impl Requests {
         Sent { forecast, sent, at_ms }
     }
 
-    /// The answer: tokens that were fresh, read and written.
+    /// The answer. `tokens`: uncached, read and written.
     fn end(&mut self, sent: &Sent, tokens: [u64; 3]) -> Option<MissCause> {
         let [input, cache_read, cache_write_5m] = tokens;
         let usage = AnswerUsage { input, cache_read, cache_write_5m, ..AnswerUsage::default() };
@@ -72,7 +72,7 @@ impl Requests {
         cause
     }
 
-    /// Another process: of the last request only what its entry tells is known.
+    /// Starts another process, which has only the data in the entry of the last request.
     fn reopen(&mut self) {
         self.chain.clear();
     }
@@ -119,7 +119,7 @@ fn a_retry_reads_as_if_it_were_the_first_one() {
     assert_eq!(requests.end(&again, [0, 4000, 2000]), None);
 }
 
-/// A request of ten blocks, then one that is changed by `change`; gives what is said of a miss.
+/// Sends a request of ten blocks, then one modified by `change`; returns the prediction and the cause of the miss.
 fn miss(rules: CacheRules, change: impl Fn(&mut Requests) -> Sent) -> (CachePrediction, Option<MissCause>) {
     let mut requests = Requests::new(rules);
     let first = requests.send(&blocks(10), &[1, 7, 9], 0);
@@ -145,7 +145,7 @@ fn every_miss_has_its_cause() {
         changed[8] = 77;
         requests.send(&changed, &[1, 9, 11], 1000)
     });
-    // Only the marks of the request before are known.
+    // Only the marks of the previous request are known.
     assert_eq!(cause, Some(MissCause::PrefixChanged { block: 8, origin: BlockOrigin::Entry("e8".to_owned()) }));
 
     let (read, cause) = miss(MARKERS, |requests| requests.send(&blocks(12), &[1, 9, 11], 300_001));
@@ -166,7 +166,7 @@ fn every_miss_has_its_cause() {
 
     let (read, cause) = miss(PREFIX, |requests| requests.send(&blocks(12), &[], 1000));
     assert_eq!((read.read, cause), (9984, Some(MissCause::EvictedByVendor)));
-    // Many requests in a minute go to several machines.
+    // Many requests within a minute are routed to several machines.
     let many = |every_ms: i64| {
         miss(PREFIX, |requests| {
             for n in 1..15 {
@@ -193,7 +193,7 @@ fn a_prefix_that_is_too_short_is_said_to_be() {
     let second = requests.send(&blocks(3), &[1, 2], 1000);
     let cause = requests.end(&second, [3000, 0, 0]);
     assert_eq!(cause, Some(MissCause::BelowMinimum { tokens: 2000, minimum: 4096 }));
-    // Once it is long enough, there is nothing to say.
+    // Once the prefix is long enough, no cause is reported.
     let third = requests.send(&blocks(6), &[1, 5], 2000);
     assert_eq!(requests.end(&third, [0, 0, 6000]), None);
 }
@@ -214,7 +214,7 @@ fn a_read_keeps_an_entry_for_longer() {
     let mut requests = Requests::new(MARKERS);
     let first = requests.send(&blocks(10), &[1, 9], 0);
     requests.end(&first, [0, 0, 10_000]);
-    // The same again and again, for longer than an entry lives.
+    // The same request again and again, for longer than the time to live.
     for n in 1..5 {
         let again = requests.send(&blocks(10), &[1, 9], n * 250_000);
         assert_eq!(again.forecast.prediction.read, 10_000);
@@ -253,7 +253,7 @@ fn the_long_time_to_live_is_chosen_by_the_pauses() {
     assert!(with_pauses(&[long]), "a write less, 1.15, for 0.75");
     assert!(with_pauses(&[short, long, short, long]));
     assert!(!with_pauses(&[very_long; 10]), "an hour is not enough");
-    // Only the last pauses count.
+    // Only the most recent pauses count.
     let old: Vec<i64> = [long; 5].into_iter().chain([short; 20]).collect();
     assert!(!with_pauses(&old));
 }

@@ -1,8 +1,9 @@
-//! A text without what differs between two runs of the same thing: clock times, dates, durations, addresses, ids.
+//! Masks the parts of a text that differ between two runs of the same command: clock times, dates, durations,
+//! addresses, ids.
 
-/// Units of durations that stand right behind a number,
+/// Units of durations that may directly follow a number.
 const ATTACHED: [&str; 9] = ["ns", "us", "µs", "ms", "s", "m", "min", "h", "d"];
-/// and those that may stand behind a blank.
+/// Units of durations that may follow a number and a space.
 const APART: [&str; 16] = [
     "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes", "hour",
     "hours", "days",
@@ -11,15 +12,15 @@ const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "au
 const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// Lengths of the groups of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
-/// Stands for what is left out.
+/// Replaces masked text.
 const MASK: char = '#';
 
-/// The text with each time, date, duration, address and hexadecimal id as one sign. Other numbers stay.
+/// Replaces each time, date, duration, address and hexadecimal id with [`MASK`]. Other numbers stay.
 pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut before) = (text, ' ');
     while let Some(first) = rest.chars().next() {
-        // Nothing begins inside of a word or number.
+        // Matches do not start inside a word or number.
         let is_start = !(before.is_alphanumeric() || before == '.' && first.is_ascii_digit());
         let length = if is_start { masked_length(rest, before) } else { 0 };
         if length > 0 {
@@ -35,7 +36,7 @@ pub(super) fn masked(text: &str) -> String {
     out
 }
 
-/// How many bytes at the beginning of a text are left out; `before` stands before it.
+/// Number of bytes to mask at the start of a text; `before` is the preceding character.
 fn masked_length(text: &str, before: char) -> usize {
     let found =
         [address(text), uuid(text), date(text), named_date(text), clock(text, before), duration(text), hex(text)];
@@ -50,7 +51,7 @@ fn hex_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_hexdigit).count()
 }
 
-/// Whether a word or number ends at this place.
+/// Whether a word or number ends at this index.
 fn ends(text: &str, at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.chars().next().is_none_or(|c| !c.is_alphanumeric()))
 }
@@ -61,7 +62,7 @@ fn address(text: &str) -> Option<usize> {
     (length > 2 && ends(text, length)).then_some(length)
 }
 
-/// Eight or more hexadecimal digits, of which some are letters and some are not.
+/// Eight or more hexadecimal digits, both letters and decimal digits.
 fn hex(text: &str) -> Option<usize> {
     let length = hex_digits(text);
     let word = &text.as_bytes()[..length];
@@ -81,14 +82,14 @@ fn uuid(text: &str) -> Option<usize> {
     (at == UUID.iter().sum::<usize>() + 4 && ends(text, at)).then_some(at)
 }
 
-/// A number between two bounds with one or two digits, and its length.
+/// A number within the bounds, of one or two digits, and its length.
 fn small(text: &str, bounds: std::ops::RangeInclusive<u32>) -> Option<usize> {
     let length = digits(text);
     let number = text.get(..length)?.parse().ok()?;
     ((1..=2).contains(&length) && bounds.contains(&number)).then_some(length)
 }
 
-/// `2026-11-29`, `2026/11/29`, `29.11.2026`; with the time behind a `T` too.
+/// `2026-11-29`, `2026/11/29`, `29.11.2026`; optionally followed by `T` and the time.
 fn date(text: &str) -> Option<usize> {
     let first = digits(text);
     let sign = text.get(first..)?.chars().next().filter(|sign| matches!(sign, '-' | '/' | '.'))?;
@@ -112,7 +113,7 @@ fn date(text: &str) -> Option<usize> {
     ends(text, end).then_some(end)
 }
 
-/// `Sun`, `Nov 29`, `29 Nov`, each with a year behind it or not.
+/// `Sun`, `Nov 29`, `29 Nov`, each optionally followed by a year.
 fn named_date(text: &str) -> Option<usize> {
     let word = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let is_in = |text: &str, names: &[&str]| names.iter().any(|name| text.eq_ignore_ascii_case(name));
@@ -139,7 +140,7 @@ fn with_year(text: &str, end: usize) -> usize {
     if digits(year) == 4 && ends(year, 4) && (year.starts_with("19") || year.starts_with("20")) { end + 5 } else { end }
 }
 
-/// `9:05`, `21:03:12.5`, with a zone or not. What stands behind a colon is the line of a file.
+/// `9:05`, `21:03:12.5`, optionally with a zone. A number after a colon is a line number.
 fn clock(text: &str, before: char) -> Option<usize> {
     if before == ':' {
         return None;
@@ -163,7 +164,7 @@ fn clock(text: &str, before: char) -> Option<usize> {
         Some('+' | '-') if digits(&zone[1..]) == 2 && zone.get(3..4) == Some(":") => 6,
         Some(_) | None => 0,
     };
-    // `12:34:56:78` and `10:20: error` are places in a file.
+    // `12:34:56:78` and `10:20: error` are positions in a file.
     let is_place = text.get(at..)?.starts_with(':');
     (ends(text, at) && !is_place).then_some(at)
 }

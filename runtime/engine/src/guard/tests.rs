@@ -11,7 +11,7 @@ fn output(text: &str) -> CallOutput {
     CallOutput { content: vec![text_block(text)], ..CallOutput::default() }
 }
 
-/// A call with a result that is more than a few words.
+/// A call with a result of more than a few words.
 fn call(argument: &str, result: &str) -> String {
     let long = format!("{result} {}", "and more ".repeat(12));
     identity("bash", &Object::new().with("command", argument), &output(&long))
@@ -34,7 +34,7 @@ fn verdicts(calls: impl IntoIterator<Item = String>) -> Vec<LoopVerdict> {
     calls.into_iter().map(one).collect()
 }
 
-/// After how many calls the turn is paused.
+/// Number of calls after which the turn is paused.
 fn stopped(calls: impl IntoIterator<Item = String>) -> Option<usize> {
     verdicts(calls).iter().position(|verdict| *verdict == LoopVerdict::Pause).map(|at| at + 1)
 }
@@ -60,7 +60,7 @@ fn progress_is_never_a_loop() {
     assert_eq!(stopped((0..300).map(|n| call("make status", &format!("progress: {n} %")))), None);
     let alternating = (0..300).map(|n| if n % 2 == 0 { call("ls", "x") } else { call("status", &format!("{n} left")) });
     assert_eq!(stopped(alternating), None);
-    // Edits differ, and what fails may fail in the same way.
+    // Edits differ, and tests may fail in the same way.
     let edits = (0..100).map(|n| {
         let changed = Object::new().with("changed", vec![Json::from("a.py")]);
         let edited = CallOutput { details: Some(changed), ..output("edited a.py: 1 replacement") };
@@ -68,7 +68,7 @@ fn progress_is_never_a_loop() {
         if n % 2 == 0 { identity("edit", &arguments, &edited) } else { call("make test", "failed") }
     });
     assert_eq!(stopped(edits), None);
-    // So are different commands without output, however many: files are moved so.
+    // Different commands without output are not a loop either, however many: files are moved that way.
     let silent = (0..200)
         .map(|n| identity("bash", &Object::new().with("command", format!("mkdir {n}")), &output("(no output)")));
     assert_eq!(stopped(silent), None);
@@ -109,7 +109,7 @@ fn refused_calls_are_a_loop_only_if_they_are_the_same() {
         assert!(told.iter().all(|verdict| *verdict == LoopVerdict::Fine), "{told:?}");
         assert_eq!(stopped((0..50).map(|_| refused("touch f", text))), Some(PAUSE));
     }
-    // Between calls that are run, too.
+    // Nor between calls that run.
     let mixed =
         (0..120).map(|n| if n % 2 == 0 { refused(&format!("touch f{n}"), long) } else { call("ls", &format!("{n}")) });
     assert_eq!(stopped(mixed), None);
@@ -140,7 +140,7 @@ fn what_waits_is_slowed_down_and_never_ended() {
 #[test]
 fn what_only_names_a_wait_is_a_loop() {
     assert_eq!(stopped((0..50).map(|_| timed("grep sleep a.c", "none", 3, true))), Some(PAUSE));
-    // One that takes long may wait, and is given longer.
+    // A call that takes long may be waiting and gets more repetitions.
     assert_eq!(stopped((0..50).map(|_| timed("./await-job", "queued", 9_000, false))), Some(PAUSE_SLOW));
     assert_eq!(stopped((0..50).map(|_| timed("make", "failed", 9_000, true))), Some(PAUSE));
 }
@@ -153,7 +153,7 @@ fn a_cycle_with_a_slow_call_is_given_as_many_rounds_as_the_call_alone() {
             at => call(&format!("cat log{at}"), &format!("log {at}")),
         });
         assert_eq!(stopped(slow), Some(PAUSE_SLOW * period), "a cycle of {period}");
-        // What is asked differs in each round, so none of them waits.
+        // The arguments differ in each round, so none of the calls waits.
         let varied = (0..200).map(|n| timed(&format!("./try {n}"), &format!("no {}", n % period), 9_000, false));
         assert!(stopped(varied).is_some_and(|at| at <= PAUSE_RESULTS * QUIET_FACTOR), "a cycle of {period}");
     }
@@ -171,7 +171,7 @@ fn the_order_of_arguments_does_not_count() {
 }
 
 proptest! {
-    /// Whatever is repeated beside it: a run in which a number goes on in every round is never paused.
+    /// A run in which a number advances in every round is never paused, whatever else repeats.
     #[test]
     fn a_run_with_progress_is_never_paused(
         period in 1..=PERIOD,
@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(stopped(calls), None);
     }
 
-    /// A cycle with equal results is paused within five rounds, and one with varied arguments within forty calls.
+    /// A cycle with equal results is paused within five rounds, one with varied arguments within forty calls.
     #[test]
     fn a_cycle_is_paused_within_its_bound(
         period in 1..=PERIOD,

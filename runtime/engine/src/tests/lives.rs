@@ -1,4 +1,4 @@
-//! Scripted lives: turns, calls, the queue, modes, what is stored. What goes wrong is in `setbacks`.
+//! Scripted sessions: turns, calls, the queue, modes, stored data. Failures are tested in `setbacks`.
 
 use super::world::*;
 use crate::{entries::*, *};
@@ -34,7 +34,7 @@ fn reads_run_at_once_and_writers_one_by_one_in_the_order_of_the_model() {
     assert_eq!(world.asked.len(), 2);
     world.decide_all(&allow());
     assert_eq!(world.running.len(), 2);
-    // The second ends first; its result waits for the first.
+    // The second read ends first; its result waits for the first.
     let (first, second) = (world.running[0].clone(), world.running[1].clone());
     world.running.clear();
     world.give(EngineInput::Returned { call: second.call, result: text_result("two") });
@@ -102,7 +102,7 @@ fn a_call_without_effect_is_answered_by_its_tool_and_never_run() {
     world.inspect_all();
     world.decide_all(&CallDecision { verdict: CallVerdict::NoEffect, ..allow() });
     world.return_all("it changed since it was read");
-    // The next call is inspected again, and the person is asked.
+    // The next call is inspected again, and the user is asked.
     world.run_calls("written");
     assert_eq!(world.talk()[2..4], ["t it changed since it was read", "t written"]);
     assert_eq!(world.ran.iter().map(|(call, _)| call.index).collect::<Vec<_>>(), [1]);
@@ -135,7 +135,7 @@ fn calls_that_cannot_be_run_get_a_result_all_the_same() {
     let more = (0..33).map(|n: u8| call_block("a", "read", &n.to_string()));
     let events = [AnswerEvent::Block(malformed)].into_iter().chain(more);
     world.answer(events.chain([AnswerEvent::Ended(AnswerEnd::ToolUse)]).collect::<Vec<_>>());
-    // The second call has an error of its own.
+    // The second call has another error.
     let second = world.inspected.remove(0);
     world.give(EngineInput::Inspected { call: second.call, facts: Err("unknown field `x`".to_owned()) });
     world.run_calls("ok");
@@ -162,7 +162,7 @@ fn what_a_call_makes_is_there_for_those_behind_it() {
     world.inspect_all();
     world.decide_all(&allow());
     world.return_all("made");
-    // Both reads are looked at again: one finds its file now.
+    // Both reads are inspected again: one of them now finds its file.
     world.inspected.rotate_left(1);
     not_there(&mut world);
     world.inspect_all();
@@ -194,7 +194,7 @@ fn a_steer_lands_between_tools_and_what_waited_is_not_run() {
     );
     assert_eq!(world.message_outcomes("s1"), ["queued", "landed"]);
     world.say("ok");
-    // The turn ended, and the next one begins with what was to follow.
+    // The turn ended, and the next one starts with the follow-up.
     assert_eq!(world.outcomes(), [TurnOutcome::Done]);
     assert_eq!(world.message_outcomes("f1"), ["queued", "landed"]);
     world.say("then");
@@ -277,7 +277,7 @@ fn an_abort_ends_everything_at_once_and_every_call_has_a_result() {
         ]
     );
     assert_eq!(world.outcomes(), [TurnOutcome::Aborted]);
-    // What comes too late is ignored.
+    // A late result is ignored.
     world.give(EngineInput::Returned { call: first, result: text_result("late") });
     world.prompt("p2", "again");
     world.say("ok");
@@ -342,7 +342,7 @@ fn the_mode_plan_denies_without_asking_and_auto_is_refused() {
     world.prompt("p2", "go");
     world.want(&[("a", "write", "2")]);
     world.inspect_all();
-    // It is asked all the same: the grant is the broker's.
+    // The user is still asked: the broker applies the grant.
     assert_eq!(world.asked[0].mode, SessionMode::AcceptEdits);
     // A grant ends with the process.
     world.crash(None);
@@ -377,7 +377,7 @@ fn the_context_is_written_once_a_day_and_for_each_model() {
     world.give(EngineInput::Facts(facts("2026-11-24")));
     world.prompt("p3", "go");
     assert_eq!(contexts(&world), 2);
-    // In the middle of a turn it stands before the next request.
+    // In the middle of a turn, the context precedes the next request.
     world.give(EngineInput::SetModel(model("m2")));
     world.want(&[("a", "read", "1")]);
     world.run_calls("ok");

@@ -1,4 +1,4 @@
-//! Random lives: whatever comes in whatever order, the laws hold.
+//! Random sessions: the laws hold for any input in any order.
 
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
         }
         Event::Text => answer(world, text_block("some text")),
         Event::Call(which) => {
-            // Some ids come twice, and some calls are the same as others.
+            // Some ids are duplicates, and some calls are equal.
             let tool = ["read", "read", "bash", "write", "ask", "bash"][usize::from(*which)];
             answer(world, call_block(&format!("c{}", n % 5), tool, &which.to_string()));
         }
@@ -182,7 +182,7 @@ fn end_answer(world: &mut World, event: AnswerEvent) {
     }
 }
 
-/// No call ran twice, over all restarts.
+/// Checks that no call ran twice, over all restarts.
 fn check_ran_once(world: &World) {
     let mut ran: Vec<CallId> = world.ran.iter().map(|(call, _)| *call).collect();
     ran.sort_unstable();
@@ -191,7 +191,7 @@ fn check_ran_once(world: &World) {
     assert_eq!(ran.len(), all, "a call ran twice");
 }
 
-/// From here an abort is at rest at once, and with the entries written everything is as it should be.
+/// Checks that an abort from this state leads to idle in the same step.
 fn check_abort(state: &EngineState, now: StepTime) {
     let mut state = state.clone();
     step(&mut state, now, EngineInput::Abort);
@@ -201,7 +201,7 @@ fn check_abort(state: &EngineState, now: StepTime) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Laws 1 and 2, pairs, order, and an abort from everywhere. The world checks as it goes.
+    /// Laws 1 and 2, pairing, order, and an abort from every state. The world checks them at every step.
     #[test]
     fn the_laws_hold_in_every_life(events in events()) {
         let mut world = World::new();
@@ -209,7 +209,7 @@ proptest! {
             happen(&mut world, event, n);
             check_abort(&world.state, world.now);
         }
-        // Nobody answers any more. An abort and the file are enough.
+        // No more answers arrive. An abort and the file are enough.
         world.is_disk_full = false;
         world.input(EngineInput::Abort);
         assert_eq!(world.state.activity(), EngineActivity::Idle);
@@ -219,14 +219,14 @@ proptest! {
         assert!(world.running.is_empty() && world.sent.is_empty(), "left running by an abort");
         check_ran_once(&world);
         world.check_prefixes();
-        // The session is as good as new.
+        // The session works like a new one.
         let sent = world.requests_sent;
         world.give(EngineInput::SetLimits { limits: SpendLimits::default(), by: "ann".to_owned() });
         world.prompt("last", "go");
         assert_eq!(world.requests_sent, sent + 1);
     }
 
-    /// A crash after every effect of a life: the next one goes on.
+    /// A crash after every effect of a session: the next process continues.
     #[test]
     fn a_crash_after_any_effect_leaves_a_session_that_works(stop in 0..120_usize, torn in proptest::option::of(0..300_usize)) {
         let mut world = World::new();

@@ -1,4 +1,4 @@
-//! What goes wrong in a life: failures of the provider, repeated calls, limits, a full disk, a killed process.
+//! Failures: provider errors, repeated calls, limits, a full disk, a killed process.
 
 use super::world::*;
 use crate::{entries::*, *};
@@ -20,7 +20,7 @@ fn a_broken_stream_is_repeated_with_another_number() {
     let stale = RequestNumber(1);
     world.tick(60_000);
     assert_eq!(world.sent, [RequestNumber(2)]);
-    // The first stream speaks again.
+    // A late event of the first stream arrives.
     world.give(EngineInput::Streamed { request: stale, event: text_block("ghost") });
     world.give(EngineInput::Streamed { request: stale, event: AnswerEvent::Ended(AnswerEnd::Stop) });
     world.say("whole");
@@ -92,7 +92,7 @@ fn an_empty_answer_is_asked_for_again_once() {
     assert_eq!(world.requests_sent, 2);
     world.answer(empty());
     assert_eq!(world.outcomes(), [TurnOutcome::Empty]);
-    // The next turn has its own.
+    // The next turn has its own count.
     world.prompt("p2", "go");
     world.answer(empty());
     world.say("here");
@@ -124,7 +124,7 @@ fn different_calls_that_are_refused_in_the_same_words_are_not_a_loop() {
     let refusals: [fn(&mut World); 3] = [
         |world| world.decide_all(&CallDecision { verdict: CallVerdict::Deny, ..allow() }),
         |world| world.decide_all(&CallDecision { verdict: CallVerdict::Unanswered, ..allow() }),
-        // The mode `plan` denies by itself.
+        // The mode `plan` denies without asking.
         |_| {},
     ];
     for (at, refuse) in refusals.into_iter().enumerate() {
@@ -277,7 +277,7 @@ fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
         world.fit = Some(fit);
         let free = |world: &mut World| {
             if world.is_disk_full {
-                // What was told before is all that happened.
+                // Everything that happened was reported before.
                 world.tick(6000);
                 world.is_disk_full = false;
                 world.tick(6000);
@@ -303,13 +303,13 @@ fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
         world.check_prefixes();
         entries = world.tree().entries().len();
     }
-    // The last life had room for all.
+    // In the last run, all entries fit.
     assert_eq!(stopped, entries);
 }
 
 #[test]
 fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
-    // At any entry: before the message is in the file, while an answer is awaited, before and behind a call.
+    // At any entry: before the message is in the file, while waiting for an answer, before and after a call.
     for fit in 0..24 {
         let mut world = World::new();
         world.fit = Some(fit);
@@ -467,7 +467,7 @@ fn a_poll_is_slowed_down_and_goes_on() {
     let told: Vec<String> =
         told.map(session_tree::Object::to_text).filter(|text| text.contains("after a wait")).collect();
     assert_eq!(told.len(), 26, "the model learns each wait");
-    // A message of the user is not held up, and neither is an abort.
+    // Neither a user message nor an abort is delayed.
     poll(&mut world);
     world.give(EngineInput::Queue { kind: QueueKind::Steer, message: person("s1", "it is done") });
     assert_eq!(world.sent.len(), 1);
@@ -498,7 +498,7 @@ fn what_the_user_interrupted_stays_in_the_history() {
     assert!(sent[answer + 1].contains("interrupted") && sent[answer + 1].contains(r#""user""#), "{sent:?}");
     assert!(sent[answer + 2].contains("go on"), "{sent:?}");
     world.say("on it");
-    // An answer that said nothing leaves nothing behind, and one that failed was repeated.
+    // An empty answer leaves no trace, and a failed one was retried.
     world.prompt("p3", "more");
     world.give(EngineInput::Abort);
     world.prompt("p4", "again");
@@ -540,7 +540,7 @@ fn an_id_that_comes_again_in_a_later_answer_is_another_one() {
     assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 9, "{all:?}");
     assert!(all.iter().all(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))));
     assert_eq!(all[0], "dup");
-    // The file has them as they are sent.
+    // The file has the ids that are sent.
     let stored = world.tree().leaf_path().into_iter().filter_map(|entry| entry.message());
     let stored: Vec<String> =
         stored.flat_map(recorded::calls_of).map(|call| call.text("id").unwrap_or_default().to_owned()).collect();
@@ -604,7 +604,7 @@ fn the_model_learns_which_background_commands_ended_with_the_process() {
     background(&mut world, "p1", running("p1"));
     background(&mut world, "p2", running("p2"));
     background(&mut world, "p3", running("p3"));
-    // One was seen to end.
+    // One command was seen to end.
     background(
         &mut world,
         "p2",

@@ -1,4 +1,4 @@
-//! An executor in virtual time: it performs what the machine wants, and checks each law as it goes.
+//! An executor in virtual time: it performs the machine's effects and checks each law at every step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,10 +10,10 @@ use crate::{
     *,
 };
 
-/// The system prompt of all sessions here.
+/// The system prompt of all test sessions.
 pub(super) const SYSTEM: &str = "You are an agent.";
 
-/// A session with its file, the machine, and everything outside that the machine can wait for.
+/// A session with its file, the machine, and everything external that the machine can wait for.
 pub(super) struct World {
     dir: tempfile::TempDir,
     pub(super) state: EngineState,
@@ -31,11 +31,11 @@ pub(super) struct World {
     pub(super) frames: Vec<RuntimeFrame>,
     /// Whether the disk is full.
     pub(super) is_disk_full: bool,
-    /// Whether another program has touched the file when it is full.
+    /// Whether another program modifies the file when the disk is full.
     pub(super) is_file_touched: bool,
-    /// The number of entries that fit on the disk before it is full.
+    /// Number of entries that fit on the disk.
     pub(super) fit: Option<usize>,
-    /// What was known after each entry.
+    /// The recorded state after each entry.
     pub(super) snapshots: Vec<RecordedSession>,
     /// Every call that was ever run, over all restarts.
     pub(super) ran: Vec<(CallId, String)>,
@@ -121,7 +121,7 @@ pub(super) fn usage(input: u64, read: u64, write: u64) -> AnswerEvent {
     })
 }
 
-/// What sort of call a tool's name stands for here.
+/// The class of the tool with this name.
 pub(super) fn class_of(tool: &str) -> CallClass {
     match tool {
         "read" => CallClass::Read,
@@ -174,7 +174,7 @@ impl World {
         self.session.as_ref().unwrap().tree()
     }
 
-    /// The bytes of the session's file; none when it is not there yet.
+    /// The bytes of the session's file; empty if it does not exist.
     pub(super) fn file(&self) -> Vec<u8> {
         std::fs::read(self.session.as_ref().unwrap().path()).unwrap_or_default()
     }
@@ -187,7 +187,7 @@ impl World {
         self.effects.extend(effects);
     }
 
-    /// A step and everything that follows without anybody else.
+    /// Performs a step and all effects that follow without further input.
     pub(super) fn give(&mut self, input: EngineInput) {
         self.input(input);
         self.pump();
@@ -222,7 +222,7 @@ impl World {
                 self.ran.push((run.call, run.tool.clone()));
                 self.running.push(run);
             }
-            // Changes nothing, so it need not be in the file that it happens.
+            // Changes nothing, so it need not be recorded first.
             Effect::RunWithoutEffect(run) => self.running.push(run),
             Effect::Kill(call) => {
                 self.killed.push(call);
@@ -268,7 +268,7 @@ impl World {
         self.sent.push(request);
     }
 
-    /// The request is one that a provider takes, and begins as the one before.
+    /// Checks that a provider would accept the request, and that it starts with the previous one.
     fn check_request(&mut self) {
         let outline = wire::outline(self.session.as_ref().unwrap().tree());
         assert_eq!(outline.system, SYSTEM);
@@ -294,8 +294,8 @@ impl World {
         self.last_messages = messages;
     }
 
-    /// Ends the process as `kill -9` does, and opens the session again. With `torn`, the next entry was being written,
-    /// and that number of its bytes was.
+    /// Ends the process like `kill -9` and reopens the session. With `torn`, the next entry was partially written, and
+    /// `torn` determines how many of its bytes.
     pub(super) fn crash(&mut self, torn: Option<usize>) {
         let path = self.session.as_ref().unwrap().path().to_owned();
         let before = self.file();
@@ -306,7 +306,7 @@ impl World {
             let stamp = Stamp { now_ms: self.now.wall_ms, random: self.stamps };
             self.session.as_mut().unwrap().append(append.entry, stamp).unwrap();
             let all = self.file();
-            // All but the end of the line: the whole entry is there, and nobody was told.
+            // At most everything except the newline: the whole entry is there, but its append was not reported.
             let len = before.len() + torn % (all.len() - before.len());
             drop(self.session.take());
             std::fs::File::options().write(true).open(&path).unwrap().set_len(len as u64).unwrap();
@@ -325,7 +325,7 @@ impl World {
         let session = if path.exists() {
             Session::open(&path, "/w", stamp).unwrap()
         } else {
-            // Nothing was said yet, so nothing is lost.
+            // Nothing was written yet, so nothing is lost.
             self.last_messages.clear();
             Session::create(self.dir.path(), "/w", None, stamp)
         };
@@ -342,12 +342,12 @@ impl World {
         self.input(EngineInput::Restored { changed });
     }
 
-    /// Every prefix of the file gives what was known when it was written.
+    /// Checks that every prefix of the file gives the state recorded when it was written.
     pub(super) fn check_prefixes(&self) {
         let file = self.file();
         let mut cuts: BTreeSet<usize> = (0..=file.len()).filter(|at| *at == 0 || file[at - 1] == b'\n').collect();
         for (index, end) in cuts.clone().into_iter().enumerate() {
-            // Inside of the line that ends here, at places that differ from line to line.
+            // Inside the line that ends here, at positions that differ from line to line.
             cuts.extend([1, 7 + index * 13 % 90].iter().filter_map(|back| end.checked_sub(*back)));
         }
         for cut in cuts {
@@ -358,13 +358,13 @@ impl World {
         }
     }
 
-    // People, models and tools
+    // Users, models and tools
 
     pub(super) fn prompt(&mut self, id: &str, text: &str) {
         self.give(EngineInput::Prompt(person(id, text)));
     }
 
-    /// The answer to the request that was sent last.
+    /// Answers the last request.
     pub(super) fn answer(&mut self, events: impl IntoIterator<Item = AnswerEvent>) {
         let request = *self.sent.last().expect("a request");
         for event in events {
@@ -376,19 +376,19 @@ impl World {
         }
     }
 
-    /// An answer of a text.
+    /// Answers with a text.
     pub(super) fn say(&mut self, text: &str) {
         self.answer([text_block(text), usage(1, 0, 0), AnswerEvent::Ended(AnswerEnd::Stop)]);
     }
 
-    /// An answer with calls.
+    /// Answers with calls.
     pub(super) fn want(&mut self, calls: &[(&str, &str, &str)]) {
         let calls = calls.iter().map(|(id, tool, argument)| call_block(id, tool, argument));
         let end = [usage(1, 0, 0), AnswerEvent::Ended(AnswerEnd::ToolUse)];
         self.answer(calls.chain(end).collect::<Vec<_>>());
     }
 
-    /// Says what calls would do, by their names.
+    /// Reports the facts of calls, derived from the names of their tools.
     pub(super) fn inspect_all(&mut self) {
         for run in std::mem::take(&mut self.inspected) {
             let facts = CallFacts { kind: class_of(&run.tool), cwd: "/w".to_owned(), ..CallFacts::default() };
@@ -408,7 +408,7 @@ impl World {
         }
     }
 
-    /// Allows and runs everything until the model is asked again or the turn ends.
+    /// Allows and runs everything until the next request or the end of the turn.
     pub(super) fn run_calls(&mut self, text: &str) {
         for _ in 0..200 {
             if self.inspected.is_empty() && self.asked.is_empty() && self.running.is_empty() {
@@ -427,7 +427,7 @@ impl World {
         self.give(EngineInput::Ticked);
     }
 
-    /// The conversation in short: a letter for the role, then the beginning of the text.
+    /// The conversation in short form: a letter for the role, then the start of the text.
     pub(super) fn talk(&self) -> Vec<String> {
         let told = |message: &Object| {
             let role = &message.text("role")?[..1];
@@ -446,7 +446,7 @@ impl World {
         ended.map(|ended| ended.outcome).collect()
     }
 
-    /// What happened to a message, in order.
+    /// The outcomes of a message, in order.
     pub(super) fn message_outcomes(&self, id: &str) -> Vec<String> {
         let of = |frame: &RuntimeFrame| match frame {
             RuntimeFrame::Message { id: told, outcome } if told == id => Some(match outcome {
@@ -469,7 +469,7 @@ impl World {
     }
 }
 
-/// The blocks of a request, as a wire format without joining would have them.
+/// The blocks of a request in a wire format that does not join messages.
 pub(super) fn digest(tree: &Tree) -> RequestDigest {
     let outline = wire::outline(tree);
     let tools: String = outline.tools.iter().map(Object::to_text).collect();

@@ -73,7 +73,7 @@ fn what_failed_and_what_says_nothing_is_left_out() {
 #[test]
 fn calls_and_results_are_pairs_in_the_order_of_the_calls() {
     check(&["u:go", "a:<1 2>", "t:1", "t:2", "a:ok"], &["u:go", "a:<1><2>", "t:1", "t:2", "a:ok"]);
-    // A result is missing at the end, in front, or altogether; one is too many.
+    // A result is missing at the end, at the start, or altogether; one is superfluous.
     check(&["u:go", "a:<1 2>", "t:1", "u:on"], &["u:go", "a:<1><2>", "t:1", "t:lost 2", "u:on"]);
     check(&["u:go", "a:<1 2>", "t:2", "u:on"], &["u:go", "a:<1><2>", "t:lost 1", "t:2", "u:on"]);
     check(&["u:go", "a:<1>", "error:x", "u:on"], &["u:go", "a:<1>", "t:lost 1", "u:on"]);
@@ -105,7 +105,7 @@ fn the_last_two_sides_are_marked() {
     check_markers(&["c:today"], &[]);
     check_markers(&["c:today", "u:go", "a:<1 2>", "t:1", "t:2"], &["2.1", "4.0"]);
     check_markers(&["u:go", "a:ok", "u:more"], &["1.0", "2.0"]);
-    // What the program added is not marked, the message before it is.
+    // A message that the program added is not marked; the message before it is.
     check_markers(&["u:go", "a:ok", "u:more", "c:another day"], &["1.0", "2.0"]);
 }
 

@@ -1,4 +1,4 @@
-//! Requests to a server on loopback that speaks as Anthropic's does.
+//! Requests to a loopback server that speaks Anthropic's protocol.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -51,7 +51,7 @@ impl PermissionBroker for AllowAll {
     }
 }
 
-/// Answers requests in their order with these events; gives the bodies.
+/// Answers requests in order with these events; returns the bodies.
 fn serve(answers: Vec<String>) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -82,7 +82,7 @@ fn event(name: &str, data: &str) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// An answer of one block with this usage: fresh, read, written.
+/// An answer of one block with this usage: uncached, read, written.
 fn answer(start: &str, delta: &str, stop: &str, [input, read, written]: [u64; 3]) -> String {
     let usage = format!(
         r#"{{"input_tokens":{input},"cache_read_input_tokens":{read},"cache_creation_input_tokens":{written},"output_tokens":1}}"#
@@ -213,7 +213,7 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
     let results = messages.iter().filter(|message| message.text("role") == Some("toolResult"));
     let errors: Vec<bool> = results.map(|result| result.get("isError") == Some(&Json::Bool(true))).collect();
     assert_eq!(errors, [false, false, true], "an unknown field is an error");
-    // Every request has the one before within it, but for the marks.
+    // Every request contains the previous one, except for the marks.
     let bodies: Vec<String> = bodies.try_iter().collect();
     let plain = |body: &String| body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     for pair in bodies.windows(2) {
@@ -313,7 +313,7 @@ fn a_session_that_let_its_texts_go_sends_the_same_bytes() {
     assert!(entries[1..].iter().all(|entry| entry.is_released()));
     let bytes: usize = entries.iter().map(|entry| entry.fields().memory_bytes()).sum();
     assert!(bytes < 60 * 4000, "{bytes}");
-    // Whoever encodes them again needs their texts.
+    // Encoding them again requires their texts.
     let plan = RequestPlan { request: RequestNumber(99), model: choice(), long_system_cache: false };
     assert_eq!(new().prepare(&plan, session.tree()), Err(PrepareFailure::Released));
     let mut another = new();

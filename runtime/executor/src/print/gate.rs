@@ -1,13 +1,13 @@
-//! Lets a question to the person wait for what is printed before it, and what is printed after it wait for its end.
+//! Delays a question to the user until earlier output is printed, and later output until the question is answered.
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Questions that wait.
+/// Maximum number of waiting questions.
 const WAITING: usize = 16;
 
-/// The side that prints.
+/// The printing side.
 #[derive(Debug)]
 pub struct PrintGate {
     passes: Option<mpsc::Receiver<oneshot::Sender<PrintHold>>>,
@@ -15,11 +15,11 @@ pub struct PrintGate {
     changes: watch::Receiver<usize>,
 }
 
-/// The side that waits. Clones wait at the same gate.
+/// The waiting side. Clones wait at the same gate.
 #[derive(Debug, Clone)]
 pub struct PrintPass(mpsc::Sender<oneshot::Sender<PrintHold>>);
 
-/// Keeps progress from being printed until it is dropped.
+/// Delays progress output until it is dropped.
 #[derive(Debug)]
 pub struct PrintHold(Arc<watch::Sender<usize>>);
 
@@ -37,26 +37,26 @@ impl Drop for PrintHold {
 }
 
 impl PrintGate {
-    /// A gate, and what passes it.
+    /// A gate and its pass.
     #[must_use]
     pub fn new() -> (Self, PrintPass) {
         let (pass, passes) = mpsc::channel(WAITING);
         (Self { passes: Some(passes), ..Self::closed() }, PrintPass(pass))
     }
 
-    /// A gate that nobody passes.
+    /// A gate without passes.
     #[must_use]
     pub fn closed() -> Self {
         let (holds, changes) = watch::channel(0);
         Self { passes: None, holds: Arc::new(holds), changes }
     }
 
-    /// Whether somebody who passed still reads what was printed.
+    /// Whether a question still delays output.
     pub(super) fn is_held(&self) -> bool {
         *self.changes.borrow() > 0
     }
 
-    /// Lets the next one pass, or waits until the gate is held or not any longer. Comes to no end when nothing happens.
+    /// Lets the next question pass, or waits until the gate becomes held or free. Never completes if nothing happens.
     pub(super) async fn open(&mut self) {
         let next = async {
             match &mut self.passes {
@@ -66,19 +66,19 @@ impl PrintGate {
         };
         tokio::select! {
             next = next => match next {
-                // Who waited may be gone, and holds nothing up then.
+                // If the waiting side is gone, the hold is dropped at once.
                 Some(waiting) => drop(waiting.send(PrintHold::new(&self.holds))),
                 None => self.passes = None,
             },
-            // The other end is here.
+            // The sender is in this struct, so this cannot fail.
             _ = self.changes.changed() => {}
         }
     }
 }
 
 impl PrintPass {
-    /// Waits until all that was told before is printed, or nothing is printed any longer. Progress is not printed until
-    /// what this gives is dropped.
+    /// Waits until all earlier updates are printed, or printing has stopped. Progress is not printed until the returned
+    /// hold is dropped.
     pub async fn wait(&self) -> Option<PrintHold> {
         let (passed, passing) = oneshot::channel();
         self.0.send(passed).await.ok()?;

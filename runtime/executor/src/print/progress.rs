@@ -1,6 +1,7 @@
-//! What the agent does before its answer, a line each: what it says, which tools it runs, and which of them failed.
+//! Prints the agent's activity before its answer, one line each: its texts, the tools it runs, and which of them
+//! failed.
 //!
-//! A turn does not depend on whoever watches it: lines that cannot be written are lost.
+//! A turn does not depend on its watchers: lines that cannot be written are lost.
 
 use std::io::Write;
 
@@ -10,33 +11,33 @@ use session_tree::{Entry, Json, Object, context::text_of};
 use super::{PrintDetail, usd_in_words};
 use crate::handle::SessionUpdate;
 
-/// Arguments that say what a call is about, the first that there is.
+/// Arguments that describe a call, in order of preference.
 const ABOUT: [&str; 5] = ["path", "command", "pattern", "url", "action"];
-/// Most letters of such an argument, or of the error of a call that ran.
+/// Maximum number of characters of such an argument, or of the error of a call that ran.
 const LETTERS: usize = 72;
-/// Most letters of the reason why a call was not run.
+/// Maximum number of characters of the reason why a call was not run.
 const REASON_LETTERS: usize = 240;
 
-/// Shortest time of a command without output that is told, in milliseconds.
+/// Minimum duration of a command without output for it to be shown, in milliseconds.
 const TOLD_MS: f64 = 1_000.0;
 
-/// The time, and how often a request is attempted.
+/// The clock, and the number of attempts at a request.
 #[derive(Clone, Copy)]
 pub(super) struct ProgressClock {
-    /// A moment as clock time.
+    /// Formats a time as clock time.
     pub(super) time: fn(i64) -> String,
-    /// The present moment.
+    /// The current time.
     pub(super) now: fn() -> i64,
     /// Maximum number of attempts at a request.
     pub(super) attempts: u32,
 }
 
-/// The requests of a prompt, and what they cost.
+/// The requests of a prompt and their cost.
 #[derive(Debug, Default)]
 struct RequestTally {
     requests: u64,
     cost_nano_usd: u64,
-    /// Whether the cost of one is not known.
+    /// Whether the cost of a request is unknown.
     is_incomplete: bool,
 }
 
@@ -60,30 +61,30 @@ impl RequestTally {
     }
 }
 
-/// Prints it to a stream.
+/// Prints progress to a stream.
 pub(super) struct PrintProgress<'a> {
     out: &'a mut (dyn Write + Send),
     detail: PrintDetail,
     clock: ProgressClock,
-    /// The attempts at the last request that failed.
+    /// Number of failed attempts at the last request.
     attempts: u32,
     tally: RequestTally,
-    /// Whether the prompt of the command has come, which is not shown again.
+    /// Whether the prompt of the command has been seen; it is not shown.
     has_prompt: bool,
     /// Whether no turn is running.
     is_between: bool,
-    /// Why the file cannot be written, as it was said last.
+    /// Why the file cannot be written, as last reported.
     disk_trouble: Option<String>,
-    /// What the model said; it is the answer unless a call follows.
+    /// The model's texts; they are the answer unless a call follows.
     said: Vec<String>,
     /// The calls of the last answer.
     calls: Vec<Object>,
-    /// Those of them that have a line, by their places.
+    /// The indices of the calls that have a line.
     started: Vec<usize>,
     is_new: bool,
     /// Why the last request failed.
     error: Option<(Option<FailureKind>, String)>,
-    /// Lines that wait while a question stands; nothing when none does.
+    /// Lines delayed by an open question; `None` if there is none.
     held: Option<String>,
 }
 
@@ -107,7 +108,7 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    /// Keeps what is printed from now on, so that it does not get into a question, or prints what was kept.
+    /// Starts delaying output, so that it does not mix with a question, or prints the delayed output.
     pub(super) fn hold(&mut self, holds: bool) {
         if holds {
             self.held.get_or_insert_default();
@@ -122,17 +123,17 @@ impl<'a> PrintProgress<'a> {
                 held.push_str(line);
                 held.push('\n');
             }
-            // One write for each line.
+            // One write per line.
             None => drop(self.out.write_all(format!("{line}\n").as_bytes())),
         }
     }
 
-    /// A line that is not the agent's.
+    /// Prints a line that is not from the agent.
     fn notice(&mut self, line: &str) {
         self.line(&format!("capture: {line}"));
     }
 
-    /// Prints what the prompt came to. Gives what the provider said of the last failure.
+    /// Prints a summary of the prompt. Returns the provider's message for the last failure.
     pub(super) fn finish(&mut self) -> Option<String> {
         self.hold(false);
         if self.detail == PrintDetail::All
@@ -170,7 +171,7 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    /// Says what holds the turn up, and what soon will.
+    /// Prints messages about current or coming delays.
     pub(super) fn warn(&mut self, update: &SessionUpdate) {
         let frame = match update {
             SessionUpdate::Frame(frame) => frame,
@@ -188,7 +189,7 @@ impl<'a> PrintProgress<'a> {
             RuntimeFrame::TurnEnded { .. } => self.is_between = true,
             RuntimeFrame::Activity(activity) => self.holds_up(*activity),
             RuntimeFrame::DiskTrouble { error } => {
-                // It is told with each attempt, and said once.
+                // The machine reports it with each attempt; it is printed once.
                 if *error == self.disk_trouble {
                     return;
                 }
@@ -221,14 +222,14 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    /// Says why nothing comes for a while, and until when.
+    /// Prints why the turn is delayed, and until when.
     fn holds_up(&mut self, activity: EngineActivity) {
         match activity {
             EngineActivity::Retrying { until_wall_ms, .. } => {
                 self.attempts += 1;
                 let (kind, why) = self.error.take().unwrap_or_else(|| (None, "the request failed".to_owned()));
                 let at = self.moment(until_wall_ms);
-                // Others are not repeated as often.
+                // Other failures are retried less often.
                 let is_common =
                     |kind| matches!(kind, FailureKind::Overloaded | FailureKind::Rate | FailureKind::Network);
                 let most = kind.filter(|kind| is_common(*kind)).map(|_| format!(" of {}", self.clock.attempts));
@@ -249,13 +250,13 @@ impl<'a> PrintProgress<'a> {
         }
     }
 
-    /// A moment that is waited for.
+    /// A time in the future, as text.
     fn moment(&self, at_ms: i64) -> String {
         let left_ms = u64::try_from(at_ms.saturating_sub((self.clock.now)())).unwrap_or_default();
         format!("in {} s ({})", left_ms.div_ceil(1000), (self.clock.time)(at_ms))
     }
 
-    /// Shows a message that came while the prompt was worked on: it is not typed here.
+    /// Shows a message that arrived during the prompt: it was not typed here.
     fn message(&mut self, entry: &Entry) {
         let Some(message) = entry.message().filter(|message| message.text("role") == Some("user")) else { return };
         if !std::mem::replace(&mut self.has_prompt, true) {
@@ -301,16 +302,16 @@ impl<'a> PrintProgress<'a> {
         let tool = result.text("toolName").unwrap_or_default();
         let id = result.text("toolCallId");
         let call = self.calls.iter().position(|call| id.is_some() && call.text("id") == id);
-        // Nothing else names a call that was not run, nor says why.
+        // No other line names a call that was not run, or the reason.
         let line = match call.filter(|at| !self.started.contains(at)) {
             Some(at) => {
                 let why = beginning(&text, REASON_LETTERS);
                 let subject = subject(&self.calls[at]).filter(|subject| why.starts_with(subject.as_str()));
-                // What says itself what it is about needs only the tool.
+                // If the reason names the subject itself, only the tool is added.
                 let call = if subject.is_some() { tool.to_owned() } else { about(&self.calls[at]) };
                 format!("  {call}: {why}")
             }
-            // A command says at the end why it failed.
+            // A failing command prints the reason at the end.
             None if tool == "bash" => format!("  {tool}: {}", last_line(&text)),
             None => format!("  {tool}: {}", first_line(&text)),
         };
@@ -320,8 +321,8 @@ impl<'a> PrintProgress<'a> {
     }
 }
 
-/// The outcome of a call that succeeded, if it is more than its line says: the last line and the time of a command,
-/// the number of lines that an edit changed.
+/// The outcome of a successful call, if its line does not show it: the last line and the duration of a command, the
+/// number of lines changed by an edit.
 fn outcome(result: &Object, details: Option<&Object>) -> Option<String> {
     let details = details?;
     if let Some(diff) = details.text("diff") {
@@ -344,13 +345,13 @@ fn outcome(result: &Object, details: Option<&Object>) -> Option<String> {
     }
 }
 
-/// What a call is about.
+/// The subject of a call.
 fn subject(call: &Object) -> Option<String> {
     let arguments = call.get("arguments").and_then(Json::as_object)?;
     ABOUT.iter().find_map(|key| arguments.text(key)).map(first_line)
 }
 
-/// A call in one line.
+/// A call as one line.
 fn about(call: &Object) -> String {
     let name = call.text("name").unwrap_or_default();
     let arguments = call.get("arguments").and_then(Json::as_object);
@@ -363,7 +364,7 @@ fn about(call: &Object) -> String {
     }
 }
 
-/// How far a list of things to do is, and what is being done.
+/// The progress of a to-do list, and its current task.
 fn todo_progress(arguments: &Object) -> Option<String> {
     let items: Vec<&Object> = arguments.get("items")?.as_array()?.iter().filter_map(Json::as_object).collect();
     let in_state = |state: &'static str| items.iter().filter(move |item| item.text("state") == Some(state)).copied();
@@ -375,12 +376,12 @@ fn todo_progress(arguments: &Object) -> Option<String> {
     })
 }
 
-/// The beginning of the first line.
+/// The start of the first line.
 fn first_line(text: &str) -> String {
     beginning(text, LETTERS)
 }
 
-/// At most this many letters of the first line.
+/// At most this many characters of the first line.
 fn beginning(text: &str, letters: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(letters) {
@@ -390,7 +391,7 @@ fn beginning(text: &str, letters: usize) -> String {
     }
 }
 
-/// The beginning of the last line, and of the one before it when the last is a note in brackets.
+/// The start of the last line, preceded by the line before it if the last is a note in brackets.
 fn last_line(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match &lines[..] {

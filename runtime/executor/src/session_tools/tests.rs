@@ -43,7 +43,7 @@ fn a_decision_cannot_change_what_a_call_touches() {
     let result = tools.run(&other);
     assert!(result.is_error && text(&result).contains("changed what the call touches"), "{}", text(&result));
     assert!(!dir.path().join("b.txt").exists());
-    // It is run at most once, and only after it was inspected.
+    // It runs at most once, and only after it was inspected.
     assert!(text(&tools.run(&asked)).contains("not inspected"));
     tools.inspect(&asked).unwrap();
     let result = tools.run(&run("write", r#"{"path":"a.txt","content":"another"}"#));
@@ -107,6 +107,6 @@ fn a_call_without_effect_changes_nothing_by_then_either() {
     let result = tools.run_without_effect(&edit);
     assert!(result.is_error && text(&result).contains("nothing was written"), "{}", text(&result));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
-    // It was answered.
+    // It has already been answered.
     assert!(text(&tools.run(&edit)).contains("not inspected"));
 }

@@ -14,7 +14,7 @@ fn in_memory(text: &BodyText) -> usize {
     text.tail.capacity() + text.sealed.iter().map(|(_, part)| held(part)).sum::<usize>()
 }
 
-/// Grows a text by blocks of different sizes, cuts it off now and then, and compares it with a plain vector.
+/// Grows a text by blocks of different sizes, truncates it occasionally, and compares it with a plain vector.
 fn grown(text: &mut BodyText) -> Vec<u8> {
     let mut plain = Vec::new();
     for n in 0..400_usize {

@@ -1,4 +1,4 @@
-//! Decodes an answer: bytes in, events out.
+//! Decodes the bytes of an answer to events.
 
 use session_tree::{Json, Object};
 
@@ -8,10 +8,10 @@ use crate::{
     sse::{SseEvent, SseReader},
 };
 
-/// Most bytes of an answer.
+/// Maximum size of an answer, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
 
-/// Decodes one answer. The pieces in which its bytes come make no difference.
+/// Decodes one answer. The result does not depend on how its bytes are split.
 #[derive(Debug)]
 pub struct Decoder {
     dialect: Dialect,
@@ -29,7 +29,7 @@ enum Dialect {
     Gemini(gemini::decode::GeminiAnswer),
 }
 
-/// What a dialect adds to.
+/// The output of a dialect.
 pub(crate) struct Sink<'a> {
     pub(crate) draft: &'a mut Draft,
     pub(crate) out: &'a mut Vec<StreamEvent>,
@@ -44,19 +44,19 @@ impl Sink<'_> {
         self.out.push(StreamEvent::Failed(Failure::new(kind, message)));
     }
 
-    /// A block is complete.
+    /// Completes a block.
     pub(crate) fn finish(&mut self, at: usize, block: Object) {
         self.draft.finish(at, block);
         self.draft.release(self.out);
     }
 
-    /// The answer is complete.
+    /// Completes the answer.
     pub(crate) fn end(&mut self, reason: crate::EndReason) {
         self.draft.release_all(self.out);
         self.out.push(StreamEvent::Ended(reason));
     }
 
-    /// Tells the tokens when they changed.
+    /// Reports the usage if it changed.
     pub(crate) fn usage(&mut self, usage: crate::Usage) {
         if self.draft.usage != usage {
             self.draft.usage = usage;
@@ -73,8 +73,8 @@ impl Sink<'_> {
 }
 
 impl Decoder {
-    /// Begins an answer. `tag` tells it from all others of the session: calls to which the vendor gives no id get one
-    /// that begins with it.
+    /// A decoder for one answer. `tag` must be unique in the session: ids generated for calls without one start with
+    /// it.
     #[must_use]
     pub fn new(api: Api, tag: &str) -> Self {
         let dialect = match api {
@@ -86,13 +86,13 @@ impl Decoder {
         Self { dialect, sse: SseReader::default(), draft: Draft::new(tag), bytes: 0, ended: false }
     }
 
-    /// What there is so far.
+    /// The message so far.
     #[must_use]
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Takes the next bytes. Behind the last event ([`StreamEvent::is_last`]) there are no more.
+    /// Decodes the next bytes. After the last event ([`StreamEvent::is_last`]) it returns nothing more.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         let mut out = Vec::new();
         if self.ended {
@@ -119,7 +119,7 @@ impl Decoder {
         if self.is_over(&out) { self.close(out) } else { out }
     }
 
-    /// The bytes are at their end.
+    /// Signals the end of the bytes.
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let mut out = Vec::new();
         if self.ended {
@@ -150,7 +150,7 @@ impl Decoder {
 
     fn close(&mut self, mut out: Vec<StreamEvent>) -> Vec<StreamEvent> {
         self.ended = true;
-        // An end with a call that is not complete is none: the call cannot be made.
+        // An end with an incomplete call is a failure: the call cannot be made.
         if let Some(StreamEvent::Ended(_)) = out.last()
             && self.draft.has_open_call()
         {
@@ -185,7 +185,7 @@ impl Decoder {
     }
 }
 
-/// A count of tokens.
+/// A token count.
 pub(crate) fn count(of: &Object, key: &str) -> Option<u64> {
     match of.get(key)? {
         Json::Number(number) => number.as_u64(),
@@ -193,22 +193,22 @@ pub(crate) fn count(of: &Object, key: &str) -> Option<u64> {
     }
 }
 
-/// An object in an object.
+/// The object in a field of an object.
 pub(crate) fn object<'a>(of: &'a Object, key: &str) -> Option<&'a Object> {
     of.get(key).and_then(Json::as_object)
 }
 
-/// Objects of an array.
+/// The objects in an array field.
 pub(crate) fn objects<'a>(of: &'a Object, key: &str) -> impl Iterator<Item = &'a Object> {
     of.get(key).and_then(Json::as_array).unwrap_or_default().iter().filter_map(Json::as_object)
 }
 
-/// A text that is not empty.
+/// A non-empty text in a field.
 pub(crate) fn filled<'a>(of: &'a Object, key: &str) -> Option<&'a str> {
     of.text(key).filter(|text| !text.is_empty())
 }
 
-/// Whether an object has only these keys, or others that are `null`.
+/// Whether all keys of an object, except those with value `null`, are in this list.
 pub(crate) fn has_only(of: &Object, keys: &[&str]) -> bool {
     of.iter().all(|(key, value)| keys.contains(&key) || *value == Json::Null)
 }

@@ -1,26 +1,26 @@
-//! The message that an answer becomes.
+//! The message assembled from an answer.
 
 use session_tree::{Json, Object};
 
 use crate::{StreamEvent, Usage};
 
-/// What an answer has brought so far: the blocks of a stored message, its usage and its names.
+/// The message so far: the blocks of a stored message, its usage and its ids.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
-    /// The model that answers, as it names itself.
+    /// The answering model, as reported in the answer.
     pub model: Option<String>,
     /// The vendor's id of the answer.
     pub id: Option<String>,
     /// Tokens.
     pub usage: Usage,
     slots: Vec<Slot>,
-    /// How many of the blocks were told as complete.
+    /// Number of blocks reported as complete.
     told: usize,
-    /// Prefix of the ids of calls to which the vendor gives none.
+    /// Prefix of the ids of calls without one from the vendor.
     tag: String,
 }
 
-/// A block that comes or is there.
+/// A block, complete or not.
 #[derive(Debug, Clone)]
 pub(crate) enum Slot {
     Text(String),
@@ -30,10 +30,10 @@ pub(crate) enum Slot {
         name: String,
         input: String,
     },
-    /// Nothing to show before it is there.
+    /// Shown only when complete.
     Hidden,
     Done(Object),
-    /// Complete, but for what the end of the answer may add.
+    /// Complete, except for data that may arrive at the end of the answer.
     Held(Object),
 }
 
@@ -42,7 +42,7 @@ impl Draft {
         Self { tag: tag.to_owned(), ..Self::default() }
     }
 
-    /// The blocks. Of what is not complete, text and thinking; calls that are not complete are left out.
+    /// The blocks. Of incomplete ones, text and thinking are included; incomplete calls are omitted.
     #[must_use]
     pub fn content(&self) -> Vec<Json> {
         let block = |slot: &Slot| match slot {
@@ -75,7 +75,7 @@ impl Draft {
         }
     }
 
-    /// Tells the blocks that are complete, up to the first that is not.
+    /// Reports the complete blocks, up to the first incomplete one.
     pub(crate) fn release(&mut self, out: &mut Vec<StreamEvent>) {
         while let Some(Slot::Done(block)) = self.slots.get(self.told) {
             out.push(StreamEvent::Block(block.clone()));
@@ -83,7 +83,7 @@ impl Draft {
         }
     }
 
-    /// Tells the rest: nothing is added any more.
+    /// Reports the remaining blocks at the end of the answer.
     pub(crate) fn release_all(&mut self, out: &mut Vec<StreamEvent>) {
         for slot in self.slots.get_mut(self.told..).unwrap_or_default() {
             if let Slot::Held(block) = slot {
@@ -96,7 +96,7 @@ impl Draft {
         }
     }
 
-    /// Adds to a text, thinking or call.
+    /// Appends to a text, thinking or call.
     pub(crate) fn extend(&mut self, at: usize, more: &str) {
         match self.slots.get_mut(at) {
             Some(Slot::Text(text) | Slot::Thinking(text) | Slot::Call { input: text, .. }) => text.push_str(more),
@@ -104,9 +104,9 @@ impl Draft {
         }
     }
 
-    /// An id that no other call of the answer has: vendors refuse ids that come twice.
+    /// An id that no other call of the answer has: vendors refuse duplicate ids.
     pub(crate) fn unique_id(&self, id: &str) -> String {
-        // Of a call and its item, as Responses has them, the call counts.
+        // Responses ids contain a call and its item: the call counts.
         let call_of = |id: &str| id.split('|').next().unwrap_or_default().to_owned();
         let is_taken = |id: &str| {
             let id = call_of(id);
@@ -124,12 +124,12 @@ impl Draft {
         }
     }
 
-    /// An id for a call to which the vendor gave none.
+    /// An id for a call without one from the vendor.
     pub(crate) fn made_up_id(&self, prefix: &str) -> String {
         format!("{prefix}{}-{}", self.tag, self.slots.len())
     }
 
-    /// Whether a call is not complete.
+    /// Whether a call is incomplete.
     pub(crate) fn has_open_call(&self) -> bool {
         self.slots.iter().any(|slot| matches!(slot, Slot::Call { .. }))
     }
@@ -151,16 +151,16 @@ pub(crate) fn opaque_block(raw: &str) -> Object {
     Object::new().with("type", "opaque").with("raw", raw)
 }
 
-/// How a vendor gets a call's input back.
+/// How the input of a call is returned to the vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputForm {
-    /// As a string, of which every letter counts.
+    /// As a string that must be identical.
     Text,
-    /// As a value, of which only the meaning counts.
+    /// As a value that must be equivalent.
     Value,
 }
 
-/// A call, and its input as it is to go back when its value does not say that.
+/// A call, including its input as text if its value would not reproduce it.
 pub(crate) fn call_block(id: &str, name: &str, input: &str, form: InputForm) -> Object {
     let block = Object::new().with("type", "toolCall").with("id", id).with("name", name);
     let read = if input.trim().is_empty() { Ok(Json::Object(Object::new())) } else { Json::parse(input) };

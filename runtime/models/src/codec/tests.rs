@@ -69,7 +69,7 @@ fn body(transcript: &Transcript) -> String {
     body
 }
 
-/// The events of an answer whose bytes come in pieces that end at these places.
+/// The events of an answer whose bytes are split at these offsets.
 fn decode(api: Api, answer: &str, cuts: &[usize]) -> Vec<StreamEvent> {
     let mut decoder = Decoder::new(api, "7");
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (answer.len() + 1)).collect();
@@ -99,7 +99,7 @@ fn last_usage(events: &[StreamEvent]) -> Option<Usage> {
     })
 }
 
-/// What goes back of an answer: the bytes of the blocks that a request has more than one without the answer.
+/// The bytes sent back for an answer: those of the blocks it adds to a request.
 fn sent_back(api: Api, answer: &str) -> String {
     let blocks = blocks(&decode(api, answer, &[]));
     let mut transcript = transcript(api);
@@ -195,7 +195,7 @@ fn an_answer_of_gemini_becomes_blocks_and_goes_back_as_it_came() {
     assert_eq!(events.last(), Some(&StreamEvent::Ended(EndReason::ToolUse)));
     let usage = Usage { input: 200, read: 1000, write_5m: 0, write_1h: 0, output: 65, reasoning: Some(25) };
     assert_eq!(last_usage(&events), Some(usage));
-    // The second call came without an id, and goes back without one.
+    // The second call was received without an id and is sent back without one.
     assert_eq!(blocks(&events)[4].text("id"), Some("gemini-call-7-4"));
     let expected = [
         r#"]},{"role":"model","parts":[{"thought":true,"text":"I think so."}"#,
@@ -274,7 +274,7 @@ fn a_call_with_half_an_input_is_no_call() {
         block.to_text(),
         r#"{"type":"toolCall","id":"c","name":"bash","arguments":{},"malformed":"{\"command\": \"l"}"#
     );
-    // What goes back is an object nevertheless.
+    // The vendor gets an object nevertheless.
     for api in APIS {
         let mut transcript = transcript(api);
         transcript.push(&user("x"));
@@ -351,14 +351,14 @@ fn markers_stand_where_they_were_asked_for() {
     let mark = r#""cache_control":{"type":"ephemeral"}"#;
     for place in [
         format!(r#"You are careful.\n\nBe brief.",{mark}}}],"messages""#),
-        // Thinking cannot bear one.
+        // Thinking cannot have a marker.
         format!(r#"{{"type":"text","text":"a",{mark}}},{{"type":"thinking""#),
         format!(r#"{{"type":"text","text":"two",{mark}}}]}}],"max_tokens""#),
     ] {
         assert!(body.contains(&place), "{place} in {body}");
     }
     assert_eq!(body.matches("cache_control").count(), 3);
-    // Without its markers it is the request without markers.
+    // Apart from the markers, it equals the request without markers.
     let bare = transcript.request(None, &[]).unwrap();
     assert_eq!(body.replace(&format!(",{mark}"), "").as_bytes(), bare.body.to_vec().unwrap());
 }
@@ -397,11 +397,11 @@ fn chat_passes_markers_on_when_the_server_takes_them() {
     }
 }
 
-/// A piece of a conversation, of which any sequence can be asked for.
+/// A piece of a conversation; any sequence is valid.
 #[derive(Debug, Clone)]
 enum Piece {
     User(String),
-    /// Text, thinking with a signature, and this many calls, of which this many are answered.
+    /// Text, thinking with a signature, and `calls` calls, of which `answered` have results.
     Answer {
         text: String,
         signature: String,
@@ -482,12 +482,12 @@ proptest! {
             let messages = messages(&target(api), &pieces);
             let mut lived = transcript(api);
             messages.iter().for_each(|message| { lived.push(message); });
-            // From the file,
+            // Read from the file.
             let mut read = transcript(api);
             messages.iter().for_each(|message| { read.push(&object(&message.to_text())); });
             prop_assert_eq!(body(&lived), body(&read));
             prop_assert_eq!(lived.chain().collect::<Vec<_>>(), read.chain().collect::<Vec<_>>());
-            // and after going back and forth.
+            // After going back and forth.
             lived.truncate(messages.len().saturating_sub(back));
             lived.push(&user("elsewhere"));
             lived.truncate(messages.len().saturating_sub(back));

@@ -9,18 +9,18 @@ use crate::{
     body::{BodyText, RequestBody, SpillFile},
 };
 
-/// A block that was written.
+/// A written block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WireBlock {
     pub(crate) kind: BlockKind,
-    /// The offset behind its last byte.
+    /// The offset after its last byte.
     pub(crate) end: usize,
-    /// The offset at which a marker is inserted, when it can bear one.
+    /// The offset at which a marker is inserted, if it can have one.
     pub(crate) mark: Option<usize>,
     pub(crate) hash: BlockHash,
 }
 
-/// A call that has no result yet.
+/// A call without a result so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingCall {
     /// Its id in the session.
@@ -30,25 +30,25 @@ pub(crate) struct PendingCall {
     pub(crate) name: String,
 }
 
-/// What the next message depends on.
+/// The state on which the encoding of the next message depends.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WireState {
-    /// The beginning of the message that is not closed, to which blocks of the same role are added.
+    /// The opening text of the open message, to which blocks of the same role are appended.
     open: Option<&'static str>,
-    /// Whether a message was written, so that a comma precedes the next.
+    /// Whether a message was written, so that the next one needs a comma.
     follows: bool,
     pending: Vec<PendingCall>,
-    /// Images of results that are shown in a message of their own, as JSON text.
+    /// Images of results to be shown in a separate message, as JSON text.
     images: Vec<String>,
 }
 
-/// The bytes so far.
+/// The encoded bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
     text: BodyText,
     blocks: Vec<WireBlock>,
     state: WireState,
-    /// The hash of what the body does not say, such as the name of the API.
+    /// A hash of inputs that are not in the body, such as the name of the API.
     seed: BlockHash,
 }
 
@@ -63,7 +63,7 @@ impl Wire {
         }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
@@ -73,17 +73,17 @@ impl Wire {
         self.text.append_to(range, body);
     }
 
-    /// Keeps what is too much for memory in this file.
+    /// Spills text that exceeds the memory limit to this file.
     pub(crate) fn spill_to(&mut self, spill: Arc<SpillFile>) {
         self.text.spill_to(spill);
     }
 
-    /// The bytes behind the last block.
+    /// The bytes after the last block.
     pub(crate) fn behind_blocks(&self) -> &[u8] {
         self.text.unsealed(self.blocks_end())
     }
 
-    /// Requests share the blocks that are there instead of copying them.
+    /// Seals the complete blocks, so that requests share them instead of copying them.
     pub(crate) fn seal(&mut self) {
         self.text.seal(self.blocks_end());
     }
@@ -100,14 +100,14 @@ impl Wire {
         &self.state
     }
 
-    /// Goes back to where there were this number of blocks, with these bytes behind them.
+    /// Restores the state with this number of blocks and these bytes after them.
     pub(crate) fn truncate(&mut self, blocks: usize, behind: &[u8], state: WireState) {
         self.blocks.truncate(blocks);
         self.text.truncate(self.blocks_end(), behind);
         self.state = state;
     }
 
-    /// Goes on elsewhere: what is written there follows what is written here.
+    /// An empty text that continues from the current state.
     pub(crate) fn rest(&self) -> Self {
         Self { text: BodyText::default(), blocks: Vec::new(), state: self.state.clone(), seed: self.seed }
     }
@@ -116,14 +116,15 @@ impl Wire {
         self.text.extend(text.as_bytes());
     }
 
-    /// `,` unless this is the first message.
+    /// Writes `,` unless this is the first message.
     fn comma(&mut self) {
         if std::mem::replace(&mut self.state.follows, true) {
             self.raw(",");
         }
     }
 
-    /// What was written since the last block is one. A marker would go before the last `behind` bytes.
+    /// Ends a block that contains everything written since the last one. A marker would be inserted before the last
+    /// `behind` bytes.
     pub(crate) fn end_block(&mut self, kind: BlockKind, behind: Option<usize>) {
         let before = self.blocks.last().map_or(self.seed, |block| block.hash);
         let end = self.text.len();
@@ -131,7 +132,7 @@ impl Wire {
         self.blocks.push(WireBlock { kind, end, mark: behind.map(|behind| end - behind), hash });
     }
 
-    /// A message of one block.
+    /// Writes a message with one block.
     pub(crate) fn message(&mut self, text: &str, behind: Option<usize>) {
         self.close_message();
         self.comma();
@@ -139,8 +140,8 @@ impl Wire {
         self.end_block(BlockKind::Message, behind);
     }
 
-    /// A block of a message that begins with `opener` and ends with `]}`, the same as the last one's when that began
-    /// so.
+    /// Writes a block of a message that starts with `opener` and ends with `]}`, continuing the open message if it
+    /// started the same way.
     pub(crate) fn block_in(&mut self, opener: &'static str, text: &str, markable: bool) {
         if self.state.open == Some(opener) {
             self.raw(",");
@@ -154,14 +155,14 @@ impl Wire {
         self.end_block(BlockKind::Message, markable.then_some(1));
     }
 
-    /// Ends the message that goes on.
+    /// Closes the open message.
     pub(crate) fn close_message(&mut self) {
         if self.state.open.take().is_some() {
             self.raw("]}");
         }
     }
 
-    /// The head wrote a message.
+    /// Records that the head contains a message.
     pub(crate) fn head_has_message(&mut self) {
         self.state.follows = true;
     }
@@ -197,7 +198,7 @@ fn hash(before: BlockHash, bytes: &[u8]) -> BlockHash {
     BlockHash(hash)
 }
 
-/// JSON text, put together in the order in which it is sent.
+/// JSON text, assembled in the order in which it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct JsonText(String);
 
@@ -216,7 +217,7 @@ impl JsonText {
         self
     }
 
-    /// `text` and a string, when there is one.
+    /// Appends `text` and a string, if there is one.
     pub(crate) fn maybe(self, text: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.raw(text).string(value),

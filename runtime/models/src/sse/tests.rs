@@ -21,7 +21,7 @@ fn events_are_read_as_the_standard_says() {
     check("\u{feff}data:a\r\n\r\n", &[event("", "a")]);
     check("event: e\rdata:  a\rdata\rdata: b\r\r", &[event("e", " a\n\nb")]);
     check(": comment\n\nid: 1\nretry: 5\ndata: a\n\n", &[event("", "a")]);
-    // An event without data is none, and its name does not count for the next.
+    // An event without data is ignored, and its name does not apply to the next.
     check("event: e\n\ndata: a\n\n", &[event("", "a")]);
     check("data\n\n", &[event("", "")]);
     check("data: a\n", &[]);

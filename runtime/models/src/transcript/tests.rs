@@ -28,7 +28,7 @@ fn sync_keeps_what_is_the_same_and_encodes_the_rest() {
             assert_eq!(transcript.entries(), keys.len());
             assert_eq!(transcript.request(None, &[]).unwrap().body.to_vec().unwrap(), fresh(keys));
         }
-        // What is keyed is not looked at again, what is not is.
+        // Messages with a known key are not read again, others are.
         transcript.sync([(Some("1"), &texts[0]), (None, &texts[1])]);
         transcript.sync([(Some("1"), &texts[2]), (None, &texts[3])]);
         let mut expected = Transcript::new(target(api), &prefix()).unwrap();

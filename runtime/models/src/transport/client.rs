@@ -12,17 +12,17 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use super::{Exchange, Patience, sending::SendingBody};
 use crate::{EncodedRequest, Secret};
 
-/// How long a connection may take to be made.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// What all requests share.
+/// Options shared by all requests.
 #[derive(Debug, Clone, Default)]
 pub struct ClientOptions {
     /// The proxy for every host but loopback, such as `http://proxy:3128`.
     pub proxy: Option<Secret>,
-    /// Certificates to trust beside those of the system, in DER.
+    /// Certificates to trust in addition to those of the system, in DER.
     pub more_roots: Vec<Vec<u8>>,
-    /// How the client calls itself.
+    /// The `User-Agent`.
     pub user_agent: String,
 }
 
@@ -32,26 +32,26 @@ pub struct ModelEndpoint {
     url: Url,
     headers: HeaderMap,
     key: Option<Secret>,
-    /// How long its answers may keep silent.
+    /// The timeouts of its answers.
     pub patience: Patience,
 }
 
-/// Why a client or an endpoint cannot be used.
+/// Why a client or an endpoint is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The URL is not one of HTTP.
+    /// The URL is not an HTTP URL.
     #[error("the base URL is not valid: {0}")]
     Url(String),
-    /// A key would be readable on the way.
+    /// A key would be sent unencrypted.
     #[error("the base URL is http and its host is not loopback: the key would be readable on the way; use https")]
     Plaintext,
     /// A header cannot be sent.
     #[error("the header `{0}` cannot be sent: it holds letters that HTTP does not allow")]
     Header(String),
-    /// The proxy is not one.
+    /// The URL of the proxy is invalid.
     #[error("the URL of the proxy is not valid")]
     Proxy,
-    /// TLS cannot be prepared.
+    /// TLS cannot be set up.
     #[error("TLS cannot be prepared: {0}")]
     Tls(String),
 }
@@ -63,13 +63,13 @@ pub struct ModelClient {
 }
 
 impl ModelEndpoint {
-    /// A host, with the key of the provider. `base` has what stands before the path of a request, such as
+    /// A host, with the key of the provider. `base` is the URL before the path of a request, such as
     /// `https://api.openai.com/v1`.
     ///
     /// # Errors
-    /// When the URL is not valid, or is `http` to another host than loopback with a key.
+    /// If the URL is invalid, or is `http` to a host other than loopback with a key.
     pub fn new(base: &str, key: Option<Secret>) -> Result<Self, ClientError> {
-        // The parts that may hold a secret are not repeated.
+        // The error does not repeat parts that may contain a secret.
         let url = Url::parse(base).map_err(|error| ClientError::Url(error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(ClientError::Url("it holds a user name or a password".to_owned()));
@@ -83,10 +83,10 @@ impl ModelEndpoint {
         Ok(Self { url, headers: HeaderMap::new(), key, patience: Patience::default() })
     }
 
-    /// With a further header, which is treated like a key.
+    /// Adds a header, which is treated like a key.
     ///
     /// # Errors
-    /// When it cannot be sent, or the URL is `http` to another host than loopback.
+    /// If it cannot be sent, or the URL is `http` to a host other than loopback.
     pub fn with_header(mut self, name: &str, value: &Secret) -> Result<Self, ClientError> {
         if self.url.scheme() == "http" && !self.is_loopback() {
             return Err(ClientError::Plaintext);
@@ -95,7 +95,7 @@ impl ModelEndpoint {
         Ok(self)
     }
 
-    /// The address that requests go to, without what is behind its path.
+    /// The address of requests, without query and fragment.
     #[must_use]
     pub fn address(&self) -> String {
         let mut url = self.url.clone();
@@ -104,7 +104,7 @@ impl ModelEndpoint {
         url.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Whether it is this machine.
+    /// Whether the host is loopback.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.url)
@@ -116,7 +116,7 @@ impl ModelEndpoint {
 
     fn url_of(&self, request: &EncodedRequest) -> Result<Url, ClientError> {
         let base = self.url.as_str().trim_end_matches('/');
-        // Anthropic's and Gemini's bases are given with and without their version.
+        // Users configure Anthropic's and Gemini's base URLs with or without a version.
         let version = request.path.split('/').nth(1).unwrap_or_default();
         let has_version = version.starts_with('v') && base.rsplit('/').next() == Some(version);
         let path = if has_version { &request.path[version.len() + 1..] } else { request.path.as_str() };
@@ -142,18 +142,18 @@ impl ModelEndpoint {
 }
 
 impl ModelClient {
-    /// Prepares connections.
+    /// Sets up a client.
     ///
     /// # Errors
-    /// When the proxy or a certificate cannot be used.
+    /// If the proxy or a certificate is invalid.
     pub fn new(options: &ClientOptions) -> Result<Self, ClientError> {
         Self::build(options, tls(&options.more_roots)?)
     }
 
-    /// Prepares connections to this machine only. That is quicker, because no certificates are read.
+    /// Sets up a client for loopback only. This is faster, because no certificates are read.
     ///
     /// # Errors
-    /// When TLS cannot be prepared.
+    /// If TLS cannot be set up.
     pub fn loopback(user_agent: &str) -> Result<Self, ClientError> {
         let options = ClientOptions { user_agent: user_agent.to_owned(), ..ClientOptions::default() };
         Self::build(&options, with_roots(RootCertStore::empty())?)
@@ -166,7 +166,7 @@ impl ModelClient {
             .connect_timeout(CONNECT)
             .tcp_nodelay(true)
             .user_agent(options.user_agent.as_str())
-            // Nothing of the environment.
+            // Ignores proxies from the environment.
             .no_proxy();
         let builder = match &options.proxy {
             None => builder,
@@ -176,7 +176,7 @@ impl ModelClient {
                 builder.proxy(Proxy::custom(choose))
             }
         };
-        // The error of a builder may repeat the proxy's address.
+        // The error of the builder may contain the proxy's address.
         let http = builder.build().map_err(|_| ClientError::Tls("the HTTP client cannot be built".to_owned()))?;
         Ok(Self { http })
     }
@@ -184,7 +184,7 @@ impl ModelClient {
     /// Prepares a request and its answer; [`Exchange::next`] sends it. `tag` is that of [`crate::Decoder::new`].
     ///
     /// # Errors
-    /// When the URL or a header is not valid.
+    /// If the URL or a header is invalid.
     pub fn exchange(
         &self,
         endpoint: &ModelEndpoint,
@@ -217,7 +217,7 @@ fn secret_value(name: &str, value: &Secret) -> Result<HeaderValue, ClientError> 
 /// TLS with the certificates of the system.
 fn tls(more_roots: &[Vec<u8>]) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
-    // Certificates of the system that cannot be read are as good as absent.
+    // Unreadable system certificates are ignored.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     for root in more_roots {
         roots.add(root.clone().into()).map_err(|error| ClientError::Tls(error.to_string()))?;

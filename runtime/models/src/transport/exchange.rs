@@ -8,12 +8,12 @@ use tokio::time::{Instant, timeout_at};
 use super::{ModelEndpoint, Patience};
 use crate::{Api, Decoder, Draft, Failure, FailureKind, HttpAnswer, Secret, StreamEvent};
 
-/// Most bytes that are read of an answer that is an error.
+/// Maximum number of bytes read of an error response.
 const ERROR_BYTES: usize = 64 * 1024;
-/// How long an error's text may take to come.
+/// Timeout for the body of an error response.
 const ERROR_WAIT: Duration = Duration::from_secs(10);
 
-/// An answer that comes. Dropping it hangs up.
+/// A streaming answer. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Exchange {
     phase: Phase,
@@ -21,19 +21,19 @@ pub struct Exchange {
     waiting: VecDeque<StreamEvent>,
     key: Option<Secret>,
     patience: Patience,
-    /// When the last event came, or the request was sent.
+    /// When the last event arrived or the request was sent.
     heard: Option<Instant>,
-    /// When the answer has to be complete.
+    /// When the answer must be complete.
     deadline: Option<Instant>,
-    /// Whether the model has said something.
+    /// Whether the model has sent output.
     spoke: bool,
 }
 
-/// A stream of events, or the failure that came instead.
+/// A stream of events, or a failure.
 type Head = Result<Response, Failure>;
 
 enum Phase {
-    /// Kept until it is done, so that whoever stops waiting for it does not send it twice.
+    /// Stored until it completes, so that dropping a caller's future does not send the request twice.
     Sending(Pin<Box<dyn Future<Output = Head> + Send>>),
     Reading(Response),
     Over,
@@ -63,15 +63,15 @@ impl Exchange {
         }
     }
 
-    /// What there is so far.
+    /// The message so far.
     #[must_use]
     pub fn draft(&self) -> &Draft {
         self.decoder.draft()
     }
 
-    /// The next event; nothing behind the last ([`StreamEvent::is_last`]). The first call sends the request.
+    /// The next event; `None` after the last ([`StreamEvent::is_last`]). The first call sends the request.
     ///
-    /// A future that is dropped before it is done loses nothing: the next call goes on where it was.
+    /// Dropping the future before it completes loses nothing: the next call continues.
     pub async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -144,7 +144,7 @@ fn without_key(event: StreamEvent, key: Option<&Secret>) -> StreamEvent {
     }
 }
 
-/// Sends a request and looks at the head of what comes back.
+/// Sends a request and checks the head of the response.
 async fn send(sending: reqwest::RequestBuilder) -> Head {
     let response = sending.send().await.map_err(|error| Failure::new(FailureKind::Network, describe(&error)))?;
     let status = response.status().as_u16();
@@ -159,7 +159,7 @@ async fn send(sending: reqwest::RequestBuilder) -> Head {
     let (is_success, headers) = (response.status().is_success(), response.headers().clone());
     let body = error_text(response).await;
     if is_success && !kind.starts_with("application/json") {
-        // A portal or a proxy that answers in a vendor's place.
+        // Sent by a portal or a proxy instead of the vendor.
         let message = format!("the server answered {status} with `{kind}` instead of a stream of events");
         return Err(Failure { status: Some(status), raw: body, ..Failure::new(FailureKind::Network, message) });
     }
@@ -181,7 +181,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The beginning of an error's text, as far as it comes.
+/// The start of an error's body, as far as it arrives in time.
 async fn error_text(mut response: Response) -> String {
     let deadline = Instant::now() + ERROR_WAIT;
     let mut bytes = Vec::new();
@@ -194,7 +194,7 @@ async fn error_text(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What went wrong with a connection to which host, and why; without the rest of the address, which may hold a secret.
+/// Describes a connection error with the host and the cause; omits the rest of the address, which may contain a secret.
 fn describe(error: &reqwest::Error) -> String {
     let what = if error.is_connect() {
         "cannot connect"

@@ -1,23 +1,23 @@
-//! How long an answer may keep silent.
+//! Timeouts for silence in an answer.
 
 use std::time::Duration;
 
-/// How long is waited. Only events count that bring something; pings and comments do not, because servers that hang
-/// behind a proxy keep sending them (earendil-works/pi#8593).
+/// Timeouts. Only events with content count; pings and comments do not, because a proxy in front of a hanging server
+/// continues to send them (earendil-works/pi#8593).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Before the model's first word.
+    /// Before the model's first output.
     pub first: Duration,
-    /// After it, from one event to the next.
+    /// After the first output, between events.
     pub idle: Duration,
     /// For the whole answer.
     pub total: Duration,
 }
 
-/// The longest silence that can be configured.
+/// The longest configurable silence.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// A silence that cannot be configured.
+/// The silence is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a silence of {0:?} cannot be allowed: name more than 0 and at most 15 minutes")]
 pub struct PatienceError(Duration);
@@ -29,10 +29,10 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// With other silences, for models that run on slow machines.
+    /// Changes the silence timeouts, for models on slow machines.
     ///
     /// # Errors
-    /// When one is 0 or longer than 15 minutes: a session would hang.
+    /// If one is 0 or longer than 15 minutes: a session would hang.
     pub fn with_silence(self, first: Duration, idle: Duration) -> Result<Self, PatienceError> {
         match [first, idle].into_iter().find(|silence| silence.is_zero() || *silence > LONGEST) {
             Some(wrong) => Err(PatienceError(wrong)),

@@ -1,4 +1,4 @@
-//! A body on its way: what lies in a file is read as it is sent.
+//! A body that reads its spilled parts while it is sent.
 
 use std::{
     collections::VecDeque,
@@ -17,9 +17,9 @@ use crate::{RequestBody, body::BodyPart};
 #[derive(Debug)]
 pub(super) struct SendingBody {
     parts: VecDeque<BodyPart>,
-    /// The part that is being read.
+    /// The part being read.
     reading: Option<JoinHandle<io::Result<Bytes>>>,
-    /// Bytes that are still to be sent.
+    /// Number of bytes still to send.
     left: u64,
 }
 

@@ -23,7 +23,7 @@ const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{\"model\":\
     data: {\"type\":\"message_stop\"}\n\n";
 const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n: comment\n\n";
 
-/// A server for one request; gives the request's bytes.
+/// A server for one request; returns the request's bytes.
 fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ fn failure(answer: impl FnOnce(&mut TcpStream) + Send + 'static, patience: Patie
 }
 
 fn send(stream: &mut TcpStream, text: &str) {
-    // The client may have hung up.
+    // The client may have closed the connection.
     stream.write_all(text.as_bytes()).ok();
 }
 
@@ -132,7 +132,7 @@ fn an_answer_that_is_cut_is_a_failure() {
     assert_eq!(failed.kind, FailureKind::Network);
 }
 
-/// Writes until the client hangs up.
+/// Writes until the client closes the connection.
 fn pings(stream: &mut TcpStream) {
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
     while stream.write_all(PING).is_ok() {}
@@ -151,7 +151,7 @@ fn pings_do_not_keep_an_answer_alive() {
     );
     assert_eq!(before.kind, FailureKind::Stalled);
     assert!(before.message.contains("no answer"), "{before}");
-    // After the first word it is the other limit.
+    // After the first output, the other limit applies.
     let patience = Patience::default().with_silence(Duration::from_secs(600), short).unwrap();
     let half = ANSWER.find("data: {\"type\":\"content_block_stop").unwrap();
     let after = failure(
@@ -163,7 +163,7 @@ fn pings_do_not_keep_an_answer_alive() {
     );
     assert_eq!(after.kind, FailureKind::Stalled);
     assert!(after.message.contains("nothing more came"), "{after}");
-    // And a server that drips words without an end meets the last one.
+    // A server that sends output slowly without end reaches the total limit.
     let patience = Patience { total: short, ..Patience::default() };
     let drip = move |stream: &mut TcpStream| {
         send(stream, &format!("{STREAM}{}", &ANSWER[..half]));
@@ -178,7 +178,7 @@ fn pings_do_not_keep_an_answer_alive() {
 fn who_stops_waiting_loses_nothing() {
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let (url, serving) = serve(move |stream| {
-        // The head comes when somebody has waited for it before.
+        // The head is sent after a caller has waited for it.
         gone.recv().unwrap();
         send(stream, &format!("{STREAM}{ANSWER}"));
     });
@@ -198,11 +198,11 @@ fn who_stops_waiting_loses_nothing() {
         events
     });
     assert_eq!(events.last(), Some(&StreamEvent::Ended(EndReason::Stop)));
-    // The server takes one request.
+    // The server accepts only one request.
     serving.join().unwrap();
 }
 
-/// A proxy behind which a server of https has the certificate of the fixtures, which is for `hooks.test`. For one
+/// A proxy in front of an https server with the certificate of the fixtures, which is for `hooks.test`. Accepts one
 /// request.
 fn secure_server() -> String {
     let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -227,7 +227,7 @@ fn secure_server() -> String {
         let session = rustls::ServerConnection::new(Arc::new(config)).unwrap();
         let mut stream = rustls::StreamOwned::new(session, stream);
         let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
-        // A client that does not trust the certificate hangs up here.
+        // A client that does not trust the certificate closes the connection here.
         while let Ok(1..) = stream.read(&mut piece).inspect(|read| seen.extend_from_slice(&piece[..*read])) {
             if seen.ends_with(br#""stream":true}"#) {
                 stream.write_all(format!("{STREAM}{ANSWER}").as_bytes()).unwrap();

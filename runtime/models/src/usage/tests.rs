@@ -16,7 +16,7 @@ fn shares_and_units_are_those_of_all_input() {
 fn tokens_have_their_prices() {
     let prices = Prices::shipped().unwrap();
     let cost = prices.cost_nano_usd("claude-opus-4-5", 1_780_000_000_000, &USAGE.tokens());
-    // 5, 25, 0.5, 6.25 and 10 dollars for a million tokens.
+    // 5, 25, 0.5, 6.25 and 10 dollars per million tokens.
     assert_eq!(cost, Some(5_000_000 + 5_000_000 + 4_000_000 + 3_750_000 + 4_000_000));
     assert_eq!(prices.cost_nano_usd("scripted", 0, &USAGE.tokens()), None);
 }

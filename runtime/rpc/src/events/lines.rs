@@ -1,4 +1,4 @@
-//! Lines of events.
+//! Builds the lines of events.
 
 use engine::AnswerUsage;
 use session_tree::{Json, Object};
@@ -13,7 +13,7 @@ pub(super) fn message_event(name: &str, message: &Object) -> String {
     event(name).with("message", message.clone()).to_text()
 }
 
-/// A part of an answer that comes.
+/// An update of a streaming answer.
 pub(super) struct MessageUpdate(Object);
 
 /// `text_start`, `thinking_delta` and so on.
@@ -26,7 +26,7 @@ impl MessageUpdate {
         Self(self.0.with(key, value))
     }
 
-    /// The usage is told with the whole message only.
+    /// The usage is reported only with the complete message.
     pub(super) fn line(self) -> String {
         let update = event("message_update").with("usage", usage(AnswerUsage::default()));
         update.with("assistantMessageEvent", self.0).to_text()
@@ -35,6 +35,6 @@ impl MessageUpdate {
 
 /// `usage` of a message.
 pub(super) fn usage(usage: AnswerUsage) -> Object {
-    // Nothing is known of costs yet, which is not told: every answer ends with all of it.
+    // The cost is not known yet and reported as 0: every answer ends with the whole usage.
     AnswerUsage { cost_nano_usd: Some(0), ..usage }.of_message().to_object()
 }

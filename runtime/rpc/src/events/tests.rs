@@ -5,7 +5,7 @@ use super::*;
 
 const NOW: StepTime = StepTime { wall_ms: 1, mono_ms: 1000 };
 
-/// What a stream has said: types, with that of an update and what counts of the rest.
+/// The lines of a stream in short form: types, with the type of an update and the relevant fields.
 #[derive(Default)]
 struct Told {
     stream: EventStream,
@@ -127,7 +127,7 @@ fn a_turn_is_told_as_pi_tells_it() {
     let call = |index| CallId { request: RequestNumber(1), index };
     told.frame(RuntimeFrame::CallStarted { call: call(0), tool: "read".to_owned() });
     told.message(r#"{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[],"isError":false}"#);
-    // One that was denied never started.
+    // A denied call never started.
     let decision = CallDecision {
         verdict: CallVerdict::Deny,
         by: "policy".to_owned(),
@@ -239,7 +239,7 @@ fn failures_and_repetitions_are_told_once_each() {
         "agent_end false",
         "agent_settled",
     ]);
-    // Half an answer is in the file, and there is no other attempt.
+    // Half an answer is in the file, and there is no further attempt.
     told.message(r#"{"role":"user","content":"go"}"#);
     told.frame(request_ended(Some(FailureKind::Network), Some("gone")));
     told.frame(RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 0, until_wall_ms: 0 }));
@@ -279,7 +279,7 @@ fn a_turn_whose_end_cannot_be_written_is_over_for_the_program() {
         [first.to_owned()].into_iter().chain(ends(stop)).chain(rest).collect()
     };
     assert_eq!(std::mem::take(&mut told.lines), over("disk_trouble", "aborted"));
-    // There is room again: what comes late is a run with an end, and nothing is settled twice without one.
+    // There is space again: the late entries form a run with an end, and nothing is settled twice without one.
     told.frame(trouble(None));
     told.message(r#"{"role":"assistant","content":[{"type":"text","text":"Do"}],"stopReason":"aborted"}"#);
     told.frame(ended(TurnOutcome::Aborted));
@@ -313,7 +313,7 @@ fn an_abort_ends_all_that_has_begun() {
     told.frame(request_ended(None, Some("aborted")));
     told.frame(ended(TurnOutcome::Aborted));
     told.expect(&["message_end assistant aborted", "turn_end assistant aborted", "agent_end false", "agent_settled"]);
-    // Before anything has come.
+    // Before any part of the answer.
     told.message(r#"{"role":"user","content":"go"}"#);
     told.lines.clear();
     told.frame(ended(TurnOutcome::Aborted));

@@ -18,7 +18,7 @@ fn list(object: &Object, key: &str) -> Vec<Object> {
     object.get(key).unwrap().as_array().unwrap().iter().map(|item| item.as_object().unwrap().clone()).collect()
 }
 
-/// Two questions, the second one asked twice.
+/// Two questions, with two versions of the second.
 fn branched() -> (Tree, Vec<String>) {
     let mut tree = Tree::new(SessionHeader::new("/w", None, stamp(1)), Vec::new());
     let mut ids = Vec::new();

@@ -14,10 +14,10 @@ use crate::{
 
 /// Writes summaries: a model, or a test double.
 pub trait Summarizer {
-    /// What goes wrong before there is an answer.
+    /// An error before there is an answer.
     type Error;
 
-    /// Asks for one summary.
+    /// Requests one summary.
     fn summarize(&mut self, request: SummaryRequest)
     -> impl Future<Output = Result<SummaryAnswer, Self::Error>> + Send;
 }
@@ -29,26 +29,26 @@ pub struct SummaryAnswer {
     pub text: String,
     /// Why it ended.
     pub stopped: AnswerEnd,
-    /// What it cost, in pi's form of a usage.
+    /// Its usage, in pi's form.
     pub usage: Option<Json>,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// It is whole.
+    /// It is complete.
     Done,
     /// It reached the maximum length.
     Length,
-    /// It wanted to call a tool.
+    /// The model tried to call a tool.
     ToolCall,
-    /// It was cancelled, for instance by a person.
+    /// It was cancelled, for instance by the user.
     Aborted,
     /// The provider failed.
     Failed(String),
 }
 
-/// Why there is no summary. Nothing is written then.
+/// Why there is no summary. Nothing is written in that case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError<E> {
     /// The summarizer failed.
@@ -60,7 +60,7 @@ pub enum SummaryError<E> {
     /// The summary was cut off.
     #[error("the summary exceeds the length limit and is incomplete")]
     Length,
-    /// It called a tool.
+    /// The model called a tool.
     #[error("the model tried to call a tool instead of writing the summary")]
     ToolCall,
     /// It was cancelled.
@@ -77,13 +77,13 @@ pub(crate) struct SummaryText {
     pub(crate) usage: Option<Json>,
 }
 
-/// A finished compaction, to be appended.
+/// A finished compaction, ready to append.
 pub type Compacted = NewCompaction;
 
-/// Compacts: asks for the summaries one after the other and puts them together.
+/// Compacts: requests the summaries one after the other and combines them.
 ///
 /// # Errors
-/// There is no summary, or only half of one.
+/// A summary is missing or incomplete.
 pub async fn compact<S: Summarizer>(
     plan: &CompactionPlan<'_>,
     focus: Option<&str>,
@@ -103,7 +103,7 @@ async fn request_summary<S: Summarizer>(
     summarizer.summarize(request).await.map(Some).map_err(SummaryError::Summarizer)
 }
 
-/// The text of an answer that is whole.
+/// The text of a complete answer.
 pub(crate) fn summary_text<E>(answer: SummaryAnswer) -> Result<SummaryText, SummaryError<E>> {
     match answer.stopped {
         AnswerEnd::Done => Ok(SummaryText { text: answer.text, usage: answer.usage }),
@@ -115,10 +115,10 @@ pub(crate) fn summary_text<E>(answer: SummaryAnswer) -> Result<SummaryText, Summ
 }
 
 impl CompactionPlan<'_> {
-    /// Puts the answers to [`CompactionPlan::requests`] together.
+    /// Combines the answers to [`CompactionPlan::requests`].
     ///
     /// # Errors
-    /// One of them is missing, or is not a complete summary.
+    /// An answer is missing or is not a complete summary.
     pub fn assemble<E>(
         &self,
         history: Option<SummaryAnswer>,
@@ -153,7 +153,7 @@ impl CompactionPlan<'_> {
     }
 }
 
-/// The sum of two usages: number by number, and in the parts the same.
+/// The sum of two usages: numbers are added, and objects recursively.
 fn add_usage(first: Option<Json>, second: Option<Json>) -> Option<Json> {
     match (first, second) {
         (Some(Json::Object(first)), Some(Json::Object(second))) => {

@@ -1,7 +1,7 @@
 //! Chooses where a context is cut: `findProjectedCutPoint` of pi 0.87.1.
 //!
-//! From the newest entry back, until what is kept has enough tokens. Never at the result of a tool, which
-//! belongs to its call, and never at a compaction. Entries that no model sees stay with what they stand before.
+//! Searches back from the newest entry until the kept part has enough tokens. Never cuts at a tool result, which
+//! belongs to its call, or at a compaction. Entries that no model sees stay with the entry they precede.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ use crate::{
 pub(super) struct ContextCut {
     /// The first entry that is kept.
     pub(super) first_kept: usize,
-    /// Where the turn begins that is cut; nothing when the cut is between turns.
+    /// The start of the turn that is cut; `None` if the cut is between turns.
     pub(super) turn_start: Option<usize>,
 }
 
-/// Finds the cut among the entries from `start` on.
+/// Finds the cut among the entries starting at `start`.
 pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> ContextCut {
     let candidates: Vec<usize> = (start..entries.len()).filter(|index| may_cut(&entries[*index])).collect();
     let (Some(first), Some(last)) = (candidates.first(), candidates.last()) else {
@@ -29,7 +29,7 @@ pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64)
     };
     let mut cut = *first;
     if let Some(reached) = budget_end(entries, start, keep_tokens) {
-        // Results of tools that are too long by themselves keep the call before them.
+        // If tool results alone exceed the limit, the call before them is kept.
         cut = candidates.iter().copied().find(|candidate| *candidate >= reached).unwrap_or(*last);
         if is_omitted_attempt(&entries[cut + 1..]) {
             cut += 1;
@@ -47,7 +47,7 @@ pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64)
     ContextCut { first_kept: cut, turn_start }
 }
 
-/// The entry at which the newest ones have enough tokens.
+/// The entry at which the newest entries have enough tokens.
 fn budget_end(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> Option<usize> {
     let mut sum = 0;
     (start..entries.len()).rev().find(|index| {
@@ -70,13 +70,13 @@ fn is_answer(message: &Object) -> bool {
     message.text("role") == Some("assistant")
 }
 
-/// Whether a message is one of the user for the model.
+/// Whether the model sees a message as one of the user.
 fn is_user(message: &Object) -> bool {
     matches!(message.text("role"), Some("user" | "bashExecution" | "custom" | "branchSummary" | "compactionSummary"))
 }
 
-/// Whether what comes after the cut is an attempt that failed and was left out by edits, and nothing else that is
-/// seen: then the cut goes behind the message before it, which would be summed up otherwise and never answered.
+/// Whether the only visible entries after the cut are a failed attempt that edits removed: then the cut moves after the
+/// message before it, which would otherwise be summarized and never answered.
 fn is_omitted_attempt(after: &[ContextEntry<'_>]) -> bool {
     let seen_by_itself =
         |entry: &ContextEntry<'_>| entry.entry.kind() != EntryKind::ContextEdit && !messages_of(entry.entry).is_empty();

@@ -2,19 +2,19 @@
 
 use crate::json::{Json, Object};
 
-/// Paths in the order in which they came up, each once.
+/// Paths in the order of first occurrence, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileOperations {
-    /// Read.
+    /// Files read.
     pub read: Vec<String>,
-    /// Written whole.
+    /// Files written as a whole.
     pub written: Vec<String>,
-    /// Edited.
+    /// Files edited.
     pub edited: Vec<String>,
 }
 
 impl FileOperations {
-    /// Adds what an answer did.
+    /// Adds the files of an answer's calls.
     pub fn add_message(&mut self, message: &Object) {
         if message.text("role") != Some("assistant") {
             return;
@@ -32,7 +32,7 @@ impl FileOperations {
         }
     }
 
-    /// Adds what an earlier summary says of files.
+    /// Adds the files listed by an earlier summary.
     pub fn add_details(&mut self, details: Option<&Json>) {
         let Some(details) = details.and_then(Json::as_object) else { return };
         let listed = |key: &str| details.get(key).and_then(Json::as_array).unwrap_or_default().iter();
@@ -40,20 +40,20 @@ impl FileOperations {
         listed("modifiedFiles").filter_map(Json::as_str).for_each(|path| add(&mut self.edited, path));
     }
 
-    /// The files that were only read, and those that were changed; sorted.
+    /// The files that were only read, and the files that were changed; sorted.
     #[must_use]
     pub fn lists(&self) -> (Vec<String>, Vec<String>) {
         let mut modified = Vec::new();
         self.edited.iter().chain(&self.written).for_each(|path| add(&mut modified, path));
         let mut read: Vec<String> = self.read.iter().filter(|path| !modified.contains(path)).cloned().collect();
-        // As JavaScript sorts: by UTF-16 units.
+        // Sorted like in JavaScript: by UTF-16 units.
         read.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
         modified.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
         (read, modified)
     }
 }
 
-/// The lists as they stand at the end of a summary.
+/// The lists as text for the end of a summary.
 pub(crate) fn as_text(read: &[String], modified: &[String]) -> String {
     let section = |name: &str, files: &[String]| {
         if files.is_empty() { String::new() } else { format!("\n\n<{name}>\n{}\n</{name}>", files.join("\n")) }

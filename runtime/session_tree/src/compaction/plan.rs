@@ -1,4 +1,4 @@
-//! What a compaction keeps, and what it summarizes.
+//! Plans what a compaction keeps and what it summarizes.
 
 use std::borrow::Cow;
 
@@ -9,29 +9,29 @@ use crate::{
     json::{Json, Object},
 };
 
-/// What a compaction will do.
+/// The plan of a compaction.
 #[derive(Debug, Clone)]
 pub struct CompactionPlan<'a> {
     /// The first entry that is kept.
     pub first_kept: &'a str,
-    /// The messages that are summed up.
+    /// The messages that are summarized.
     pub history: Vec<Cow<'a, Object>>,
-    /// The beginning of the turn that is cut, which gets a summary of its own.
+    /// The start of the turn that is cut, which gets a separate summary.
     pub turn_prefix: Vec<Cow<'a, Object>>,
     /// Whether a turn is cut.
     pub is_split_turn: bool,
-    /// How many tokens the context has, about.
+    /// The estimated number of tokens in the context.
     pub tokens_before: u64,
-    /// The summary of the compaction before, which the new one continues.
+    /// The summary of the previous compaction, which the new one continues.
     pub previous_summary: Option<&'a str>,
-    /// The files of what is summed up, and of the compaction before.
+    /// The files of the summarized part and of the previous compaction.
     pub files: FileOperations,
     /// The settings.
     pub settings: CompactionSettings,
 }
 
 impl<'a> CompactionPlan<'a> {
-    /// Plans the compaction of a path, from the root on. Nothing when there is nothing to sum up.
+    /// Plans the compaction of a path that starts at the root. `None` if there is nothing to summarize.
     #[must_use]
     pub fn of(path: &[&'a Entry], settings: CompactionSettings) -> Option<Self> {
         if path.last()?.kind() == EntryKind::Compaction {
@@ -66,7 +66,7 @@ impl<'a> CompactionPlan<'a> {
     }
 }
 
-/// The messages of some entries, as far as they are conversation.
+/// The conversation messages of some entries.
 pub(crate) fn said<'a>(entries: &[ContextEntry<'a>]) -> Vec<Cow<'a, Object>> {
     let conversation = entries.iter().filter(|entry| entry.entry.kind() != EntryKind::Compaction);
     let messages = conversation.flat_map(|entry| entry.messages.iter());
@@ -79,29 +79,29 @@ pub(crate) fn details(read: &[String], modified: &[String]) -> Json {
     Object::new().with("readFiles", list(read)).with("modifiedFiles", list(modified)).into()
 }
 
-/// When a context is compacted, and how much of it is kept.
+/// When a context is compacted, and how much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionSettings {
-    /// Whether it is done by itself.
+    /// Whether it happens automatically.
     pub enabled: bool,
-    /// Tokens that are kept free for the prompt and the answer.
+    /// Tokens reserved for the prompt and the answer.
     pub reserve_tokens: u64,
-    /// Tokens that are kept as they stand, about.
+    /// Approximate number of tokens kept unchanged.
     pub keep_recent_tokens: u64,
 }
 
 impl Default for CompactionSettings {
-    /// What pi has.
+    /// The defaults of pi.
     fn default() -> Self {
         Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
     }
 }
 
 impl CompactionSettings {
-    /// Whether a context of `tokens` tokens is to be compacted.
+    /// Whether a context of `context_tokens` tokens should be compacted.
     #[must_use]
     pub fn is_due(&self, context_tokens: u64, context_window: u64) -> bool {
-        // Compared as a sum, so that a reserve larger than the window is not an overflow.
+        // Compared as a sum, so that a reserve larger than the window does not underflow.
         self.enabled && context_tokens.saturating_add(self.reserve_tokens) > context_window
     }
 }

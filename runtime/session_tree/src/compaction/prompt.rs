@@ -10,7 +10,7 @@ use crate::{
     llm::to_model,
 };
 
-/// Longest tool result shown to a summarizer, UTF-16 units.
+/// Maximum length of a tool result shown to a summarizer, in UTF-16 units.
 const RESULT_CHARS: usize = 2000;
 
 /// The system prompt of every summary.
@@ -43,20 +43,20 @@ elsewhere and is not to be reconstructed. Write a short summary that will stand 
 ## Context Needed to Continue\n- [What the later messages build on]\n\n\
 Say only what is said above.";
 
-/// One thing a summarizer is asked.
+/// A request to a summarizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryRequest {
     /// The system prompt.
     pub system: &'static str,
-    /// The one message of the user. No tools go with it.
+    /// The only user message. The request has no tools.
     pub prompt: String,
-    /// How long the answer may be; the model may allow less.
+    /// Maximum length of the answer; the model's own maximum may be lower.
     pub max_tokens: u64,
 }
 
 impl CompactionPlan<'_> {
-    /// What the summarizer is asked: for the history, when there is one, and for the beginning of a turn that is cut.
-    /// `focus` is what a person asked to be minded.
+    /// The requests to the summarizer: for the history, if there is any, and for the start of a turn that is cut.
+    /// `focus` is the user's wish for the summary.
     #[must_use]
     pub fn requests(&self, focus: Option<&str>) -> (Option<SummaryRequest>, Option<SummaryRequest>) {
         let history = (!self.history.is_empty()).then(|| SummaryRequest {

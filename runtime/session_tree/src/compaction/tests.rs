@@ -13,7 +13,7 @@ use crate::{
     json::Object,
 };
 
-/// Answers with the beginning of what it is asked, and counts.
+/// Answers with a number and records the requests.
 struct Echo(Vec<SummaryRequest>);
 
 impl Summarizer for Echo {
@@ -33,7 +33,7 @@ fn done<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A tree of one chain; each entry by its fields without id and parent.
+/// A tree with a single chain; each entry is given by its fields without id and parent.
 fn tree(entries: &[&str]) -> Tree {
     let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
     for (index, entry) in entries.iter().enumerate() {
@@ -69,7 +69,7 @@ fn the_cut_is_never_at_a_result() {
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 1, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 11, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 12, Some(("e3", 3, 0)));
-    // A label before the message stays with it. It begins no turn, so pi takes the turn before it for one that is cut.
+    // A label before the message stays with it. A label starts no turn, so pi considers the turn before it cut.
     check(&[USER, CALL, RESULT, LABEL, USER, CALL], 11, Some(("e3", 0, 3)));
     check(&[USER, CALL], 1000, None);
     check(&[], 1, None);
@@ -136,7 +136,7 @@ fn tokens_are_what_was_told_and_an_estimate_of_the_rest() {
     };
     check(&[USER, told, USER], 105);
     check(&[USER, failed], 5);
-    // What was told before an edit is not true any more.
+    // Usage reported before an edit is outdated.
     check(&[USER, told, r#""type":"context_edit","targetId":"e0","replacement":{"content":"1234"}"#], 1);
     assert!(settings(1).is_due(90_000, 100_000));
     assert!(!settings(1).is_due(83_616, 100_000));

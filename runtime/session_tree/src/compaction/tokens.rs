@@ -6,19 +6,19 @@ use crate::{
     json::{Json, Object, utf16_len},
 };
 
-/// What an image counts for, in characters.
+/// The number of characters an image counts for.
 const IMAGE_CHARS: usize = 4800;
 
-/// How many tokens a context has, about.
+/// The estimated number of tokens in a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenEstimate {
-    /// All.
+    /// The total.
     pub tokens: u64,
-    /// Tokens reported by the provider with its last answer.
+    /// Tokens the provider reported with its last answer.
     pub told: u64,
 }
 
-/// How many tokens a message has, about.
+/// The estimated number of tokens in a message.
 #[must_use]
 pub fn message_tokens(message: &Object) -> u64 {
     let length = |key: &str| message.text(key).map_or(0, utf16_len);
@@ -37,7 +37,7 @@ pub fn message_tokens(message: &Object) -> u64 {
     chars.div_ceil(4) as u64
 }
 
-/// Tokens of the whole context as reported with an answer. `None` when the answer failed or has no usage.
+/// The tokens of the whole context as reported with an answer. `None` if the answer failed or has no usage.
 #[must_use]
 pub fn usage_tokens(message: &Object) -> Option<u64> {
     if message.text("role") != Some("assistant") || matches!(message.text("stopReason"), Some("aborted" | "error")) {
@@ -52,13 +52,14 @@ pub fn usage_tokens(message: &Object) -> Option<u64> {
     whole(total).filter(|total| *total > 0)
 }
 
-/// How many tokens some messages have: what the last valid answer told, and an estimate of what came after it.
+/// The number of tokens in some messages: the usage reported with the last valid answer, and an estimate for the
+/// messages after it.
 #[must_use]
 pub fn estimate<'a>(messages: impl IntoIterator<Item = &'a Object>) -> TokenEstimate {
     estimate_at(messages).0
 }
 
-/// The estimate, and which message told.
+/// The estimate, and the index of the message that reported usage.
 fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (TokenEstimate, Option<usize>) {
     let (mut told, mut trailing, mut at) = (0, 0, None);
     for (index, message) in messages.into_iter().enumerate() {
@@ -70,7 +71,7 @@ fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (TokenEsti
     (TokenEstimate { tokens: told + trailing, told }, at)
 }
 
-/// How many tokens a context has. What was told before a later edit or compaction of the path does not count.
+/// The number of tokens in a context. Usage reported before a later edit or compaction on the path does not count.
 #[must_use]
 pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> TokenEstimate {
     let (estimate, told_at) = estimate_at(context.messages());

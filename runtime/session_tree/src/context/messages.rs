@@ -1,4 +1,4 @@
-//! The messages that an agent is sent at an entry.
+//! The messages an agent is sent at an entry.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -7,26 +7,26 @@ use crate::{
     json::{Json, Object},
 };
 
-/// The level of thinking when nothing says another one.
+/// The default thinking level.
 const NO_THINKING: &str = "off";
 
-/// An entry and the messages it gives.
+/// An entry and its messages.
 #[derive(Debug, Clone)]
 pub struct ContextEntry<'a> {
     /// The entry.
     pub entry: &'a Entry,
-    /// Its messages; none when the model sees nothing of it.
+    /// Its messages; empty if the model sees nothing of the entry.
     pub messages: Vec<Cow<'a, Object>>,
 }
 
 /// The context at a point of the tree.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// The entries that are chosen, with their messages. A compaction that counts is the first.
+    /// The chosen entries with their messages. The compaction in force comes first.
     pub entries: Vec<ContextEntry<'a>>,
-    /// The level of thinking, as it was written.
+    /// The thinking level, as written.
     pub thinking_level: Option<Cow<'a, Json>>,
-    /// The model; nothing when none was named.
+    /// The model; `None` if the path names none.
     pub model: Option<Model<'a>>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Context<'a> {
             }
         }
         let project = |(index, entry): (usize, &&'a Entry)| {
-            // An older compaction may lie in what the last one keeps. It says nothing there.
+            // Among the entries kept by the last compaction there may be an older one. It yields no messages.
             let messages = if index > 0 && entry.kind() == EntryKind::Compaction {
                 Vec::new()
             } else {
@@ -60,7 +60,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The messages an entry gives by itself.
+/// The messages of an entry, before edits.
 #[must_use]
 pub fn messages_of(entry: &Entry) -> Vec<Cow<'_, Object>> {
     match entry.body() {
@@ -87,7 +87,7 @@ pub fn messages_of(entry: &Entry) -> Vec<Cow<'_, Object>> {
     }
 }
 
-/// A summary of what came before, as a message.
+/// A compaction summary as a message.
 pub(crate) fn compaction_summary(compaction: &Compaction<'_>, at_ms: Option<i64>) -> Object {
     let fields = compaction.fields();
     Object::new()
@@ -97,7 +97,7 @@ pub(crate) fn compaction_summary(compaction: &Compaction<'_>, at_ms: Option<i64>
         .with("timestamp", moment(at_ms))
 }
 
-/// A summary of a branch, as a message.
+/// A branch summary as a message.
 pub(crate) fn branch_summary(fields: &Object, at_ms: Option<i64>) -> Object {
     Object::new()
         .with("role", "branchSummary")
@@ -118,7 +118,7 @@ pub(crate) fn custom(fields: &Object, at_ms: Option<i64>) -> Object {
         .with("timestamp", moment(at_ms))
 }
 
-/// The text of a content: of a string all, of blocks those that are text.
+/// The text of a content: a string itself, or the text blocks joined.
 #[must_use]
 pub fn text_of(content: &Json, separator: &str) -> String {
     match content {
@@ -131,7 +131,7 @@ pub fn text_of(content: &Json, separator: &str) -> String {
     }
 }
 
-/// A content as blocks: a string is one of text.
+/// A content as blocks: a string becomes one text block.
 pub(crate) fn blocks(content: Json) -> Json {
     match content {
         Json::String(text) => Json::Array(vec![Object::new().with("type", "text").with("text", text).into()]),
@@ -143,7 +143,7 @@ pub(crate) fn moment(at_ms: Option<i64>) -> Json {
     at_ms.map_or(Json::Null, Json::from)
 }
 
-/// A message whose content is missing has an empty one.
+/// A message with missing content gets an empty one.
 fn with_content(message: &Object) -> Cow<'_, Object> {
     let empty: Json = match message.text("role") {
         Some("system") => "".into(),
@@ -162,7 +162,7 @@ pub(crate) fn edited<'a>(messages: Vec<Cow<'a, Object>>, edit: Option<&ContextEd
         Some(Json::Object(replacement)) => replacement.get("content"),
         Some(Json::Null) => return Vec::new(),
         Some(Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => None,
-        // pi fails on an edit that says nothing; here it changes nothing.
+        // pi fails on an edit without a replacement; here it changes nothing.
         None => return messages,
     };
     let replace = |message: Cow<'a, Object>| {
@@ -181,7 +181,7 @@ pub(crate) fn edited<'a>(messages: Vec<Cow<'a, Object>>, edit: Option<&ContextEd
     messages.into_iter().map(replace).collect()
 }
 
-/// Level of thinking and model: the last that the path names, also before a compaction.
+/// The last thinking level and model named on the path, even if before a compaction.
 pub(crate) fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option<Model<'a>>) {
     let (mut level, mut model) = (Some(Cow::Owned(NO_THINKING.into())), None);
     for entry in path {
@@ -208,7 +208,7 @@ pub(crate) fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option
     (level, model)
 }
 
-/// The last compaction, what it keeps, and what came after it.
+/// The last compaction, the entries it keeps, and the entries after it.
 fn choose<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let Some(compaction) = path.iter().rev().find(|entry| entry.kind() == EntryKind::Compaction) else {
         return path.to_vec();
@@ -216,7 +216,7 @@ fn choose<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let at = path.iter().position(|entry| entry.key() == compaction.key()).unwrap_or_default();
     let first_kept = EntryKey::of(compaction.fields().get("firstKeptEntryId"));
     let kept = path[..at].iter().skip_while(|entry| *entry.key() != first_kept);
-    // The compaction brings the system prompt along.
+    // The compaction contains the system prompt.
     let kept = kept.filter(|entry| entry.role() != Some("system"));
     [compaction].into_iter().chain(kept).chain(&path[at + 1..]).copied().collect()
 }

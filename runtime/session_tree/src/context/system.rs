@@ -5,7 +5,7 @@ use crate::{
     json::{Json, Object},
 };
 
-/// One message that says what all system messages of a context say together; nothing when there is none.
+/// One message that combines all system messages of a context; `None` if there are none.
 #[must_use]
 pub fn system_message(context: &Context<'_>) -> Option<Object> {
     let (mut content, mut sections, mut tools) = (Vec::new(), Object::new(), Vec::new());
@@ -29,7 +29,7 @@ pub fn system_message(context: &Context<'_>) -> Option<Object> {
     Some(message)
 }
 
-/// Sections are replaced by name; `null` takes one away.
+/// Sections are replaced by name; `null` removes one.
 fn patch(sections: &mut Object, changes: Option<&Json>) {
     for (name, text) in changes.and_then(Json::as_object).into_iter().flat_map(Object::iter) {
         match text {

@@ -7,31 +7,31 @@ use crate::{
     entry::{Entry, EntryKey, EntryKind},
 };
 
-/// Something wrong with a file.
+/// A problem in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentIssue {
-    /// The line it is about.
+    /// The line with the problem.
     pub position: FilePosition,
-    /// What is wrong.
+    /// The problem.
     pub reason: IssueReason,
 }
 
-/// What is wrong with a line.
+/// The problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssueReason {
-    /// The line is not JSON; the error of the parser.
+    /// The line is not JSON; contains the parser's error.
     Malformed(String),
-    /// The last line ends in its middle.
+    /// The last line is truncated.
     Torn,
     /// The line is JSON but not an object.
     NotAnObject,
-    /// Another header; the first counts.
+    /// A second header; only the first counts.
     SecondHeader,
     /// Invalid UTF-8 was replaced.
     NotUtf8,
     /// The entry has no id.
     NoId,
-    /// An earlier entry has the same id; the later one is found by it.
+    /// An earlier entry has the same id; lookups find the later one.
     RepeatedId,
     /// No entry has the id of its parent; a context on this path begins here.
     UnknownParent,
@@ -58,7 +58,7 @@ impl fmt::Display for IssueReason {
     }
 }
 
-/// Adds what is wrong with the entries, and puts all issues in the order of the file.
+/// Adds the problems of entries, and sorts all issues by position in the file.
 pub(super) fn of_entries(entries: &[Entry], entry_positions: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
     let mut by_id: HashMap<&EntryKey, usize> = HashMap::new();
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn of_entries(entries: &[Entry], entry_positions: &[FilePosition], is
     issues.sort_by_key(|issue| issue.position.line);
 }
 
-/// The entries that lie on a cycle, each walk beginning where no other has been.
+/// The entries on cycles; each walk starts at an entry not visited before.
 fn cycles(parents: &[Option<usize>]) -> Vec<usize> {
     let mut walk_of = vec![0_usize; parents.len()];
     let mut found = Vec::new();

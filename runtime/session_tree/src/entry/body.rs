@@ -5,18 +5,18 @@ use crate::{
     json::{Json, Object},
 };
 
-/// What an entry says. Borrows from the entry.
+/// The typed view of an entry. Borrows from the entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryBody<'a> {
-    /// The message; nothing when the entry has none, which is damage.
+    /// The message; `None` in a damaged entry without one.
     Message(Option<&'a Object>),
     /// The level, for instance `high`.
     ThinkingLevelChange(Option<&'a Json>),
-    /// The model from here on.
+    /// The model from this point on.
     ModelChange(Model<'a>),
-    /// A summary for what came before it.
+    /// A summary that replaces the entries before it.
     Compaction(Compaction<'a>),
-    /// A summary of a branch that was left.
+    /// A summary of an abandoned branch.
     BranchSummary(BranchSummary<'a>),
     /// State of an extension, or a move of the leaf ([`LEAF_TYPE`](super::LEAF_TYPE)).
     Custom(Custom<'a>),
@@ -30,7 +30,7 @@ pub enum EntryBody<'a> {
     SessionInit(&'a Object),
     /// All fields.
     TtsrInjection(&'a Object),
-    /// Another content for an earlier entry.
+    /// A replacement for the content of an earlier entry.
     ContextEdit(ContextEdit<'a>),
     /// All fields.
     Usage(&'a Object),
@@ -41,11 +41,11 @@ pub enum EntryBody<'a> {
 /// A model, as entries and messages name it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model<'a> {
-    /// The provider; a string but for damage.
+    /// The provider; a string unless damaged.
     pub provider: Option<&'a Json>,
-    /// The model's id; a string but for damage.
+    /// The model's id; a string unless damaged.
     pub id: Option<&'a Json>,
-    /// `provider/id` in one, as oh-my-pi writes it.
+    /// `provider/id` in one string, as oh-my-pi writes it.
     pub both: Option<&'a str>,
 }
 
@@ -68,13 +68,13 @@ impl<'a> Compaction<'a> {
         EntryKey::of(self.fields.get("firstKeptEntryId"))
     }
 
-    /// How many tokens the context had before.
+    /// Number of tokens in the context before the compaction.
     #[must_use]
     pub fn tokens_before(&self) -> Option<u64> {
         self.fields.get("tokensBefore").and_then(Json::as_f64).and_then(whole)
     }
 
-    /// What the summarizer told beside the summary: `readFiles`, `modifiedFiles`.
+    /// Data of the summarizer besides the summary: `readFiles`, `modifiedFiles`.
     #[must_use]
     pub fn details(&self) -> Option<&'a Json> {
         self.fields.get("details").filter(|d| d.is_truthy())
@@ -86,7 +86,7 @@ impl<'a> Compaction<'a> {
         self.fields.get("fromHook").is_some_and(Json::is_truthy)
     }
 
-    /// The system prompt and tools as they stood.
+    /// The system prompt and tools at the time.
     #[must_use]
     pub fn system_message(&self) -> Option<&'a Object> {
         self.fields.get("systemMessage").and_then(Json::as_object)
@@ -97,7 +97,7 @@ impl<'a> Compaction<'a> {
     }
 }
 
-/// A summary of a branch that was left.
+/// A summary of an abandoned branch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BranchSummary<'a> {
     pub(super) fields: &'a Object,
@@ -110,7 +110,7 @@ impl<'a> BranchSummary<'a> {
         self.fields.text("summary")
     }
 
-    /// The leaf that was left (0.87), or the point of the branch (before); `root` for none.
+    /// The abandoned leaf (0.87), or the branching point (earlier versions); `root` for none.
     #[must_use]
     pub fn from_id(&self) -> Option<&'a str> {
         self.fields.text("fromId")
@@ -140,7 +140,7 @@ pub struct Custom<'a> {
 }
 
 impl<'a> Custom<'a> {
-    /// Whose it is.
+    /// The type that identifies its extension.
     #[must_use]
     pub fn custom_type(&self) -> Option<&'a str> {
         self.fields.text("customType")
@@ -160,7 +160,7 @@ pub struct CustomMessage<'a> {
 }
 
 impl<'a> CustomMessage<'a> {
-    /// Whose it is.
+    /// The type that identifies its extension.
     #[must_use]
     pub fn custom_type(&self) -> Option<&'a str> {
         self.fields.text("customType")
@@ -172,7 +172,7 @@ impl<'a> CustomMessage<'a> {
         self.fields.get("content")
     }
 
-    /// Whether people see it.
+    /// Whether users see it.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.fields.get("display").is_some_and(Json::is_truthy)
@@ -186,17 +186,17 @@ impl<'a> CustomMessage<'a> {
 /// A bookmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label<'a> {
-    /// The entry it is on.
+    /// The labelled entry.
     pub target: EntryKey,
-    /// The text; nothing when the label is taken off. A string but for what other programs wrote wrong.
+    /// The text; `None` removes the label. A string unless another program wrote something else.
     pub text: Option<&'a Json>,
 }
 
-/// Another content for an earlier entry.
+/// A replacement for the content of an earlier entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextEdit<'a> {
-    /// The entry.
+    /// The edited entry.
     pub target: EntryKey,
-    /// `{content}`; `null` leaves the entry out.
+    /// `{content}`; `null` removes the entry from the context.
     pub replacement: Option<&'a Json>,
 }

@@ -1,17 +1,17 @@
-//! The id of an entry, as it was written.
+//! The id of an entry, as written.
 
 use crate::json::Json;
 
-/// What an id or a parent's id is in a file. A string but for what other programs wrote wrong.
+/// The value of an id or parent id in a file. A string unless another program wrote something else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum EntryKey {
-    /// There is no such field.
+    /// The field is missing.
     Absent,
     /// `null`
     Null,
     /// The id.
     Text(String),
-    /// Something else, by its text.
+    /// Another value, as JSON text.
     Other(String),
 }
 
@@ -29,13 +29,13 @@ impl EntryKey {
         }
     }
 
-    /// The id, when it is one.
+    /// The id, if it is a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Whether an entry can be found by it. In JavaScript an array or object is equal to itself alone.
+    /// Whether entries can be found by it. In JavaScript, an array or object is equal only to itself.
     pub(crate) fn finds(&self) -> bool {
         !matches!(self, Self::Other(text) if text.starts_with(['[', '{']))
     }
@@ -47,7 +47,7 @@ impl From<&str> for EntryKey {
     }
 }
 
-/// A number as a whole one that is not below 0.
+/// A non-negative number as an integer.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(crate) fn whole(n: f64) -> Option<u64> {
     (0.0..1e18).contains(&n).then_some(n as u64)

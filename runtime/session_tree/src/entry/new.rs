@@ -2,53 +2,53 @@
 
 use crate::json::{Json, Object};
 
-/// What can be appended.
+/// An entry to append.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewEntry {
-    /// A message, as the format has it: `role`, `content`, `timestamp` and what belongs to the role.
+    /// A message in the form of the format: `role`, `content`, `timestamp` and the fields of the role.
     Message(Object),
-    /// Another level of thinking.
+    /// A change of the thinking level.
     ThinkingLevelChange(String),
-    /// Another model.
+    /// A change of the model.
     ModelChange {
         /// The provider.
         provider: String,
         /// The model's id.
         model: String,
     },
-    /// A summary for what came before.
+    /// A summary that replaces the entries before it.
     Compaction(NewCompaction),
     /// State of an extension.
     Custom {
-        /// Whose it is.
+        /// The type that identifies its extension.
         custom_type: String,
         /// The state.
         data: Option<Json>,
     },
     /// A message of an extension.
     CustomMessage {
-        /// Whose it is.
+        /// The type that identifies its extension.
         custom_type: String,
         /// A string, or an array of blocks.
         content: Json,
-        /// Whether people see it.
+        /// Whether users see it.
         display: bool,
-        /// What no model sees.
+        /// Data that no model sees.
         details: Option<Json>,
     },
-    /// A label on an entry, or its end.
+    /// Sets or removes a label.
     Label {
         /// The entry.
         target: String,
-        /// The text; nothing takes the label off.
+        /// The text; `None` removes the label.
         text: Option<String>,
     },
-    /// The session's name; an empty one takes it away.
+    /// The session's name; an empty name removes it.
     SessionInfo {
         /// The name.
         name: String,
     },
-    /// Another content for an entry on the path; `None` leaves it out.
+    /// A replacement for the content of an entry on the path; `None` removes the entry from the context.
     ContextEdit {
         /// The entry.
         target: String,
@@ -57,18 +57,18 @@ pub enum NewEntry {
     },
     /// Usage outside the conversation.
     Usage {
-        /// What for.
+        /// The purpose.
         kind: String,
         /// The provider.
         provider: String,
         /// The model's id.
         model: String,
-        /// The numbers.
+        /// The token counts.
         usage: Json,
         /// A remark.
         note: Option<String>,
     },
-    /// Any other: its `type` and its own fields (`session_init`, `ttsr_injection`, a foreign one).
+    /// Any other entry: its `type` and its own fields (`session_init`, `ttsr_injection`, a foreign one).
     Other {
         /// The `type`.
         name: String,
@@ -77,31 +77,31 @@ pub enum NewEntry {
     },
 }
 
-/// A compaction that is to be appended.
+/// A compaction to append.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewCompaction {
     /// The summary.
     pub summary: String,
-    /// The first entry that is kept; nothing keeps none.
+    /// The first entry that is kept; `None` keeps none.
     pub first_kept: Option<String>,
-    /// How many tokens the context had before.
+    /// Number of tokens in the context before the compaction.
     pub tokens_before: u64,
     /// `readFiles`, `modifiedFiles`.
     pub details: Option<Json>,
-    /// What the summary cost.
+    /// The usage of the summary.
     pub usage: Option<Json>,
     /// Whether an extension made it.
     pub from_hook: bool,
 }
 
-/// What a branch that is left leaves behind.
+/// A branch summary to append.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewBranchSummary {
     /// The summary.
     pub summary: String,
     /// `readFiles`, `modifiedFiles`.
     pub details: Option<Json>,
-    /// What the summary cost.
+    /// The usage of the summary.
     pub usage: Option<Json>,
     /// Whether an extension made it.
     pub from_hook: bool,

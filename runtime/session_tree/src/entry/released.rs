@@ -1,28 +1,28 @@
-//! What stays in memory of an entry whose texts are in the file.
+//! The part of an entry that stays in memory when its texts are only in the file.
 //!
-//! Enough to know its place in the tree, and what a message is made of: who said it, which calls it has, whether there
-//! is a text. A text that is not blank is [`RELEASED_TEXT`] then.
+//! It suffices to find the entry's place in the tree and to know the structure of a message: its role, its calls,
+//! whether it has a text. A non-blank text is replaced by [`RELEASED_TEXT`].
 
 use crate::{
     entry::{Entry, EntryKind, LEAF_TYPE},
     json::{Json, Object},
 };
 
-/// Stands for a text that is in the file only.
+/// Replaces a text that is only in the file.
 const RELEASED_TEXT: &str = "[in the session's file]";
-/// What stays of a message.
+/// The fields of a message that stay in memory.
 const OF_MESSAGE: [&str; 4] = ["role", "toolCallId", "toolName", "stopReason"];
-/// What stays of a block of a message.
+/// The fields of a message's block that stay in memory.
 const OF_BLOCK: [&str; 3] = ["type", "id", "name"];
 
 impl Entry {
-    /// Whether its texts are in the file only: [`fields`](Self::fields) are not all there are.
+    /// Whether its texts are only in the file, so that [`fields`](Self::fields) is incomplete.
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.is_released
     }
 
-    /// Lets the texts go. Entries that say how the tree or its context is built keep them.
+    /// Drops the texts. Entries that determine the tree or its context are not changed.
     pub(crate) fn release(&mut self) {
         let fields = match self.kind {
             EntryKind::Message if self.role() != Some("system") => {

@@ -1,4 +1,4 @@
-//! Converts values as JavaScript does: to numbers, to text, and numbers to digits.
+//! Converts values like JavaScript: to numbers, to text, and numbers to digits.
 
 use crate::json::value::Json;
 
@@ -6,7 +6,7 @@ use crate::json::value::Json;
 pub(super) fn number_text(number: &serde_json::Number) -> String {
     match number.as_f64() {
         Some(n) if number.is_f64() => float_text(n),
-        // A whole number beyond 2^53 keeps its digits.
+        // An integer beyond 2^53 keeps its digits.
         Some(_) | None => number.to_string(),
     }
 }
@@ -36,7 +36,7 @@ fn mantissa_at(digits: &str, exponent: i32) -> String {
 }
 
 impl Json {
-    /// What `Number(value)` gives; NaN for what is not a number.
+    /// The result of `Number(value)`; NaN if it is not a number.
     #[must_use]
     pub fn to_number(&self) -> f64 {
         match self {
@@ -49,7 +49,7 @@ impl Json {
         }
     }
 
-    /// What a template makes of the value: `${value}`.
+    /// The result of the template `${value}`.
     #[must_use]
     pub fn to_template(&self) -> String {
         match self {
@@ -71,7 +71,7 @@ fn number_of(text: &str) -> f64 {
     }
     for (prefixes, radix) in [(["0x", "0X"], 16), (["0o", "0O"], 8), (["0b", "0B"], 2)] {
         if let Some(digits) = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)) {
-            // A sign is none of the digits.
+            // A sign is not a digit.
             let digits = if digits.starts_with('+') { "" } else { digits };
             #[expect(clippy::cast_precision_loss, reason = "as JavaScript has it")]
             return u64::from_str_radix(digits, radix).map_or(f64::NAN, |n| n as f64);
@@ -79,14 +79,14 @@ fn number_of(text: &str) -> f64 {
     }
     match text.trim_start_matches(['+', '-']) {
         "Infinity" => text.parse().unwrap_or(f64::NAN),
-        // Rust reads `inf` and `nan` too.
+        // Rust also parses `inf` and `nan`.
         digits if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => text.parse().unwrap_or(f64::NAN),
         _ => f64::NAN,
     }
 }
 
-/// The text with every number in it that is beyond the range replaced by `null`, as which
-/// JavaScript writes what it reads of such a number; nothing when there is none.
+/// Replaces every out-of-range number in the text by `null`, as JavaScript does when it reads and writes one; `None` if
+/// there are none.
 pub(super) fn without_infinities(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut out, mut kept, mut at, mut in_string) = (String::new(), 0, 0, false);

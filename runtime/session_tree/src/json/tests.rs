@@ -22,7 +22,7 @@ fn numbers_come_out_as_javascript_writes_them() {
     check("[0.00001,0.000001,1.25e-6,1e-7,5e-324]", "[0.00001,0.000001,0.00000125,1e-7,5e-324]");
     check("[0.0034571500000000004,0.1234567890123456789]", "[0.0034571500000000004,0.12345678901234568]");
     check("[12345678901234567890,9007199254740993]", "[12345678901234567890,9007199254740993]");
-    // What JavaScript reads as Infinity it writes as null.
+    // JavaScript reads these as Infinity and writes them as null.
     check(r#"{"a 1e999":["1e999 \" -1e999",1e999,-1E+400]}"#, r#"{"a 1e999":["1e999 \" -1e999",null,null]}"#);
     check(r#"["\ud83d",1e999]"#, "[\"\u{fffd}\",null]");
     assert!(Json::parse("[1e999").is_err());

@@ -1,4 +1,4 @@
-//! A JSON value that keeps the order of its keys.
+//! A JSON value that preserves the order of its keys.
 
 use std::collections::HashMap;
 
@@ -61,12 +61,12 @@ impl From<Vec<Json>> for Json {
     }
 }
 
-/// A JSON object in the order of its keys. A key that comes twice keeps its first place and its last
-/// value, as `JSON.parse` has it.
+/// A JSON object in the order of its keys. A duplicate key keeps its first position and its last value, as with
+/// `JSON.parse`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Object(pub(super) Vec<(String, Json)>);
 
-/// From how many keys on an index finds those that come twice.
+/// Number of keys above which duplicates are found with an index.
 const MANY_KEYS: usize = 16;
 
 impl Object {
@@ -82,13 +82,13 @@ impl Object {
         self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }
 
-    /// The value of a key, when it is a string.
+    /// The value of a key, if it is a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key).and_then(Json::as_str)
     }
 
-    /// Puts a value: in the key's place when it is there, at the end when not.
+    /// Sets a value: in the key's position if it exists, otherwise at the end.
     pub fn set(&mut self, key: &str, value: impl Into<Json>) {
         let value = value.into();
         match self.0.iter_mut().find(|(k, _)| k == key) {
@@ -97,39 +97,39 @@ impl Object {
         }
     }
 
-    /// Puts a value when there is one; leaves the key as it is when not.
+    /// Sets a value if there is one; otherwise leaves the key unchanged.
     pub fn set_some(&mut self, key: &str, value: Option<impl Into<Json>>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
-    /// The object with a value put into it, see [`Object::set`].
+    /// Returns the object with a value set, see [`Object::set`].
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
         self.set(key, value);
         self
     }
 
-    /// The object with a value put into it when there is one.
+    /// Returns the object with a value set, if there is one.
     #[must_use]
     pub fn with_some(mut self, key: &str, value: Option<impl Into<Json>>) -> Self {
         self.set_some(key, value);
         self
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         let at = self.0.iter().position(|(k, _)| k == key)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Keys and values in their order.
+    /// Keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().map(|(k, v)| (k.as_str(), v))
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! Session files on disk: opened with their lock, appended to with one write, replaced as a whole.
+//! Session files on disk: opened with a lock, appended to with single writes, replaced as a whole.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -10,15 +10,15 @@ use std::{
 
 use crate::session_error::SessionError;
 
-/// Maximum number of attempts to open a file that is replaced meanwhile.
+/// Maximum number of attempts to open a file that is being replaced.
 const TRIES: usize = 16;
-/// How often the lock of a file is tried, and how long it is waited for in between. A program that was killed while it
-/// started another one is gone, while the other one has the lock until it has closed what it inherited.
+/// Maximum number of attempts to lock a file, and the delay between them. If a program is killed while starting another
+/// one, the new process keeps the lock until it has closed the inherited descriptors.
 const LOCK_TRIES: u32 = 15;
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 /// Mode of session files: only their owner may read them.
 const MODE: u32 = 0o600;
-/// Mode of directories that are made for them.
+/// Mode of directories created for session files.
 const DIRECTORY_MODE: u32 = 0o700;
 
 /// Opens a file for appending, locks it, and reads it.
@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path) -> Result<(File, Vec<u8>), SessionError> {
     for _ in 0..TRIES {
         let mut file = File::options().read(true).append(true).open(path).map_err(SessionError::io("open", path))?;
         lock(&file, path)?;
-        // Whoever replaced it meanwhile holds the lock of the other one.
+        // If the file was replaced in the meantime, the lock is on the old one.
         if !is_at(&file, path) {
             continue;
         }
@@ -37,14 +37,14 @@ pub(super) fn open(path: &Path) -> Result<(File, Vec<u8>), SessionError> {
     Err(SessionError::Changed { path: path.to_owned() })
 }
 
-/// Makes a file that is there whole or not at all; none is overwritten.
+/// Creates a file atomically; never overwrites one.
 pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     if let Some(directory) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
         made.map_err(SessionError::io("create the directory of", path))?;
     }
     let (file, temporary) = write_beside(path, bytes)?;
-    // Unlike a rename, a link does not replace what is there. Some file systems have none.
+    // Unlike a rename, a link does not replace an existing file. Some file systems have no hard links.
     let linked = match fs::hard_link(&temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists && !path.exists() => fs::rename(&temporary, path),
         linked => linked.and_then(|()| fs::remove_file(&temporary)),
@@ -57,12 +57,12 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     Ok(file)
 }
 
-/// Puts another file in the place of one. A link stays, and leads to the other file.
+/// Replaces a file atomically. If the path is a symbolic link, its target is replaced.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     let path = &fs::canonicalize(path).map_err(SessionError::io("find", path))?;
     let (file, temporary) = write_beside(path, bytes)?;
     if let Ok(old) = fs::metadata(path) {
-        // Whoever could read it still can.
+        // Keeps the permissions of the old file.
         file.set_permissions(old.permissions()).map_err(SessionError::io("write", path))?;
     }
     if let Err(error) = fs::rename(&temporary, path) {
@@ -73,17 +73,17 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     Ok(file)
 }
 
-/// Appends a text by one write to a file of this length. What was written of a text that failed is cut off.
+/// Appends a text with one write to a file of this length. A partial write is truncated.
 pub(super) fn append(file: &mut File, path: &Path, len: u64, text: &[u8]) -> Result<(), SessionError> {
     check_unchanged(file, path, len)?;
     file.write_all(text).map_err(|error| {
-        // When this fails too, a line that is cut remains, and the next append is refused.
+        // If this fails too, a truncated line remains, and the next append is refused.
         let _ = file.set_len(len);
         SessionError::io("append to", path)(error)
     })
 }
 
-/// Whether the file is still the one at its path, and as long as we left it.
+/// Whether the file is still the one at its path and has the length we left.
 pub(super) fn check_unchanged(file: &File, path: &Path, len: u64) -> Result<(), SessionError> {
     let now = file.metadata().map_err(SessionError::io("inspect", path))?.len();
     if now == len && is_at(file, path) {
@@ -109,13 +109,13 @@ fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
     Err(SessionError::Locked { path: path.to_owned() })
 }
 
-/// Writes a file beside another one, locked and on the disk.
+/// Writes a locked and synced file beside another one.
 fn write_beside(path: &Path, bytes: &[u8]) -> Result<(File, PathBuf), SessionError> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    // One of a program that was killed, with our number.
+    // Left by a killed program with the same process id.
     let _ = fs::remove_file(&temporary);
     let mut options = File::options();
     let write = || -> std::io::Result<File> {
@@ -132,7 +132,7 @@ fn write_beside(path: &Path, bytes: &[u8]) -> Result<(File, PathBuf), SessionErr
     Ok((file, temporary))
 }
 
-/// A name is on the disk when its directory is.
+/// A file name is durable once its directory is synced.
 fn sync_directory(path: &Path) -> Result<(), SessionError> {
     let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(directory).and_then(|d| d.sync_all()).map_err(SessionError::io("write the directory of", path))

@@ -13,7 +13,7 @@ fn said(role: &str, text: &str) -> NewEntry {
     NewEntry::Message(Object::new().with("role", role).with("content", text).with("timestamp", 5_i64))
 }
 
-/// A session with two messages on the disk.
+/// A saved session with two messages.
 fn started(directory: &TempDir) -> Session {
     let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
     session.append(said("user", "question é😀"), stamp(2)).unwrap();
@@ -66,7 +66,7 @@ fn a_kill_at_any_byte_of_an_append_loses_that_entry_alone() {
         fs::write(&path, &whole[..len]).unwrap();
         let mut session = open(&path, 5);
         let there = session.tree().entries().len();
-        // The entry is there when all of it is, with or without the end of its line.
+        // The entry exists if all of it is in the file, with or without the newline.
         assert_eq!(there, if len >= whole.len() - 1 { 3 } else { 2 }, "{len}");
         assert_eq!(session.tree().entries(), &known[..there]);
         assert_eq!(fs::read(&path).unwrap(), &whole[..len], "opening changes nothing");
@@ -99,7 +99,7 @@ fn a_file_that_somebody_else_wrote_is_not_appended_to() {
     let known = session.tree().entries().to_vec();
     let leaf = session.tree().leaf_id().map(str::to_owned);
     assert!(matches!(session.append(said("user", "x"), stamp(5)), Err(SessionError::Changed { .. })));
-    // What was not written has not happened.
+    // A failed write has no effect.
     assert_eq!(session.tree().entries(), known);
     assert_eq!(session.tree().leaf_id().map(str::to_owned), leaf);
     assert_eq!(fs::read(session.path()).unwrap(), bytes);
@@ -208,7 +208,7 @@ fn an_entry_that_is_waited_for_is_in_the_file_like_any_other() {
     session.append_synced(said("assistant", "two"), stamp(3)).unwrap();
     session.append(said("user", "three"), stamp(4)).unwrap();
     let path = session.path().to_owned();
-    // Somebody else writes: nothing is appended.
+    // Another program writes: nothing is appended.
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{}\n").unwrap();
     assert!(session.append_synced(said("assistant", "four"), stamp(5)).is_err());
     assert_eq!(session.tree().entries().len(), 3);
@@ -238,7 +238,7 @@ fn texts_that_were_let_go_are_read_from_the_file() {
         |session: &Session| session.tree().leaf_path().into_iter().map(|e| e.role().map(str::to_owned)).collect();
     let known: Vec<Option<String>> = roles(&session);
     assert_eq!(known, entries.iter().map(|entry| entry.role().map(str::to_owned)).collect::<Vec<_>>());
-    // What follows is appended as ever, and other files get everything.
+    // Later entries are appended as usual, and other files get all texts.
     session.append(said("user", "more"), stamp(7)).unwrap();
     let id = session.tree().leaf_id().unwrap().to_owned();
     let branched = session.branched(&id, stamp(8)).unwrap();
@@ -277,7 +277,7 @@ fn a_session_is_taken_up_while_the_lock_of_a_program_that_was_killed_goes() {
     inherited.lock().unwrap();
     std::thread::scope(|scope| {
         let opening = scope.spawn(|| Session::open(&path, "/proj", stamp(9)).map(drop));
-        // Long enough for the first attempt in most runs, and correct in all.
+        // Long enough for the first attempt in most runs; the test is correct in any case.
         std::thread::park_timeout(std::time::Duration::from_millis(50));
         drop(inherited);
         opening.join().unwrap().unwrap();

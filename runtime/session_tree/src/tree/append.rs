@@ -1,6 +1,6 @@
 //! Appends entries and moves the leaf.
 //!
-//! The fields of an entry stand in the order in which pi 0.87.1 writes them.
+//! The fields of an entry are in the order in which pi 0.87.1 writes them.
 
 use crate::{
     context::{self, messages::Context},
@@ -11,38 +11,38 @@ use crate::{
     tree::entries::Tree,
 };
 
-/// Why something cannot be done with a tree.
+/// Why an operation on a tree failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// There is no such entry.
     #[error("no entry `{0}` in this session")]
     NotFound(String),
-    /// The entry is not between root and leaf.
+    /// The entry is not on the path from the root to the leaf.
     #[error("entry `{0}` is not on the active branch")]
     NotOnPath(String),
-    /// The entry shows the model nothing that could be replaced.
+    /// The entry has no content for the model that could be replaced.
     #[error("entry `{0}` has no content for the model that could be edited")]
     NotEditable(String),
     /// The replacement is not valid content.
     #[error("the new content must be a string or an array of content blocks")]
     NoContent,
-    /// The entry is not a message of the user, so it cannot be edited.
+    /// The entry is not a user message, so it cannot be edited.
     #[error("entry `{0}` is not a user message")]
     NotAUserMessage(String),
 }
 
 impl Tree {
-    /// Appends an entry after the leaf, which it becomes. Gives its index.
+    /// Appends an entry after the leaf and makes it the new leaf. Returns its index.
     ///
     /// # Errors
-    /// What a label or an edit is about is not there, or not to be edited.
+    /// The target of a label or an edit is missing or not editable.
     pub fn append(&mut self, new: NewEntry, stamp: Stamp) -> Result<usize, TreeError> {
         let parent = self.leaf_key();
         let entry = self.make(new, &parent, stamp)?;
         Ok(self.append_entry(entry))
     }
 
-    /// Moves the leaf to an entry: the next one begins a branch there.
+    /// Moves the leaf to an entry: the next entry starts a branch there.
     ///
     /// # Errors
     /// There is no such entry.
@@ -51,13 +51,13 @@ impl Tree {
         Ok(())
     }
 
-    /// Moves the leaf before all entries: the next one is a root.
+    /// Moves the leaf before all entries: the next entry is a root.
     pub fn reset_leaf(&mut self) {
         self.leaf = None;
     }
 
-    /// Moves the leaf, with nothing before all entries, and appends there a summary of the branch that was left. Gives
-    /// the index of the summary.
+    /// Moves the leaf (`None`: before all entries) and appends a summary of the abandoned branch there. Returns the
+    /// index of the summary.
     ///
     /// # Errors
     /// There is no such entry.
@@ -79,8 +79,8 @@ impl Tree {
         Ok(self.append_entry(entry))
     }
 
-    /// Appends the entry that keeps where the leaf is, as the last line of the file: a `custom` entry after the leaf,
-    /// which stays where it is. pi, for which the leaf is the last line, is then where we are.
+    /// Appends the entry that records the position of the leaf as the last line of the file: a `custom` entry after the
+    /// leaf, which does not move. pi, for which the last line is the leaf, is then at the same position.
     pub fn record_leaf(&mut self, stamp: Stamp) -> usize {
         let (leaf, key) = (self.leaf, self.leaf_key());
         let data = Object::new().with("leafId", json_of(&key));
@@ -91,14 +91,14 @@ impl Tree {
         index
     }
 
-    /// Whether a file that ends here is read with the leaf where it is.
+    /// Whether a reader of a file that ends here finds the leaf at its current position.
     #[must_use]
     pub fn is_leaf_kept(&self) -> bool {
         self.leaf == self.leaf_of_last()
     }
 
-    /// Takes the last entries back, so that the tree has `len`, and puts the leaf where it was: what could not
-    /// be written has not happened.
+    /// Removes the last entries, so that the tree has `len`, and restores the leaf: undoes a change that could not be
+    /// written.
     pub(crate) fn roll_back(&mut self, len: usize, leaf: Option<usize>) {
         let header = self.header.clone();
         let mut entries = std::mem::take(&mut self.entries);
@@ -107,14 +107,14 @@ impl Tree {
         self.leaf = leaf.filter(|leaf| *leaf < len);
     }
 
-    /// Lets the texts of an entry go, which are in the file.
+    /// Drops the texts of an entry, which are in the file.
     pub(crate) fn release(&mut self, index: usize) {
         if let Some(entry) = self.entries.get_mut(index) {
             entry.release();
         }
     }
 
-    /// The same tree with the entries of a file; nothing when these are others.
+    /// The same tree with the entries of a file; `None` if their ids differ.
     pub(crate) fn with_entries(&self, entries: Vec<Entry>) -> Option<Self> {
         let keys = |entries: &[Entry]| entries.iter().map(|entry| entry.key().clone()).collect::<Vec<_>>();
         if keys(&entries) != keys(&self.entries) {
@@ -189,7 +189,7 @@ impl Tree {
         entry_id(stamp, |id| self.by_id.contains_key(&EntryKey::from(id)))
     }
 
-    /// `type`, `id`, `parentId`, `timestamp`, then its own.
+    /// `type`, `id`, `parentId`, `timestamp`, then its own fields.
     fn stamped(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new()
             .with("type", name)
@@ -202,7 +202,7 @@ impl Tree {
         Entry::read(fields)
     }
 
-    /// `type`, its own, then `id`, `parentId`, `timestamp`.
+    /// `type`, its own fields, then `id`, `parentId`, `timestamp`.
     fn custom(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new().with("type", name);
         for (key, value) in own.iter() {
@@ -216,7 +216,7 @@ impl Tree {
         let system = context::system_message(&Context::of(self, self.leaf()));
         let own = Object::new().with("summary", new.summary);
         let entry = self.stamped("compaction", own, parent, stamp);
-        // Its own id is found nowhere before it: nothing is kept.
+        // Its own id does not occur before it: nothing is kept.
         let first_kept = new.first_kept.or_else(|| entry.id().map(str::to_owned)).unwrap_or_default();
         let fields = entry
             .fields()
@@ -255,12 +255,12 @@ impl Tree {
 fn json_of(key: &EntryKey) -> Json {
     match key {
         EntryKey::Text(id) => Json::String(id.clone()),
-        // A parent that is not a string is never rewritten: the entry would be cut off all the same.
+        // A parent that is not a string is never rewritten: the entry would be detached anyway.
         EntryKey::Absent | EntryKey::Null | EntryKey::Other(_) => Json::Null,
     }
 }
 
-/// A name in one line.
+/// A name reduced to one line.
 fn one_line(name: &str) -> String {
     name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
 }

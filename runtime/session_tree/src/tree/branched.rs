@@ -1,7 +1,7 @@
 //! Creates a new session from a path of another one: `createBranchedSession`, `/fork` and `forkFrom` of pi 0.87.1.
 //!
-//! Labels stand in the chain of entries, and are about entries that need not be on the path. They are left
-//! out, the chain is closed where they stood, and those about what was taken are put at its end.
+//! Labels are part of the chain of entries, but refer to entries that may not be on the path. They are removed, the
+//! chain is closed, and labels of copied entries are appended at its end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,17 +14,17 @@ use crate::{
     tree::{append::TreeError, entries::Tree},
 };
 
-/// A session forked before a message of the user.
+/// A session forked before a user message.
 #[derive(Debug, Clone)]
 pub struct Forked {
-    /// The new session: what stands before the message.
+    /// The new session: the entries before the message.
     pub tree: Tree,
-    /// The message's text, to be edited.
+    /// The message's text, for editing.
     pub text: String,
 }
 
 impl Tree {
-    /// A session with the path to an entry. Ids, timestamps and unknown fields stay.
+    /// A session with the path to an entry. Ids, timestamps and unknown fields are preserved.
     ///
     /// # Errors
     /// There is no such entry.
@@ -52,10 +52,10 @@ impl Tree {
         Ok(Self::new(header, entries))
     }
 
-    /// A session with what stands before a message of the user or of an extension, and the message's text.
+    /// A session with the entries before a message of the user or of an extension, and the message's text.
     ///
     /// # Errors
-    /// There is no such entry, or it is not a message of the user.
+    /// There is no such entry, or it is not a user message.
     pub fn forked(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Forked, TreeError> {
         let entry = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let content = match (entry.kind(), entry.role()) {
@@ -78,7 +78,7 @@ impl Tree {
     }
 }
 
-/// The path without its labels; who stood after one stands after what was before it.
+/// The path without its labels; an entry after a label gets the label's predecessor as its parent.
 fn without_labels(path: &[&Entry]) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::with_capacity(path.len());
     let (mut waiting, mut instead) = (Vec::new(), HashMap::new());

@@ -16,19 +16,19 @@ pub struct Tree {
     pub(super) by_id: HashMap<EntryKey, usize>,
     pub(super) children: HashMap<EntryKey, Vec<usize>>,
     pub(super) labels: HashMap<EntryKey, EntryLabel>,
-    /// How many labels were ever put: it orders them.
+    /// Number of labels ever set: it orders them.
     pub(super) marked: u64,
     pub(super) leaf: Option<usize>,
-    /// Whether an id comes twice: then an entry does not follow the one that stands before it.
+    /// Whether an id is duplicated: then an entry may not follow the one before it in the file.
     has_repeated_ids: bool,
 }
 
-/// A label that is on an entry.
+/// A label on an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryLabel {
     /// The text.
     pub text: String,
-    /// When it was put, as it was written.
+    /// When it was set, as written.
     pub timestamp: Option<String>,
     pub(super) label: Json,
     pub(super) written_at: Option<Json>,
@@ -36,13 +36,13 @@ pub struct EntryLabel {
 }
 
 impl EntryLabel {
-    /// The label as it was written, also where that is not a string.
+    /// The label as written, even if it is not a string.
     #[must_use]
     pub fn label(&self) -> &Json {
         &self.label
     }
 
-    /// When it was put, also where that is not a string.
+    /// When it was set, even if it is not a string.
     #[must_use]
     pub fn written_at(&self) -> Option<&Json> {
         self.written_at.as_ref()
@@ -56,7 +56,7 @@ impl From<SessionDocument> for Tree {
 }
 
 impl Tree {
-    /// A tree of entries in the order of their file. The leaf is the last, or where it was moved to after that.
+    /// A tree of entries in the order of their file. The leaf is the last entry, or the target of a later move.
     #[must_use]
     pub fn new(header: SessionHeader, entries: Vec<Entry>) -> Self {
         let mut tree = Self {
@@ -94,13 +94,13 @@ impl Tree {
         self.by_key(&EntryKey::from(id))
     }
 
-    /// The entry with an id as it was written.
+    /// The entry with an id, as written.
     #[must_use]
     pub fn by_key(&self, key: &EntryKey) -> Option<&Entry> {
         self.by_id.get(key).map(|index| &self.entries[*index])
     }
 
-    /// The entry that the next one will follow; nothing before all entries.
+    /// The entry that the next one will follow; `None` before all entries.
     #[must_use]
     pub fn leaf(&self) -> Option<&Entry> {
         self.leaf.map(|index| &self.entries[index])
@@ -112,30 +112,30 @@ impl Tree {
         self.leaf().and_then(Entry::id)
     }
 
-    /// The entry's parent; nothing for a root and where the parent is not there.
+    /// The entry's parent; `None` for a root or if the parent is missing.
     #[must_use]
     pub fn parent(&self, entry: &Entry) -> Option<&Entry> {
         match entry.parent() {
             EntryKey::Absent | EntryKey::Null => None,
             EntryKey::Text(id) if id.is_empty() => None,
-            // What JavaScript takes for false.
+            // Values that are falsy in JavaScript.
             EntryKey::Other(text) if text == "0" || text == "false" => None,
             key @ (EntryKey::Text(_) | EntryKey::Other(_)) => self.by_key(key).filter(|_| key.finds()),
         }
     }
 
-    /// The entries whose parent has this id, in the order of the file; with nothing, those whose parent is `null`.
+    /// The entries whose parent has this id, in the order of the file; for `None`, those whose parent is `null`.
     pub fn children(&self, id: Option<&str>) -> impl Iterator<Item = &Entry> {
         let key = id.map_or(EntryKey::Null, EntryKey::from);
         let found = self.children.get(&key).map_or(&[][..], Vec::as_slice);
-        // Of a repeated id only the last counts.
+        // Of entries with the same id, only the last counts.
         found
             .iter()
             .filter(|index| self.by_id.get(self.entries[**index].key()) == Some(index))
             .map(|i| &self.entries[*i])
     }
 
-    /// The entries from the root to this one. Ends where an entry would come twice.
+    /// The entries from the root to this one. Ends before an entry would be repeated.
     #[must_use]
     pub fn path<'a>(&'a self, entry: Option<&'a Entry>) -> Vec<&'a Entry> {
         let (mut path, mut seen, mut at) = (Vec::new(), HashSet::new(), entry);
@@ -150,7 +150,7 @@ impl Tree {
     /// The entries from the root to the leaf.
     #[must_use]
     pub fn leaf_path(&self) -> Vec<&Entry> {
-        // Most entries follow the one that stands before them in the file; those need no looking up.
+        // Most entries follow the preceding one in the file; those need no lookup.
         let follows = |index: usize| {
             let before = index.checked_sub(1).map(|before| &self.entries[before])?;
             let is_before = !self.has_repeated_ids
@@ -164,7 +164,7 @@ impl Tree {
             at = Some(before);
         }
         let mut path = self.path(at.map(|index| &self.entries[index]));
-        // In a damaged file an entry may follow a later one, and lead round to where we came from.
+        // In a damaged file an entry may follow a later one and form a cycle.
         let is_later = |entry: &&Entry| tail.iter().any(|passed| std::ptr::eq(*passed, *entry));
         let goes_forward = at.is_some_and(|at| path.iter().any(|entry| self.index_of(entry) > Some(at)));
         if goes_forward && path.iter().any(is_later) {
@@ -174,7 +174,7 @@ impl Tree {
         path
     }
 
-    /// Where an entry of the tree stands in the file; of those with one id it is the last.
+    /// The index of an entry; of entries with the same id, the last.
     fn index_of(&self, entry: &Entry) -> Option<usize> {
         self.by_id.get(entry.key()).copied()
     }
@@ -189,7 +189,7 @@ impl Tree {
         self.labels.get(key)
     }
 
-    /// All labels with the ids they are on, in the order in which they were put; also those on entries that are not there.
+    /// All labels with the ids they are on, in the order in which they were set, including labels of missing entries.
     #[must_use]
     pub fn labels(&self) -> Vec<(&str, &EntryLabel)> {
         let mut all: Vec<_> = self.labels.iter().filter_map(|(key, mark)| Some((key.as_str()?, mark))).collect();
@@ -197,7 +197,7 @@ impl Tree {
         all
     }
 
-    /// The session's name: the last that was given, wherever in the tree.
+    /// The session's name: the last one set anywhere in the tree.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         let last = self.entries.iter().rev().find_map(|entry| match entry.body() {
@@ -219,7 +219,7 @@ impl Tree {
         last.flatten().map(str::trim).filter(|name| !name.is_empty())
     }
 
-    /// The deepest entry that lies on the paths of both.
+    /// The deepest entry on the paths of both.
     #[must_use]
     pub fn common_ancestor<'a>(&'a self, a: Option<&'a Entry>, b: Option<&'a Entry>) -> Option<&'a Entry> {
         let of_a: HashSet<&EntryKey> = self.path(a).into_iter().map(Entry::key).collect();
@@ -250,17 +250,17 @@ impl Tree {
         self.entries.push(entry);
     }
 
-    /// Where the leaf is after the last line: there, or where that line says it was moved to.
+    /// The position of the leaf after the last line: that entry, or the target of the move it records.
     pub(super) fn leaf_of_last(&self) -> Option<usize> {
         let last = self.entries.len().checked_sub(1)?;
-        // The leaf's id is `null`: that is before all entries.
+        // The leaf's id is `null`: the position before all entries.
         if *self.entries[last].key() == EntryKey::Null {
             return None;
         }
         match self.entries[last].leaf_move() {
             None => Some(last),
             Some(EntryKey::Null) => None,
-            // A move to what is not there has not been ours.
+            // A move to a missing entry was not written by this program.
             Some(key) => Some(self.by_id.get(&key).copied().unwrap_or(last)),
         }
     }

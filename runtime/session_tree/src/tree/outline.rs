@@ -1,8 +1,8 @@
 //! The whole tree as pi shows it: `getTree` of pi 0.87.1.
 //!
-//! Entries without a parent that is there are roots, and so is one that is its own parent. A cycle has no
-//! root and is not shown. Children are in the order of their timestamps; an invalid one is equal to
-//! any other, so what comes out depends on how one sorts, and here it is sorted as V8 does.
+//! An entry whose parent is missing is a root, and so is one that is its own parent. A cycle has no root and is not
+//! shown. Children are sorted by timestamp; an invalid timestamp compares equal to any other, so the result depends on
+//! the algorithm, and the one here sorts like V8.
 
 use std::{
     cmp::Ordering,
@@ -19,24 +19,24 @@ use crate::{
 pub struct Outline<'a> {
     /// The roots in the order of the file.
     pub roots: Vec<&'a Entry>,
-    /// Every entry below them, each before its children.
+    /// Every entry below the roots, each before its children.
     pub nodes: Vec<Node<'a>>,
 }
 
-/// An entry and its place.
+/// An entry and its position.
 #[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// The entry.
     pub entry: &'a Entry,
-    /// The one above it; nothing for a root.
+    /// Its parent; `None` for a root.
     pub parent: Option<&'a Entry>,
-    /// How many are above it.
+    /// The number of its ancestors.
     pub depth: usize,
-    /// Those below it.
+    /// Its children.
     pub children: Vec<&'a Entry>,
     /// The label on it.
     pub label: Option<&'a EntryLabel>,
-    /// Whether it stands further up already, with its children: a line that is there twice.
+    /// Whether it already occurs above with its children: a duplicate line.
     pub is_repeated: bool,
 }
 
@@ -85,14 +85,14 @@ fn flatten<'a>(tree: &'a Tree, roots: &[usize], children: &HashMap<usize, Vec<us
     nodes
 }
 
-/// Sorts by time, an invalid time being equal to all.
+/// Sorts by time; an invalid time compares equal to all.
 fn sort_by_time(items: &mut [usize], at: impl Fn(usize) -> Option<i64>) {
     if items.iter().all(|item| at(*item).is_some()) {
         items.sort_by_key(|item| at(*item));
         return;
     }
-    // Such an order is none, and no sort of the standard library takes it. V8 finds the run at the
-    // beginning and inserts the others by bisection.
+    // This is not a total order, and no sort of the standard library accepts it. V8 finds the initial run and inserts
+    // the others by binary search.
     let compare = |a: usize, b: usize| at(a).zip(at(b)).map_or(Ordering::Equal, |(a, b)| a.cmp(&b));
     let falls = |i: usize, items: &[usize]| compare(items[i], items[i - 1]) == Ordering::Less;
     let mut run = 1;
@@ -122,7 +122,7 @@ fn sort_by_time(items: &mut [usize], at: impl Fn(usize) -> Option<i64>) {
 }
 
 impl Tree {
-    /// All entries as pi shows them: roots, and every entry that is below one.
+    /// All entries as pi shows them: the roots, and every entry below one.
     #[must_use]
     pub fn outline(&self) -> Outline<'_> {
         outline(self)
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(items, expected);
     }
 
-    /// What node 20 answers to `[…].sort((a, b) => a - b)`.
+    /// The results of node 20 for `[…].sort((a, b) => a - b)`.
     #[test]
     fn an_invalid_time_leaves_the_order_as_v8_does() {
         check(&[Some(3), Some(1), Some(2)], &[1, 2, 0]);

@@ -19,7 +19,7 @@ fn tree() -> Tree {
     Tree::new(SessionHeader::new("/proj", None, stamp(0)), Vec::new())
 }
 
-/// Appends messages and gives their ids.
+/// Appends messages and returns their ids.
 fn say(tree: &mut Tree, texts: &[&str]) -> Vec<String> {
     let base = i64::try_from(tree.entries().len()).unwrap();
     let append = |(n, text): (i64, &&str)| {
@@ -63,13 +63,13 @@ fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
     let kept = tree.record_leaf(stamp(9));
     assert_eq!(tree.leaf_id(), Some(ids[0].as_str()));
     assert_eq!(reopened(&tree).leaf_id(), Some(ids[0].as_str()));
-    // For pi the last line is the leaf: its path is the same.
+    // pi uses the last line as the leaf: its path is the same.
     assert_eq!(tree.entries()[kept].parent_id(), Some(ids[0].as_str()));
     tree.reset_leaf();
     tree.record_leaf(stamp(10));
     assert_eq!(reopened(&tree).leaf_id(), None);
     assert!(reopened(&tree).is_leaf_kept());
-    // The next entry is not a child of the mark.
+    // The next entry is not a child of the leaf record.
     tree.branch(&ids[1]).unwrap();
     say(&mut tree, &["3"]);
     assert_eq!(texts(&tree), ["1", "2", "3"]);
@@ -116,7 +116,7 @@ fn a_path_becomes_a_session_without_its_labels() {
     assert_eq!(new.entry(&later[0]).unwrap().parent_id(), Some(ids[1].as_str()));
     assert_eq!(new.label(&ids[0]).unwrap().text, "start");
     assert!(new.entry(&label).is_none());
-    // What was kept from the label on is kept from what stood after it.
+    // Kept from the label on becomes kept from the entry after it.
     assert_eq!(texts(&new), ["S", "3", "4"]);
     assert_eq!(texts(&tree), texts(&new));
 }
@@ -171,14 +171,14 @@ fn a_path_ends_where_it_would_go_round() {
 }
 
 proptest::proptest! {
-    /// The short way to the leaf's path gives what looking every parent up gives, also with cycles and repeated ids.
+    /// The fast computation of the leaf's path equals looking up every parent, even with cycles and duplicate ids.
     #[test]
     fn the_path_to_the_leaf_is_the_path_to_it(
         parents in proptest::collection::vec((0..9_usize, 0..12_usize), 0..12),
         straight in proptest::prelude::any::<bool>(),
     ) {
         let entries = parents.iter().enumerate().map(|(at, (parent, id))| {
-            // Mostly a chain, with some that follow another one, a later one too.
+            // Mostly a chain, with some entries that follow another one, possibly a later one.
             let id = if straight || *id > 0 { at } else { 0 };
             let parent = match parent {
                 0..=5 if at > 0 => at - 1,

@@ -1,4 +1,4 @@
-//! The host of commands as a program of its own, for the tests of this crate. `capture tool-host` is the same.
+//! The host process of commands as a separate program, for the tests of this crate. `capture tool-host` does the same.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Where the old text of an edit is: the four passes.
+//! Finds the old text of an edit: the four passes.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use crate::{arguments::Replacement, edit::Tolerance};
 pub(crate) enum Pass {
     /// Exactly.
     Exact,
-    /// Except for line ends and the blanks before them.
+    /// Ignoring line ends and the blanks before them.
     LineEnds,
-    /// Except for indentation that differs alike on all lines.
+    /// Ignoring the same difference in indentation on all lines.
     Indentation,
-    /// Except for typographic characters.
+    /// Ignoring typographic characters.
     Typography,
 }
 
 impl Pass {
-    /// What was ignored, for the model.
+    /// The ignored difference, as text for the model.
     pub(crate) const fn ignored(self) -> Option<&'static str> {
         match self {
             Self::Exact => None,
@@ -38,13 +38,13 @@ impl Pass {
 /// The difference of indentation between the file and the old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shift {
-    /// Lines of the file begin with these blanks, and then as the old text says.
+    /// Lines of the file have these extra blanks before the old text.
     Add(Vec<u8>),
-    /// Lines of the old text begin with these blanks, and then as they are in the file.
+    /// Lines of the old text have these extra blanks before the file's text.
     Remove(Vec<u8>),
 }
 
-/// Where an old text is.
+/// The location of an old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundText {
     pub(super) range: Range<usize>,
@@ -52,15 +52,15 @@ pub(super) struct FoundText {
     pub(super) shift: Option<Shift>,
 }
 
-/// A way to look: all the places of the old text of an edit.
+/// A pass: returns all locations of the old text of an edit.
 type Look = fn(&[u8], &Replacement) -> Vec<FoundText>;
 
-/// Fewest letters and digits of an old text that is found where more than line ends differ.
+/// Minimum number of letters and digits in an old text for a match that ignores more than line ends.
 const TELLING: usize = 4;
-/// Most line numbers that a refusal names.
+/// Maximum number of line numbers in a refusal.
 const LINES: usize = 10;
 
-/// Finds the one place of an old text.
+/// Finds the only location of an old text.
 pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Result<FoundText, String> {
     let all: [Look; 4] = [exact, line_ends, indentation, typography];
     let passes = match tolerance {
@@ -94,7 +94,7 @@ pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Resu
     Err(format!("`old` was not found{unread}. {}", nearest::describe(text, edit)))
 }
 
-/// Finds all exact places of an old text.
+/// Finds all exact locations of an old text.
 pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<FoundText>, String> {
     let exact = |start: usize| FoundText { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None };
     let found: Vec<FoundText> = memmem::find_iter(text, edit.old.as_bytes()).map(exact).collect();
@@ -122,7 +122,7 @@ fn several(text: &[u8], found: &[FoundText], count: usize) -> String {
     )
 }
 
-/// All matches, those that overlap too.
+/// All matches, including overlapping ones.
 fn matches<'a>(text: &'a [u8], pattern: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let finder = memmem::Finder::new(pattern).into_owned();
     let mut at = 0;
@@ -139,35 +139,36 @@ fn exact(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
         .filter(|start| !splits_an_end(text, *start) && !splits_an_end(text, start + edit.old.len()))
         .map(|start| FoundText { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None })
         .collect();
-    // One place, and it is exact only in that it has more indentation: pass 3 knows what to do with the new lines.
+    // There is one match, and it is exact only because the file has more indentation: pass 3 indents the new lines
+    // correctly.
     match found.as_slice() {
         [only] if starts_in_indentation(text, edit, &only.range) && indentation(text, edit).len() == 1 => Vec::new(),
         _ => found,
     }
 }
 
-/// Whether a position is between the two characters of a line end.
+/// Whether a position is between the two characters of a CRLF.
 fn splits_an_end(text: &[u8], at: usize) -> bool {
     at > 0 && text[at - 1] == b'\r' && text.get(at) == Some(&b'\n')
 }
 
-/// Whether a match of an indented text begins behind further blanks of its line.
+/// Whether an indented old text matches after further blanks of its line.
 fn starts_in_indentation(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
     edit.old.starts_with([' ', '\t']) && !blanks_before(text, range).is_empty()
 }
 
-/// The blanks between the beginning of a line and a match in it; none when there is something else.
+/// The blanks between the start of a line and a match in it; empty if there is other text.
 fn blanks_before<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
     let line = memchr::memrchr(b'\n', &text[..range.start]).map_or(0, |end| end + 1);
     let before = &text[line..range.start];
     if before.iter().all(|byte| matches!(byte, b' ' | b'\t')) { before } else { &[] }
 }
 
-/// Refuses what has no certain meaning: an old text that begins behind the indentation of its line, and
+/// Refuses ambiguous edits: the old text starts after the indentation of its line, and it
 ///
-/// - is all of a line and its end, so that the indentation would come before the next line;
-/// - has a part of that indentation and further lines, which are indented as they are in the file;
-/// - is one line, and new lines are indented less than it: they may be meant to be shifted, or not.
+/// - is the rest of a line with its end, so that the indentation would be put before the next line;
+/// - has part of that indentation and further lines, which are indented as in the file;
+/// - is one line, and the new lines are indented less, which may or may not be meant to be shifted.
 fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), String> {
     let before = blanks_before(text, &found.range);
     if before.is_empty() || found.shift.is_some() {
@@ -201,9 +202,9 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Res
     Ok(())
 }
 
-/// Refuses a place that only resembles the old text while there is another that may be meant: one that has half of the old
-/// lines just as they were given, and one of them better than the place that was found; or one at which the edit was made
-/// before. Nor is next to nothing found where it differs in more than line ends.
+/// Refuses an inexact match if another place may be meant: a place with half of the old lines exactly as given, one of
+/// them closer than the match; or a place where the edit was already made. Also refuses an old text with hardly any
+/// letters if more than line ends differ.
 fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), String> {
     let Some(ignored) = found.pass.ignored() else { return Ok(()) };
     let place = line_of(text, found.range.start);
@@ -242,7 +243,7 @@ fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), St
     }
 }
 
-/// A line without its end, with the blanks before that.
+/// A line without its end, but with trailing blanks.
 pub(super) fn without_newline(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -264,7 +265,7 @@ fn folded(text: &[u8], edit: &Replacement, fold: Fold, pass: Pass) -> Vec<FoundT
         return Vec::new();
     }
     let file = Folded::of(text, fold);
-    // Blanks were taken from the end of the old text: they say that its line ends there.
+    // Blanks were removed from the end of the old text: they mean that its line ends there.
     let last = edit.old.rsplit('\n').next().unwrap_or_default();
     let ends_line = last.ends_with([' ', '\t', '\r']) && !last.trim().is_empty();
     matches(&file.text, &old.text)
@@ -295,7 +296,7 @@ fn indentation(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
             let last = at + old.len() - 1;
             let before: usize = pieces[at..last].iter().map(|piece| piece.len()).sum();
             let end = if ends_line { pieces[last].len() } else { lines[last].len() };
-            // A last line without an end is not what an old text with one means.
+            // An old text with a final newline does not match a last line without one.
             if !ends_line || pieces[last].ends_with(b"\n") {
                 let range = start..start + before + end;
                 found.push(FoundText { range, pass: Pass::Indentation, shift: Some(shift) });
@@ -306,7 +307,7 @@ fn indentation(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
     found
 }
 
-/// By how much all lines differ; `None` when they differ otherwise, or not at all.
+/// The difference in indentation of all lines; `None` if it is not the same on all lines, or there is none.
 fn shift(lines: &[&[u8]], old: &[&[u8]]) -> Option<Shift> {
     let mut shift: Option<Shift> = None;
     for (line, old) in lines.iter().zip(old) {
@@ -332,12 +333,12 @@ fn shift(lines: &[&[u8]], old: &[&[u8]]) -> Option<Shift> {
     shift
 }
 
-/// The blanks a line begins with, and the rest.
+/// The leading blanks of a line, and the rest.
 pub(super) fn indented(line: &[u8]) -> (&[u8], &[u8]) {
     line.split_at(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
 }
 
-/// Whether the new text stands where the old one was found: the edit was made before.
+/// Whether the new text is already where the old text was found, because the edit was made before.
 fn is_there(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
     if edit.new.is_empty() {
         return false;
@@ -346,7 +347,7 @@ fn is_there(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
     if memmem_near(text, edit.new.as_bytes(), range).any(|start| covers(start, start + edit.new.len())) {
         return true;
     }
-    // The same but for line ends and blanks. Only what is near can cover the range.
+    // Compare again, ignoring line ends and blanks. Only nearby matches can cover the range.
     let new = Folded::of(edit.new.as_bytes(), Fold::LineEnds);
     let old = Folded::of(edit.old.as_bytes(), Fold::LineEnds);
     if new.text.is_empty() || new.text == old.text {
@@ -360,7 +361,7 @@ fn is_there(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
     matches(&near.text, &new.text).any(|start| start <= first && start + new.text.len() >= last)
 }
 
-/// Matches of a pattern that may cover a range.
+/// Matches of a pattern close enough to cover a range.
 fn memmem_near<'a>(text: &'a [u8], pattern: &'a [u8], range: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
     let from = range.end.saturating_sub(pattern.len());
     let to = (range.start + pattern.len()).min(text.len());

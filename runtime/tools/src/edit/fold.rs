@@ -1,21 +1,21 @@
-//! Texts as the tolerant passes compare them, with the way back to the bytes they stand for.
+//! Texts as the tolerant passes compare them, with a mapping back to the original bytes.
 
-/// A text without what a pass ignores. Each of its bytes knows which bytes of the original it stands for.
+/// A text without the parts a pass ignores. Each byte maps to a range of the original.
 #[derive(Debug)]
 pub(super) struct Folded {
     pub(super) text: Vec<u8>,
-    /// Where the original bytes of each byte begin,
+    /// Where the original bytes of each byte begin.
     begins: Vec<usize>,
-    /// and where they end.
+    /// Where the original bytes of each byte end.
     ends: Vec<usize>,
 }
 
-/// What a comparison ignores.
+/// The differences a comparison ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// Line ends, and blanks in front of them.
+    /// Line ends, and blanks before them.
     LineEnds,
-    /// That, and the difference between typographic and plain characters.
+    /// Line ends, blanks before them, and the difference between typographic and plain characters.
     Typography,
 }
 
@@ -65,7 +65,7 @@ impl Folded {
                 at += 1;
             }
         }
-        // What stands for a blank may be one at the end of the line.
+        // A folded blank may be a trailing one.
         while self.text.last() == Some(&b' ') && self.begins.last().is_some_and(|begin| *begin >= start) {
             self.text.pop();
             self.begins.pop();
@@ -73,18 +73,18 @@ impl Folded {
         }
     }
 
-    /// The range that stands for what is within a range of the original.
+    /// The folded range within a range of the original.
     pub(super) fn within(&self, start: usize, end: usize) -> (usize, usize) {
         (self.begins.partition_point(|begin| *begin < start), self.ends.partition_point(|own| *own <= end))
     }
 
-    /// The bytes of the original that a range stands for.
+    /// The original bytes of a folded range.
     pub(super) fn original(&self, start: usize, end: usize) -> Option<std::ops::Range<usize>> {
         Some(*self.begins.get(start)?..*self.ends.get(end.checked_sub(1)?)?)
     }
 }
 
-/// A line without its end and the blanks before it.
+/// A line without its end and trailing blanks.
 pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let line = match line.strip_suffix(b"\n") {
         Some(content) => content.strip_suffix(b"\r").unwrap_or(content),
@@ -94,7 +94,7 @@ pub(super) fn without_end(line: &[u8]) -> &[u8] {
     &line[..line.len() - blanks]
 }
 
-/// The plain character for a typographic one. The list is that of Codex (`codex-rs/apply-patch/src/seek_sequence.rs`).
+/// The plain form of a typographic character. The list is from Codex (`codex-rs/apply-patch/src/seek_sequence.rs`).
 pub(super) const fn plain(c: char) -> Option<u8> {
     match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => Some(b'-'),
@@ -120,7 +120,7 @@ mod tests {
         let folded = Folded::of(original, Fold::LineEnds);
         assert_eq!(folded.text, "a\u{201c}b\nc\u{a0}\n  d".as_bytes());
         assert_eq!(folded.original(0, 1), Some(0..1));
-        // What is not text folds to itself.
+        // Bytes that are not text fold to themselves.
         assert_eq!(Folded::of(b"\xff\xe2\x80 \n", Fold::Typography).text, b"\xff\xe2\x80\n");
     }
 }

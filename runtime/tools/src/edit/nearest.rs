@@ -1,4 +1,4 @@
-//! What a refusal shows: whether the new text is there already, and the region that is most like the old one.
+//! The details in a refusal: whether the new text is already there, and the region most similar to the old text.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use super::{
 };
 use crate::{arguments::Replacement, limits, text::cut_line};
 
-/// Most lines of a region that are shown.
+/// Maximum number of lines of a region shown.
 const SHOWN: usize = 30;
-/// Lines shown around a region.
+/// Number of lines shown around a region.
 const AROUND: usize = 2;
-/// Most lines of a file that are compared one by one with a line of the old text.
+/// Maximum number of lines of a file compared one by one with a line of the old text.
 const COMPARED: usize = 20_000;
-/// Most characters of a line that are compared.
+/// Maximum number of characters of a line compared.
 const COMPARED_CHARS: usize = 200;
-/// How alike two lines must be for the region to be worth showing, of 100.
+/// Minimum similarity of two lines for the region to be shown, in percent.
 const ALIKE: usize = 40;
 
-/// Describes why nothing was found, for the model.
+/// Explains to the model why nothing was found.
 pub(super) fn describe(text: &[u8], edit: &Replacement) -> String {
     let mut said = String::new();
     if let Some(line) = there(text, &edit.new) {
@@ -37,7 +37,8 @@ pub(super) fn describe(text: &[u8], edit: &Replacement) -> String {
     said
 }
 
-/// The line at which the new text is already, whatever its line ends. One without letters or digits may be anywhere.
+/// The line at which the new text already is, ignoring line ends. A text without letters or digits could be anywhere
+/// and is not searched.
 fn there(text: &[u8], new: &str) -> Option<usize> {
     if new.trim().len() < 4 || !new.contains(char::is_alphanumeric) {
         return None;
@@ -51,7 +52,8 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }
 
-/// Where the region begins that has most lines of the old text in their places, or else the line most like its longest.
+/// The start of the region with the most lines of the old text in the same positions, otherwise the line most similar
+/// to the longest old line.
 fn region(lines: &[&[u8]], old: &[&[u8]]) -> Option<usize> {
     let has_content = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
     let most = (0..lines.len())
@@ -74,7 +76,7 @@ fn region(lines: &[&[u8]], old: &[&[u8]]) -> Option<usize> {
     (score >= ALIKE).then(|| best.saturating_sub(at))
 }
 
-/// The pairs of neighbouring characters in a line, sorted.
+/// The pairs of adjacent characters in a line, sorted.
 struct Pairs(Vec<[u8; 2]>);
 
 impl Pairs {
@@ -86,7 +88,7 @@ impl Pairs {
         Self(pairs)
     }
 
-    /// How alike two lines are, of 100: twice the pairs they share among all pairs (Dice).
+    /// The similarity of two lines in percent: twice the shared pairs divided by all pairs (Dice).
     fn alike(&self, other: &Self) -> usize {
         let (mut here, mut there, mut shared) = (0, 0, 0_usize);
         while let (Some(a), Some(b)) = (self.0.get(here), other.0.get(there)) {

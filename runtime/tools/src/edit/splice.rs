@@ -1,4 +1,4 @@
-//! What comes in the place of an old text: the new one, as the file writes.
+//! Builds the replacement of an old text, in the style of the file.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::arguments::Replacement;
 
-/// The bytes to put in the place of what was found.
+/// The bytes that replace the match.
 pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<Vec<u8>, String> {
     let end = line_end(text, found);
     if found.pass == Pass::Exact {
-        // An old text that shows line ends of its own shows how the new one is meant.
+        // An old text that contains CR determines the line ends of the new text.
         let verbatim = edit.old.contains('\r');
         return Ok(if verbatim { edit.new.clone().into_bytes() } else { with_ends(&edit.new, end) });
     }
@@ -42,8 +42,8 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &FoundText) ->
                 }
                 for (at, own) in kept.into_iter().enumerate() {
                     match own {
-                        // They differ in what is not compared. Where the copy was inexact there, that says nothing. An
-                        // empty line is like any other, so it is written as it was given.
+                        // They differ in a part that is not compared. If the copy was inexact there, the difference
+                        // means nothing. An empty line could be any empty line, so it is written as given.
                         Some(own) if !copy.is_exact(own) && !copy.is_empty(own) => {
                             out.extend_from_slice(copy.own_line(own))
                         }
@@ -56,7 +56,7 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &FoundText) ->
     Ok(out)
 }
 
-/// The old text, what it stands for in the file, and the new one, line by line.
+/// The old text, its match in the file, and the new text, line by line.
 struct Copy<'a> {
     own: Vec<&'a [u8]>,
     region: &'a [u8],
@@ -64,7 +64,7 @@ struct Copy<'a> {
     new: Lines<'a>,
 }
 
-/// A text by lines: whole, without their ends, and as they are compared with the file. Whether a line has an end counts.
+/// A text by lines: complete, without line ends, and as compared with the file. Whether a line has an end matters.
 struct Lines<'a> {
     pieces: Vec<&'a [u8]>,
     contents: Vec<(&'a [u8], bool)>,
@@ -91,23 +91,23 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// The line of the file that a line of the old text stands for. They have as many lines, as that is what was
-    /// compared; only a last line of nothing but blanks may be missing.
+    /// The line of the file that corresponds to a line of the old text. Both have the same number of lines, since they
+    /// were compared; only a last line of blanks may be missing.
     fn own_line(&self, at: usize) -> &'a [u8] {
         self.own.get(at).copied().unwrap_or_default()
     }
 
-    /// Whether a line of the old text is what the file has, but for its end.
+    /// Whether a line of the old text equals the file's line, ignoring its end.
     fn is_exact(&self, at: usize) -> bool {
         without_newline(self.old.pieces[at]) == without_newline(self.own_line(at))
     }
 
-    /// Whether a line of the old text has nothing but blanks.
+    /// Whether a line of the old text contains only blanks.
     fn is_empty(&self, at: usize) -> bool {
         without_end(self.old.pieces[at]).is_empty()
     }
 
-    /// A line of the new text as the file writes it. One that is in the old text too is written as it is in the file.
+    /// A line of the new text in the style of the file. A line that is also in the old text is written as in the file.
     fn new_line(&self, at: usize, edit: &Replacement, found: &FoundText, end: &[u8]) -> Result<Vec<u8>, String> {
         let (text, ended) = self.new.contents[at];
         let copied = self.old.contents.iter().position(|(old, _)| *old == text).filter(|at| *at < self.own.len());
@@ -122,7 +122,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The content of a new line, without its end, as the file writes it.
+/// The content of a new line without its end, in the style of the file.
 fn as_the_file(content: &[u8], edit: &Replacement, region: &[u8], found: &FoundText) -> Result<Vec<u8>, String> {
     match (&found.shift, found.pass) {
         (Some(shift), _) => shifted(content, shift),
@@ -154,7 +154,7 @@ fn shifted(line: &[u8], shift: &Shift) -> Result<Vec<u8>, String> {
     }
 }
 
-/// How the file and the old text differ in quotation marks, dashes and blanks.
+/// The differences between the file and the old text in quotation marks, dashes and blanks.
 struct Spelling {
     /// The old text has typographic characters where the file has plain ones.
     makes_plain: bool,
@@ -165,7 +165,7 @@ struct Spelling {
 impl Spelling {
     fn of(edit: &Replacement, region: &[u8]) -> Self {
         let region = String::from_utf8_lossy(region);
-        // Both fold to the same text, so what can be spelled in two ways comes in the same order.
+        // Both fold to the same text, so characters with two spellings are in the same order.
         let spelled = |text: &str| -> Vec<(char, u8)> {
             text.lines()
                 .flat_map(|line| line.trim_end_matches(|c: char| c == ' ' || plain(c) == Some(b' ')).chars())
@@ -184,7 +184,7 @@ impl Spelling {
     }
 }
 
-/// Whether a plain character has typographic ones.
+/// Whether a plain character has typographic forms.
 fn both_ways(c: char) -> Option<u8> {
     match c {
         '-' => Some(b'-'),
@@ -227,7 +227,7 @@ fn with_ends(new: &str, end: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The line end that is used where something was found: that of the first line of it, else of the line before.
+/// The line end to use for a match: that of its first line, otherwise that of the line before.
 fn line_end(text: &[u8], found: &FoundText) -> &'static [u8] {
     let ending = |newline: usize| if text[..newline].ends_with(b"\r") { &b"\r\n"[..] } else { b"\n" };
     let here = memchr::memchr(b'\n', &text[found.range.start..]).map(|at| found.range.start + at);

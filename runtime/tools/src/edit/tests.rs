@@ -24,7 +24,7 @@ fn exact_text_is_replaced_once() {
     check("a\nb", "b", "B", "a\nB");
     check("a b c", " b", "", "a c");
     refused("b\nb\n", "b", "B", "matches 2 places (lines 1, 2)");
-    // Matches that overlap are two.
+    // Overlapping matches count as two.
     refused("aaa", "aa", "b", "matches 2 places");
 }
 
@@ -32,18 +32,18 @@ fn exact_text_is_replaced_once() {
 fn line_ends_and_blanks_are_the_files_own() {
     check("a\r\nb\r\nc\r\n", "a\nb\n", "a\nB\nx\n", "a\r\nB\r\nx\r\nc\r\n");
     check("a\r\nb\r\n", "b", "b\nx", "a\r\nb\r\nx\r\n");
-    // The model wrote the ends of Windows; the file has none.
+    // The model wrote CRLF; the file has LF.
     check("a\nb\nc\n", "a\r\nb\r\n", "a\r\nx\r\nb\r\n", "a\nx\nb\nc\n");
     check("a\nb\n", "b", "b\r\nx", "a\nb\nx\n");
-    // Lines that stay keep what they have, each its own.
+    // Unchanged lines keep their own blanks and line ends.
     check("one \t\r\nb\nc  \r\n", "one\nb\nc\n", "one\nB\nc\n", "one \t\r\nB\r\nc  \r\n");
     check("\u{feff}a\r\nb", "a\nb", "a\nc", "\u{feff}a\r\nc");
-    // An exact text with line ends says how the new one ends.
+    // An exact old text with line ends determines those of the new text.
     check("a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n");
-    // Blanks behind the old text say that its line ends there.
+    // Blanks at the end of the old text mean that its line ends there.
     refused("foodie();\nx\n", "food  ", "good", "not found");
     check("food\nx\n", "food  ", "good", "good\nx\n");
-    // Next to nothing may be anywhere.
+    // A text with hardly any letters could be anywhere.
     refused("a\n\n  end\n", "    \n  end\n", "    \n  b\n  end\n", "hardly a letter");
 }
 
@@ -62,7 +62,7 @@ fn indentation_is_shifted_as_a_whole() {
         "      if q {\n          wait();\n",
         "fn a() {\n    if q {\n        wait();\n    }\n}\n",
     );
-    // Less indentation on the one line given, and several lines in its place.
+    // Less indentation on the one old line, replaced by several lines.
     check(
         file,
         "    wait();",
@@ -75,9 +75,9 @@ fn indentation_is_shifted_as_a_whole() {
         "if q {\n    wait();\n",
         "too little to be shifted alike",
     );
-    // Lines that differ by different blanks are not shifted.
+    // Lines whose indentation differs by different blanks are not shifted.
     refused(file, "if x {\n        wait();\n}\n", "z", "not found");
-    // Tabs do not stand for blanks.
+    // Tabs do not match spaces.
     refused("\tfoo();\n\tbar();\n", "    foo();\n    bar();\n", "x\n", "not found");
     refused(file, "wait();", "wait();\nnext();", "indented less");
     check(
@@ -91,7 +91,7 @@ fn indentation_is_shifted_as_a_whole() {
 #[test]
 fn typographic_characters_count_as_plain_ones() {
     check("say(\"hi\") - 1\n", "say(\u{201c}hi\u{201d})", "say(\u{201c}ho\u{201d})", "say(\"ho\") - 1\n");
-    // Lines that stay keep their quotes; one that would have to choose is refused.
+    // Unchanged lines keep their quotes; a new line with an ambiguous quote is refused.
     check("\u{2018}one\u{2019} \u{2014} b\nc\n", "'one' - b\nc", "'one' - b\nd", "\u{2018}one\u{2019} \u{2014} b\nd\n");
     refused("\u{2018}one\u{2019} b\n", "'one' b", "'one' c", "typographic");
     check("one\u{a0}two\n", "one two", "one to", "one to\n");
@@ -106,7 +106,7 @@ fn an_edit_that_was_made_is_not_made_again() {
     refused("    a\n    b\n", "        a\n        b\n", "    a\n    b\n", "already there");
     refused("        a\n        b\n", "    a\n    b\n", "        a\n        b\n", "already there");
     refused("a\r\nb\r\nc\r\n", "a\n", "a\nb\n", "already there");
-    // Text that is made shorter is not there already.
+    // A shortened text does not count as already there.
     check("foo(bar)\n", "foo(bar)", "foo", "foo\n");
     check("x\n\ny\n", "x\n\n", "x\n", "x\ny\n");
     check("x\r\n\r\ny\r\n", "x\n\n", "x\n", "x\r\ny\r\n");
@@ -159,7 +159,7 @@ fn bytes_that_are_no_text_stay() {
     assert_eq!(edited.content, b"\xff\xfe a \x80\nc\n");
 }
 
-/// A file of lines that are all different, with indentation.
+/// A file of distinct, indented lines.
 fn file() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec((0..4_usize, "[a-z]{4,6}\\(\"[a-z' -]{0,5}\"\\);"), 3..24).prop_map(|lines| {
         let line = |(at, (depth, text)): (usize, (usize, String))| format!("{}{text} // {at}", "    ".repeat(depth));
@@ -167,7 +167,7 @@ fn file() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-/// A change of some of its lines: from where, how many, and what comes in their place.
+/// A change of some lines: the first line, their number, and the replacement.
 fn change(lines: &[String], at: prop::sample::Index, count: usize, new: &[String]) -> (usize, usize, Vec<String>) {
     let start = at.index(lines.len());
     let count = count.min(lines.len() - start).max(1);
@@ -175,7 +175,7 @@ fn change(lines: &[String], at: prop::sample::Index, count: usize, new: &[String
     (start, count, new.iter().enumerate().map(|(at, text)| format!("{indent}{text} // new {at}")).collect())
 }
 
-/// How a copy of the old and the new text is spoilt.
+/// Corrupts a copy of the old or new text in one of eight ways.
 fn spoil(how: usize, text: &str) -> String {
     let lines = |f: &dyn Fn(&str) -> String| text.split('\n').map(f).collect::<Vec<_>>().join("\n");
     match how {
@@ -193,7 +193,7 @@ fn spoil(how: usize, text: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever is wrong with a copy, the edit does what was meant or nothing.
+    /// An edit with a corrupted copy is made as intended or refused.
     #[test]
     fn an_edit_is_right_or_refused(
         lines in file(), at in any::<prop::sample::Index>(), count in 1..5_usize,
@@ -208,7 +208,7 @@ proptest! {
         after.extend_from_slice(&lines[start + count..]);
         let mut meant = after.join(end);
         if !last { file.push_str(end); if !after.is_empty() { meant.push_str(end); } }
-        // The text of whole lines, as models give it: with the last line end, or for the end of a file without one.
+        // The text of whole lines, as models write it: with the last line end, or without one at the end of a file.
         let (mut old, mut text) = (joined(&lines[start..start + count]), joined(&new));
         if last && start + count == lines.len() {
             if new.is_empty() { return Ok(()); }
@@ -218,7 +218,7 @@ proptest! {
         let edits = one(&spoil(how, &old), &spoil(how, &text));
         prop_assume!(edits[0].old != edits[0].new && !edits[0].old.is_empty());
         match apply(file.as_bytes(), &edits, Tolerance::All) {
-            // New lines keep the blanks and quotes they were given where nothing says otherwise.
+            // New lines keep the given blanks and quotes unless the file determines them.
             Ok(edited) => {
                 let got = String::from_utf8(edited.content).unwrap();
                 let plain = |text: &str| text.replace('\t', "    ").lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
@@ -226,13 +226,13 @@ proptest! {
             }
             Err(refusal) => prop_assert!(how > 2 && how != 5 || windows && how == 1, "how {}: {}", how, refusal),
         }
-        // Made once, it is not made again.
+        // An edit that was made is not made again.
         if let Ok(again) = apply(meant.as_bytes(), &edits, Tolerance::All) {
             prop_assert!(new.is_empty() || again.content == meant.as_bytes(), "made twice: {:?}", String::from_utf8_lossy(&again.content));
         }
     }
 
-    /// Nothing panics, and what is outside of the places stays.
+    /// No input panics, and text outside the replaced places stays.
     #[test]
     fn anything_is_an_edit(file in prop::collection::vec(prop::sample::select(b"ab \t\r\n\xff\"'".to_vec()), 0..60),
         old in "[ab \t\r\n\"\u{201c}]{1,6}", new in "[ab \t\r\n\"]{0,6}", all in any::<bool>()) {

@@ -8,7 +8,7 @@ use outbound::SystemLookup;
 
 use super::*;
 
-/// A server that answers by path, on a port of its own.
+/// A server on its own port that answers by path.
 fn server(pages: &[(&str, String)]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -21,7 +21,7 @@ fn server(pages: &[(&str, String)]) -> u16 {
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
             let path = head.split(' ').nth(1).unwrap_or_default();
-            // A client that has enough breaks off.
+            // A client may close the connection early.
             stream
                 .write_all(
                     pages.get(path).map_or("HTTP/1.1 404 No\r\ncontent-length: 2\r\n\r\nno", String::as_str).as_bytes(),
@@ -137,7 +137,7 @@ fn a_page_is_bounded() {
     assert!(result.joined_text().len() < limits::READ_BYTES + 500);
     let endless = at(port, "/endless").joined_text();
     assert!(endless.ends_with("[the page is longer than 2 MiB; the rest was not fetched]"), "{}", endless.len());
-    // Pages that are made to cost time or the stack.
+    // Pages that are built to cost time or stack.
     let deep = format!("<html>{}x", "<div>".repeat(50_000));
     let tables = format!("{}x", "<table><tr><td>".repeat(2_000));
     let wide = format!("<p {}>x", "a=1 ".repeat(50_000));
@@ -154,7 +154,7 @@ fn a_page_is_bounded() {
 
 #[test]
 fn a_fetch_can_be_cancelled() {
-    // It accepts and never answers.
+    // The server accepts and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let cancel = Cancel::new().unwrap();
@@ -172,7 +172,7 @@ fn a_fetch_can_be_cancelled() {
     assert!(canceller.join().unwrap() && result.is_error && result.joined_text() == "cancelled", "{result:?}");
 }
 
-/// A name that leads here.
+/// A lookup that resolves every name to this address.
 #[derive(Debug)]
 struct Here(SocketAddr);
 

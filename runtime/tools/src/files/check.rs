@@ -1,7 +1,7 @@
-//! Whether an edit or a write would be made as things are now. Previews and runs share it, so that a preview says what
-//! running does.
+//! Whether an edit or a write would be made in the current state. Previews and runs share this code, so that a preview
+//! matches the run.
 //!
-//! Nothing here can write a file, or record that the model has seen one: it borrows [`SeenFiles`] for reading.
+//! Nothing here can write a file or record that the model has seen one: it borrows [`SeenFiles`] immutably.
 
 #![expect(clippy::result_large_err, reason = "a refusal carries what it shows, once for a call")]
 
@@ -21,10 +21,10 @@ use crate::{
     workspace::{OpenedFile, Workspace},
 };
 
-/// Longest diff in a refusal, bytes. With a longer one the file is to be read again.
+/// Maximum size of a diff in a refusal, in bytes. If it is longer, the model has to read the file again.
 pub(super) const REFUSAL_BYTES: usize = 4 * 1024;
 
-/// What a check looks at.
+/// The inputs of a check.
 #[derive(Clone, Copy)]
 pub(super) struct Check<'a> {
     pub(super) workspace: &'a Workspace,
@@ -54,11 +54,11 @@ impl Held {
 
 /// What a write would do.
 pub(super) enum CheckedWrite {
-    /// Make a file.
+    /// Create a file.
     Creates,
-    /// Replace what is there.
+    /// Replace the file.
     Replaces(Held),
-    /// Nothing: the file has this content.
+    /// Nothing: the file already has this content.
     Keeps(Held),
 }
 
@@ -67,7 +67,7 @@ pub(super) enum CheckedWrite {
 pub(super) struct Refusal {
     pub(super) why: String,
     removed: Removed,
-    /// The file, when the text shows all that changed in it: whoever reads the text knows the file again.
+    /// The file, if the text shows the whole change: after reading the text, the model has seen the file again.
     pub(super) shows: Option<(SeenFile, Vec<u8>)>,
 }
 
@@ -76,7 +76,7 @@ impl Refusal {
         Self { why: why.into(), removed: Removed::default(), shows: None }
     }
 
-    /// As the model gets it. Of what it shows nothing is recorded here.
+    /// The result for the model. Does not record that the file was shown.
     pub(super) fn to_result(&self) -> ToolResult {
         let mut result = ToolResult::error(self.why.as_str());
         (result.details.masked, result.details.removed) = (self.removed.masked, self.removed.removed);
@@ -95,7 +95,7 @@ impl Check<'_> {
         Ok(Held { opened, content, hash, knowledge })
     }
 
-    /// Why a file that the model knows otherwise is not changed.
+    /// Why a file that changed since the model saw it is not written.
     fn stale(self, path: &Path, held: Held, before: Option<&[u8]>) -> Refusal {
         let shown = self.workspace.shown(path);
         let difference = before.map(|before| diff(&shown, &shown, before, &held.content).0);
@@ -112,13 +112,13 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the file can be replaced, or made where `before` is absent.
+    /// Whether the file can be replaced, or created if `before` is absent.
     fn writable(self, path: &Path, before: Option<&Held>) -> Result<(), Refusal> {
         let checked = replace::check(self.workspace, path, before.map(|held| &held.opened.stat));
         checked.map_err(|error| Refusal::new(cannot_write(&self.workspace.shown(path), &error)))
     }
 
-    /// A file, and what it would be after an edit.
+    /// A file, and its content after an edit.
     pub(super) fn edit(self, path: &Path, arguments: &EditArguments) -> Result<(Held, Edited), Refusal> {
         let shown = self.workspace.shown(path);
         let mut held = self.hold(path)?;
@@ -197,7 +197,7 @@ pub(super) fn cannot_write(shown: &str, error: &io::Error) -> String {
     format!("cannot write {shown}: {error}")
 }
 
-/// Reads a file whole, up to the limit of what is edited.
+/// Reads a whole file, up to the size limit for edits.
 fn whole(opened: &mut OpenedFile) -> io::Result<Vec<u8>> {
     let too_long = || io::Error::other(format!("it is longer than {} MiB", limits::FILE_BYTES >> 20));
     if opened.size() > limits::FILE_BYTES {
@@ -208,7 +208,7 @@ fn whole(opened: &mut OpenedFile) -> io::Result<Vec<u8>> {
     if content.len() as u64 > limits::FILE_BYTES { Err(too_long()) } else { Ok(content) }
 }
 
-/// A mark of a masked secret in a text.
+/// The first mark of a masked secret in a text.
 fn mark(text: &str) -> Option<String> {
     let start = text.find("[redacted:")?;
     let length = text[start..].char_indices().take(64).find(|(_, c)| *c == ']')?.0;

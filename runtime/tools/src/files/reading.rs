@@ -16,28 +16,28 @@ use crate::{
     workspace::OpenedFile,
 };
 
-/// Bytes around the lines that are shown in which secrets are looked for.
+/// Bytes around the shown lines that are searched for secrets.
 const CONTEXT: usize = 64 * 1024;
-/// Bytes from which the kind of a file is told.
+/// Bytes used to determine the kind of a file.
 const HEAD: usize = 8 * 1024;
 
-/// Lines of a file.
+/// A range of lines of a file.
 struct Window {
-    /// Bytes before the first line, the lines, and bytes behind the last.
+    /// Bytes before the first line, the lines, and bytes after the last.
     bytes: Vec<u8>,
-    /// Where the lines begin and end in them.
+    /// The range of the lines in `bytes`.
     start: usize,
     end: usize,
-    /// The number of the first line, and how many there are.
+    /// The number of the first line, and the number of lines.
     first: u64,
     lines: u64,
-    /// Whether the file ends with them.
+    /// Whether the file ends with these lines.
     last: bool,
-    /// All lines of the file, where they were counted.
+    /// The number of lines in the file, if counted.
     total: Option<u64>,
 }
 
-/// Lines of a file, and the whole content of one that is not too long.
+/// Lines of a file, and its whole content if it is not too long.
 type Lines = (Window, Option<Vec<u8>>);
 
 /// Reads lines of a text, or an image.
@@ -67,7 +67,7 @@ pub(crate) fn read(files: &Files, path: &Path, arguments: &ReadArguments, cancel
     }
 }
 
-/// The lines asked for, and the whole content of a file that is not too long; `None` when it was cancelled.
+/// The requested lines, and the whole content of a file that is not too long; `None` if cancelled.
 fn lines(opened: &mut OpenedFile, arguments: &ReadArguments, cancel: &Cancel) -> Result<Option<Lines>, String> {
     let first = arguments.offset.unwrap_or(1);
     let most = arguments.limit.unwrap_or(limits::READ_LINES);
@@ -110,7 +110,7 @@ fn lines(opened: &mut OpenedFile, arguments: &ReadArguments, cancel: &Cancel) ->
     Ok(Some((window, Some(content))))
 }
 
-/// The same of a file that is too long to be held.
+/// Like [`lines`], for a file that is too long to load.
 fn far(opened: &mut OpenedFile, first: u64, most: u64, cancel: &Cancel) -> Result<Option<Window>, String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut reader = BufReader::with_capacity(256 * 1024, &mut opened.file);
@@ -123,7 +123,7 @@ fn far(opened: &mut OpenedFile, first: u64, most: u64, cancel: &Cancel) -> Resul
         if buffer.is_empty() {
             return Err(format!("it has {} lines, and none at offset {first}", line - 1));
         }
-        // To the end of the line before the first one, or all there is.
+        // Skip to the end of the line before the first one, or the whole buffer.
         let wanted = usize::try_from(first - line - 1).unwrap_or(usize::MAX);
         let ends = memchr::memchr_iter(b'\n', buffer);
         let (taken, newlines) = match ends.clone().nth(wanted) {
@@ -145,7 +145,7 @@ fn far(opened: &mut OpenedFile, first: u64, most: u64, cancel: &Cancel) -> Resul
     }
     let start = before.len();
     let mut bytes = before;
-    // One line may be longer than all that is shown; what is behind is context.
+    // A single line may exceed the limit; the bytes after it are context.
     (&mut reader).take((limits::READ_BYTES + 2 * CONTEXT) as u64).read_to_end(&mut bytes).map_err(failed)?;
     let (mut end, mut lines) = (start, 0);
     while end < bytes.len() && lines < most {
@@ -164,7 +164,7 @@ fn count(content: &[u8]) -> u64 {
     ends + u64::from(!content.is_empty() && !content.ends_with(b"\n"))
 }
 
-/// The lines with their numbers, without secrets; the numbers are those of the file.
+/// The lines with their line numbers in the file, without secrets.
 fn show(files: &Files, path: &Path, opened: &OpenedFile, window: &Window, content: Option<&[u8]>) -> ToolResult {
     let Some(found) = text::secrets(&window.bytes) else {
         return ToolResult::error("the rules for secrets cannot be read; nothing is shown");
@@ -179,7 +179,7 @@ fn show(files: &Files, path: &Path, opened: &OpenedFile, window: &Window, conten
         let mut from = at;
         for secret in found.iter().filter(|secret| secret.range.start < end && secret.range.end > at) {
             line.extend_from_slice(&window.bytes[from..secret.range.start.max(from)]);
-            // A secret of several lines is named on its first; the others keep their numbers.
+            // A secret of several lines is named on its first line; the others keep their numbers.
             if secret.range.start >= at {
                 removed.masked += 1;
             }
@@ -222,7 +222,7 @@ fn show(files: &Files, path: &Path, opened: &OpenedFile, window: &Window, conten
         let mut seen = files.seen();
         let total = window.total.unwrap_or_default();
         let mut known = seen.record(file, Some(content));
-        // All parts of it make it whole.
+        // The file was shown completely, in parts.
         if !known.whole && known.lines == [(1, total)] {
             known.whole = true;
             known = seen.record(known, None);
@@ -256,7 +256,7 @@ fn image(shown: &str, opened: &mut OpenedFile, media_type: &'static str) -> Tool
     }
 }
 
-/// The type of an image that models take.
+/// The media type of an image in a format models accept.
 fn image_type(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -267,7 +267,7 @@ fn image_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The kind of a file that is not text; `None` for text in UTF-8 or an encoding that keeps ASCII.
+/// The kind of a file that is not text; `None` for text in UTF-8 or another encoding that extends ASCII.
 pub(super) fn binary_kind(head: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 16] = [
         (b"\x7fELF", "ELF program or library"),

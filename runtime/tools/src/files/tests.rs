@@ -96,13 +96,13 @@ fn long_files_and_lines_are_cut() {
         &text[text.len() - 99..]
     );
     assert!(!result.details.seen.unwrap().whole);
-    // What is read in parts is read whole at last.
+    // A file read in parts has finally been read whole.
     place.read("long", Some(2_001), None);
     assert!(place.read("long", Some(4_001), None).details.seen.unwrap().whole);
     place.put("wide", format!("{}\nb\n", "x".repeat(3_000)));
     let text = place.read("wide", None, None).joined_text();
     assert!(text.contains("x… [line cut: 3000 characters]\n     2\tb\n"), "{text}");
-    // 50 KiB, and where to go on.
+    // 50 KiB, and the offset at which to continue.
     place.put("fat", format!("{}\n", "y".repeat(1_500)).repeat(100));
     let result = place.read("fat", None, None);
     assert!(result.joined_text().len() < limits::READ_BYTES + 100);
@@ -132,7 +132,7 @@ fn a_huge_file_is_read_where_it_is_wanted() {
     failed(&place.read("huge", Some(900_002), None), "it has 900000 lines");
     failed(&place.edit("huge", "number 5\n", "x"), "longer than 10 MiB");
     failed(&place.write("huge", "x"), "longer than 10 MiB");
-    // 10 GB without content cost nothing to refuse.
+    // Refusing 10 GB of holes is cheap.
     file.set_len(10 << 30).unwrap();
     failed(&place.read("huge", Some(10_000_000), None), "more than 256 MiB into it");
 }
@@ -168,7 +168,7 @@ fn secrets_are_masked_and_stay_in_the_file() {
     let text = result.joined_text();
     assert!(!text.contains(key) && text.contains("     2\taws_access_key_id = [redacted:"), "{text}");
     assert!(text.ends_with("     3\tb = 2\n") && result.details.masked == 1, "{text}");
-    // What was masked must not be written back.
+    // Masked text must not be written back.
     let masked: String = text.lines().map(|line| format!("{}\n", line.split_once('\t').unwrap().1)).collect();
     failed(&place.write("env", &masked.replace("b = 2", "b = 3")), "stands for a secret");
     failed(&place.write("new", &masked), "stands for a secret");
@@ -178,7 +178,7 @@ fn secrets_are_masked_and_stay_in_the_file() {
     done(&edited);
     assert!(place.text("env").contains(key));
     assert!(!edited.details.diff.unwrap().contains(key));
-    // A key of several lines leaves the numbers as they are.
+    // A key of several lines does not change the line numbers.
     let block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nx/ygWyF8PbnGy0AHB7MhgHcTz6sE\n-----END RSA PRIVATE KEY-----\n";
     place.put("key", format!("x\n{block}y\n"));
     let text = place.read("key", None, None).joined_text();
@@ -200,7 +200,7 @@ fn an_edit_keeps_what_it_does_not_change() {
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.permissions().mode() & 0o7777, after.uid()), (0o751, owner));
     assert_eq!(place.text("run.sh"), "#!/bin/sh\necho b\n");
-    // After its own change the next one is made, and a write too.
+    // After the tool's own change, the next edit and a write are made.
     done(&place.edit("run.sh", "echo b", "echo c"));
     done(&place.write("run.sh", "#!/bin/sh\n"));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
@@ -228,7 +228,7 @@ fn a_file_that_changed_since_is_not_overwritten() {
     done(&place.read("a", None, None));
     place.put("a", "one\n2\nthree\n");
     for result in [place.write("a", "x"), place.edit("a", "one", "1")] {
-        // The first refusal shows what changed, and then it is known.
+        // The first refusal shows the change, and then the file counts as seen.
         if result.is_error {
             failed(&result, "changed since it was read; nothing was written. What changed:");
             assert!(result.joined_text().contains("-two\n+2\n+three\n"), "{result:?}");
@@ -242,7 +242,7 @@ fn a_file_that_changed_since_is_not_overwritten() {
     place.put("a", "other");
     let arguments = WriteArguments { path: "a".into(), content: "x".into() };
     failed(&files.write(&place.top.join("a"), &arguments), "Read it again");
-    // The same content is the same file, whenever it was written.
+    // Equal content counts as the same file, regardless of its modification time.
     place.put("a", "1\n2\nthree\n");
     done(&files.write(&place.top.join("a"), &arguments));
 }
@@ -262,7 +262,7 @@ fn what_was_not_read_is_not_overwritten() {
     done(&place.read("a", Some(1), Some(1)));
     done(&place.write("a", "x"));
     assert_eq!(place.text("a"), "x");
-    // An empty one has nothing to lose.
+    // An empty file has nothing to lose.
     place.put("empty", "");
     done(&place.write("empty", "x"));
 }
@@ -289,7 +289,7 @@ fn hard_links_and_special_files_are_refused() {
     failed(&place.edit("a", "one", "two"), "has 2 hard links");
     failed(&place.write("a", "two"), "has 2 hard links");
     assert_eq!(place.text("b"), "one\n");
-    // A link that is put in its place is not followed.
+    // A link that replaces the file is not followed.
     let other = place.put("other", "other\n");
     fs::remove_file(&path).unwrap();
     symlink(&other, &path).unwrap();

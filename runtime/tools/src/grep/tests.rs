@@ -72,7 +72,7 @@ fn a_search_is_bounded() {
         "{}",
         found.len()
     );
-    // Files over the limit are left out.
+    // Files above the size limit are skipped.
     fs::File::options().write(true).open(top.join("huge")).unwrap().set_len(limits::FILE_BYTES + 1).unwrap();
     let files = GrepArguments { mode: Some(GrepMode::Files), ..arguments("x") };
     assert_eq!(run(&workspace, &top, &files), "wide");

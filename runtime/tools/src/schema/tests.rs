@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::arguments::*;
 
-/// One for each tool, in the order of `Tool::ALL`.
+/// One per tool, in the order of `Tool::ALL`.
 const DESCRIPTIONS: [&str; Tool::ALL.len()] = [
     "Ask the person a question and wait for the answer. Use it when a decision is theirs and cannot be found in the \
      workspace. The person may not be there; then nobody answers.",
@@ -40,7 +40,7 @@ fn parameters<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Leaves out what says nothing to a model, or what not all providers take.
+/// Removes parts that are useless to a model or not accepted by all providers.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -53,7 +53,7 @@ fn tidy(schema: &mut Value) {
                 fields.insert("type".into(), "string".into());
                 fields.insert("enum".into(), names.into());
             }
-            // A field that may be absent is left out, and not null.
+            // An optional field is omitted rather than null.
             if let Some(Value::Array(variants)) = fields.remove("anyOf") {
                 let one = variants.into_iter().find(|one| one["type"] != "null").unwrap();
                 for (key, value) in one.as_object().unwrap() {
@@ -71,7 +71,7 @@ fn tidy(schema: &mut Value) {
                 properties.as_object_mut().unwrap().values_mut().for_each(tidy);
                 fields.insert("properties".into(), properties);
             }
-            // The comment's lines are not the text's.
+            // Line breaks of the comment are not part of the text.
             if let Some(Value::String(description)) = fields.get_mut("description") {
                 *description = description.replace('\n', " ");
             }

@@ -7,7 +7,7 @@ use super::*;
 use crate::tool::Tool;
 use crate::{limits, seen::SeenFiles};
 
-/// Nothing has an address.
+/// Resolves no names.
 #[derive(Debug)]
 struct NoNames;
 
@@ -20,7 +20,7 @@ impl Lookup for NoNames {
 const KEY: &str = "AKIAQ3EGUVT5XB2N7WKM";
 const TEXT: &str = "one\ntwo\n    three  \n";
 
-/// A directory that is made again at the same path, with the tools of a session in it.
+/// A directory that is recreated at the same path, with a session's tools in it.
 struct Place {
     dir: tempfile::TempDir,
     tools: Tools,
@@ -51,7 +51,7 @@ impl Place {
         Tools::new(settings).unwrap()
     }
 
-    /// As it was at first.
+    /// Resets it to the initial state.
     fn again(&mut self) {
         for entry in fs::read_dir(self.dir.path()).unwrap() {
             fs::remove_dir_all(entry.unwrap().path()).unwrap();
@@ -71,13 +71,13 @@ impl Place {
         without_times(self.tools.run("c1", call, intent, &Cancel::new().unwrap()))
     }
 
-    /// Makes a call whose result does not matter.
+    /// Performs a call and ignores its result.
     fn does(&self, tool: &str, arguments: Value) {
         let call = call(tool, &arguments);
         self.run(&call, &self.tools.intent(&call).unwrap());
     }
 
-    /// What the model knows.
+    /// The files the model has seen.
     fn knows(&self) -> SeenFiles {
         self.tools.files.seen().clone()
     }
@@ -108,7 +108,7 @@ fn call(tool: &str, arguments: &Value) -> Call {
     Call::parse(tool, &arguments.to_string()).unwrap()
 }
 
-/// A result without what differs between two runs of the same.
+/// A result without the parts that differ between two equal runs.
 fn without_times(mut result: ToolResult) -> ToolResult {
     if let Some(seen) = &mut result.details.seen {
         seen.modified_us = 0;
@@ -116,7 +116,7 @@ fn without_times(mut result: ToolResult) -> ToolResult {
     result
 }
 
-/// States in which a file can be: what happens before the call is looked at, and what happens after that.
+/// States of a file: setup before the call's intent is computed, and changes after it.
 type State = (&'static str, fn(&Place), fn(&Place));
 
 const STATES: [State; 20] = [
@@ -246,7 +246,7 @@ fn calls() -> Vec<Call> {
     calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect()
 }
 
-/// Whether two answers to a call, and what the model knows after them, are the same.
+/// The result of a call, the files the model has seen, and the disk.
 type Outcome = (ToolResult, SeenFiles, BTreeMap<PathBuf, (u32, u64, Vec<u8>)>);
 
 #[test]
@@ -257,7 +257,7 @@ fn a_call_that_was_previewed_does_what_it_does_without() {
     for (state, before, after) in STATES {
         for call in calls() {
             let told = format!("{state}: {call:?}");
-            // The file as the call finds it; nothing for a call that is refused when it is looked at.
+            // Sets up the file for the call; `None` if computing the intent already fails.
             let set_up = |place: &mut Place| {
                 place.again();
                 before(place);
@@ -295,7 +295,7 @@ fn a_call_that_was_previewed_does_what_it_does_without() {
                 assert_eq!(*written, disk, "{told}");
                 assert_eq!(outcome(&place, undecided), plain, "{told}");
             } else {
-                // Nobody has decided about what would change something.
+                // No one has approved a change.
                 assert!(undecided.is_error, "{told}");
                 assert_eq!(place.disk(), disk, "{told}");
             }
@@ -316,7 +316,7 @@ fn a_preview_shows_what_hides_and_no_secret() {
 #[test]
 fn a_preview_shows_all_that_would_be_written() {
     let place = Place::new();
-    // What looks like a secret may be code.
+    // Text that looks like a secret may be code.
     let code = "API_KEY=$(touch${IFS}made;echo${IFS}k3yAb9Xq)\nclient_secret: \"$(id)aB3dE5gH7\"\n";
     let long = format!("{}touch made\n", "#\n".repeat(90_000));
     for content in [code, long.as_str()] {
@@ -327,7 +327,7 @@ fn a_preview_shows_all_that_would_be_written() {
             diff.lines().filter_map(|line| line.strip_prefix('+')).skip(1).flat_map(|line| [line, "\n"]).collect();
         assert_eq!(written, content);
     }
-    // What is there already keeps its secrets.
+    // Existing lines have their secrets masked.
     place.put("b", format!("aws_access_key_id = {KEY}\none\n"));
     let call = call("edit", &json!({"path": "b", "edits": [{"old": "one", "new": "two"}]}));
     let preview = place.tools.preview(&call, &place.tools.intent(&call).unwrap());
@@ -374,7 +374,7 @@ fn only_what_concerns_the_session_alone_is_a_note() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever happened before, previews in between are not noticed.
+    /// Previews between any calls have no observable effect.
     #[test]
     fn previews_are_not_noticed(steps in prop::collection::vec((0..3_usize, any::<prop::sample::Index>()), 1..12)) {
         let (mut place, calls) = (Place::new(), calls());

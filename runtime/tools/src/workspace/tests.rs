@@ -38,7 +38,7 @@ fn paths_are_resolved_before_anything_is_decided() {
     assert!(workspace.resolve("../dangling/x").unwrap_err().contains("leads nowhere"));
     assert!(workspace.resolve("new/../x").unwrap_err().contains("`..` follows"));
     assert!(workspace.resolve("a/b").is_err());
-    // A directory whose name begins alike is another one.
+    // A directory whose name has the same prefix is a different one.
     fs::create_dir(top.join("w2")).unwrap();
     check("../../w2", "w2", true, false);
 }
@@ -48,7 +48,7 @@ fn a_link_that_is_put_there_later_is_not_followed() {
     let (_dir, workspace, top) = place();
     let file = workspace.resolve("a").unwrap().path;
     assert!(workspace.open_file(&file).is_ok());
-    // The file becomes a link, or a directory on the way does.
+    // The file becomes a link, or a directory on its path does.
     fs::remove_file(&file).unwrap();
     symlink(top.join("o/secret"), &file).unwrap();
     assert!(workspace.open_file(&file).unwrap_err().to_string().contains("symbolic link was put there"));
@@ -57,11 +57,11 @@ fn a_link_that_is_put_there_later_is_not_followed() {
     symlink("../o", top.join("w/src")).unwrap();
     assert!(workspace.open_file(&top.join("w/src/secret")).is_err());
     assert!(workspace.open_parent(&top.join("w/src/new"), true).is_err());
-    // Outside of the workspace the same.
+    // The same outside the workspace.
     assert!(workspace.open_file(&top.join("o/secret")).is_ok());
     symlink("secret", top.join("o/link")).unwrap();
     assert!(workspace.open_file(&top.join("o/link")).is_err());
-    // A path that was not resolved is not opened, whatever it leads to.
+    // An unresolved path is not opened, wherever it leads.
     assert!(workspace.open_file(&top.join("w/../o/secret")).is_err());
 }
 
@@ -70,7 +70,7 @@ fn only_regular_files_are_opened() {
     let (_dir, workspace, top) = place();
     let fifo = top.join("w/fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    // Without waiting for somebody who writes.
+    // Without waiting for a writer.
     assert!(workspace.open_file(&fifo).unwrap_err().to_string().contains("not a regular file"));
     assert!(workspace.open_file(Path::new("/dev/zero")).is_err());
     assert_eq!(workspace.open_file(&top.join("w")).unwrap_err().kind(), io::ErrorKind::IsADirectory);

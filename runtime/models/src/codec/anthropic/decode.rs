@@ -14,16 +14,16 @@ use crate::{
     },
 };
 
-/// The text pi has for thinking that is not shown.
+/// pi's text for thinking that is not shown.
 const REDACTED: &str = "[Reasoning redacted]";
 
-/// An answer that comes.
+/// The state of a streaming answer.
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicAnswer {
-    /// Blocks that are not complete, by their index.
+    /// Incomplete blocks, by index.
     open: BTreeMap<u64, OpenBlock>,
     usage: Usage,
-    /// All that was written to a cache, of which the vendor does not always say for how long.
+    /// All tokens written to a cache; the vendor does not always report for how long.
     written: u64,
     reason: Option<String>,
     explanation: Option<String>,
@@ -32,9 +32,9 @@ pub(crate) struct AnthropicAnswer {
 #[derive(Debug)]
 struct OpenBlock {
     slot: usize,
-    /// As it began.
+    /// The block at its start.
     start: Object,
-    /// The same as it was received.
+    /// The start of the block as received.
     raw: String,
     text: String,
     signature: String,
@@ -75,7 +75,7 @@ impl AnthropicAnswer {
                 Err(failure) => sink.push(StreamEvent::Failed(failure)),
             },
             "error" => sink.push(StreamEvent::Failed(Failure::of_stream(data, text))),
-            // `ping`, and what comes to be added.
+            // `ping`, and event types added later.
             _ => {}
         }
     }
@@ -135,7 +135,7 @@ impl AnthropicAnswer {
         }
     }
 
-    /// Fields that are absent keep what was told before: proxies leave out what the start said.
+    /// Missing fields keep their earlier values: proxies omit counts already reported at the start.
     fn count(&mut self, usage: Option<&Object>, sink: &mut Sink<'_>) {
         let Some(told) = usage else { return };
         let usage = &mut self.usage;
@@ -195,7 +195,7 @@ fn stop(block: OpenBlock, sink: &mut Sink<'_>) {
             sink.finish(slot, block.with_some("raw", raw));
         }
         Some("tool_use") => {
-            // A block that came without deltas has its input from the start.
+            // The input of a block without deltas is in its start.
             let given = object(&start, "input").filter(|input| !input.is_empty());
             let input = if text.is_empty() { given.map(Object::to_text).unwrap_or_default() } else { text };
             let Some(Slot::Call { id, name, .. }) = sink.draft.slot(slot).map(|slot| slot.clone()) else { return };
@@ -211,7 +211,7 @@ fn stop(block: OpenBlock, sink: &mut Sink<'_>) {
     }
 }
 
-/// A block with the input that came in pieces.
+/// A block with the input assembled from its pieces.
 fn with_input(start: &Object, input: &str) -> String {
     match Json::parse(input) {
         Ok(input) => start.clone().with("input", input).to_text(),

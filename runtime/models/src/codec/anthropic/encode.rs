@@ -9,7 +9,7 @@ use crate::{
 
 const USER: &str = r#"{"role":"user","content":["#;
 const ASSISTANT: &str = r#"{"role":"assistant","content":["#;
-/// Ids of calls match `^[a-zA-Z0-9_-]+$` and have at most 64 letters: the API's 400, and pi-ai 0.87.1.
+/// Ids of calls match `^[a-zA-Z0-9_-]+$` and have at most 64 characters: the API's 400, and pi-ai 0.87.1.
 const ID_LETTERS: usize = 64;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
@@ -36,7 +36,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
         .collect();
     if !tools.is_empty() {
         wire.raw(&format!(r#","tools":[{}]"#, tools.join(",")));
-        // Before `}]`.
+        // The marker goes before `}]`.
         wire.end_block(BlockKind::Tools, Some(2));
     }
     if !prefix.system().trim().is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
 
 pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
     for said in said {
-        // Thinking cannot bear a marker: docs, prompt caching, "What cannot be cached".
+        // Thinking cannot have a marker: docs, prompt caching, "What cannot be cached".
         let (text, markable) = match (&said.kind, said.raw) {
             (SaidKind::Thinking { signature: Some(_), .. } | SaidKind::Redacted(_) | SaidKind::Opaque, Some(raw)) => {
                 (raw.to_owned(), false)
@@ -73,7 +73,7 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
             (SaidKind::Redacted(data), None) => {
                 (JsonText::new().raw(r#"{"type":"redacted_thinking","data":"#).string(data).raw("}").done(), false)
             }
-            // Thinking without its signature is refused as thinking.
+            // The vendor refuses thinking without its signature, so it is sent as text.
             (SaidKind::Thinking { text, signature: None }, _) | (SaidKind::Text { text, .. }, None) => {
                 if text.trim().is_empty() {
                     continue;

@@ -11,10 +11,10 @@ use crate::{
     },
 };
 
-/// Begins the ids of calls to which the server gave none.
+/// Prefix of the ids of calls without one from the server.
 const GENERATED_ID: &str = "call-";
 
-/// An answer that comes.
+/// The state of a streaming answer.
 #[derive(Debug, Default)]
 pub(crate) struct ChatAnswer {
     began: bool,
@@ -28,10 +28,10 @@ pub(crate) struct ChatAnswer {
 #[derive(Debug)]
 struct OpenThinking {
     slot: usize,
-    /// The field it comes in.
+    /// The field that contains it.
     field: &'static str,
     text: String,
-    /// `reasoning_details`, with pieces of a text joined.
+    /// `reasoning_details`, with the pieces of each text joined.
     details: Vec<Object>,
 }
 
@@ -39,10 +39,10 @@ struct OpenThinking {
 struct StreamedCall {
     slot: usize,
     index: Option<u64>,
-    /// As the server named it.
+    /// As received from the server.
     id: Option<String>,
     input: String,
-    /// Fields that are not known here.
+    /// Unknown fields.
     more: Object,
 }
 
@@ -56,7 +56,7 @@ impl ChatAnswer {
             sink.began(data.text("model"), data.text("id"));
         }
         let choice = objects(data, "choices").next();
-        // Moonshot puts it into the choice.
+        // Moonshot puts the usage into the choice.
         if let Some(usage) = object(data, "usage").or(choice.and_then(|choice| object(choice, "usage"))) {
             sink.usage(usage_of(usage));
         }
@@ -69,7 +69,7 @@ impl ChatAnswer {
         }
     }
 
-    /// `[DONE]`: the answer is complete when a reason was told.
+    /// `[DONE]`: the answer is complete if a finish reason was received.
     pub(crate) fn done(&mut self, sink: &mut Sink<'_>) {
         match self.reason.take() {
             Some(_) if self.refused => sink.fail(FailureKind::Refused, "the vendor's filter stopped the answer"),
@@ -117,7 +117,8 @@ impl ChatAnswer {
         let function = object(delta, "function");
         let (index, id) = (count(delta, "index"), filled(delta, "id"));
         let name = function.and_then(|function| filled(function, "name"));
-        // By its index; servers that send none name the id with each piece, or send each call in one.
+        // Calls are matched by index; servers without an index repeat the id in each piece, or send each call in one
+        // piece.
         let at = match (index, id) {
             (Some(index), _) => self.calls.iter().position(|call| call.index == Some(index)),
             (None, Some(id)) => self.calls.iter().position(|call| call.id.as_deref() == Some(id)),
@@ -145,7 +146,7 @@ impl ChatAnswer {
         }
     }
 
-    /// A reason was told: what was open is complete.
+    /// A finish reason was received: open blocks are complete.
     fn finish(&mut self, reason: &str, sink: &mut Sink<'_>) {
         if let Some(open) = self.thinking.take() {
             let details: Vec<Json> = open.details.into_iter().map(Json::Object).collect();
@@ -179,7 +180,7 @@ impl ChatAnswer {
     }
 }
 
-/// Pieces of a text are joined, others stand for themselves: OpenRouter, "Preserving reasoning".
+/// Pieces of a text are joined, other details are kept separate: OpenRouter, "Preserving reasoning".
 fn add_detail(details: &mut Vec<Object>, detail: &Object) {
     let key = match detail.text("type") {
         Some("reasoning.text") => "text",

@@ -6,11 +6,11 @@ use crate::{
     message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolCall, ToolResult, images as images_of, joined},
 };
 
-/// Ids of calls have at most 40 letters at OpenAI: pi-ai 0.87.1.
+/// OpenAI's ids of calls have at most 40 characters: pi-ai 0.87.1.
 const ID_LETTERS: usize = 40;
-/// Keys of caches have at most 64 letters.
+/// Cache keys have at most 64 characters.
 const KEY_LETTERS: usize = 64;
-/// Fields in which thinking comes.
+/// Fields that may contain thinking.
 pub(crate) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
@@ -133,19 +133,20 @@ pub(crate) fn result(target: &Target, call: &PendingCall, result: &ToolResult<'_
     let text = JsonText::new().raw(r#"{"role":"tool","tool_call_id":"#).string(&call.wire_id).raw(r#","content":"#);
     let (text, behind) = text_content(target, text, said);
     wire.message(&text.raw("}").done(), behind.map(|behind| behind + 1));
-    // A message of a tool holds text only.
+    // A tool message can contain only text.
     for image in result.content.iter().filter(|content| matches!(content, ShownContent::Image { .. })) {
         wire.show_image(part(image));
     }
 }
 
-/// The images of results, behind all results.
+/// The images of results, after all results.
 pub(crate) fn images(images: &[String], wire: &mut Wire) {
     let note = part(&ShownContent::Text("Images of the tool results:".into()));
     wire.message(&format!(r#"{{"role":"user","content":[{note},{}]}}"#, images.join(",")), None);
 }
 
-/// A content of one text: a string, or a part that can bear a marker. Also how far before its end the marker goes.
+/// A content with one text: a string, or a part that can have a marker. Also returns the marker's distance from the
+/// end.
 fn text_content(target: &Target, text: JsonText, content: &str) -> (JsonText, Option<usize>) {
     if target.chat.cache_control {
         (text.raw("[").raw(&part(&ShownContent::Text(content.into()))).raw("]"), Some(2))
@@ -170,7 +171,7 @@ fn call_text(call: &ToolCall<'_>) -> String {
     text.string(call.name).raw(r#","arguments":"#).string(&call.arguments).raw("}}").done()
 }
 
-/// Servers choose their ids freely; only those of Responses and long ones are changed.
+/// Servers choose ids freely; only those of Responses and long ones are changed.
 fn wire_id(id: &str) -> String {
     if id.contains('|') || id.len() > 64 { plain_id(id, ID_LETTERS) } else { id.to_owned() }
 }

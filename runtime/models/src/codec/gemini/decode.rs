@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// Begins the ids of calls to which the model gave none; they are not sent back.
+/// Prefix of the ids generated for calls without one; they are not sent back.
 pub(crate) const GENERATED_ID: &str = "gemini-call-";
 
-/// An answer that comes.
+/// The state of a streaming answer.
 #[derive(Debug, Default)]
 pub(crate) struct GeminiAnswer {
     began: bool,
-    /// The text or thinking that goes on.
+    /// The open text or thinking block.
     open: Option<OpenText>,
     reason: Option<String>,
     message: Option<String>,
@@ -83,7 +83,7 @@ impl GeminiAnswer {
         }
     }
 
-    /// The stream is at its end, which is how Gemini says that the answer is complete.
+    /// Handles the end of the stream, which is how Gemini signals that the answer is complete.
     pub(crate) fn finish(&mut self, sink: &mut Sink<'_>) {
         self.close(sink);
         let Some(reason) = self.reason.take() else { return };
@@ -121,7 +121,7 @@ impl GeminiAnswer {
             sink.push(StreamEvent::ToolInput { block: slot, text: input.clone() });
             let known =
                 has_only(part, &["functionCall", "thoughtSignature"]) && has_only(call, &["name", "args", "id"]);
-            // Numbers such as `1.0` are written otherwise again.
+            // Numbers such as `1.0` would be written differently.
             let exact = Json::parse(&input).ok().as_ref() == call.get("args") || call.get("args").is_none();
             let block = call_block(&id, name, &input, InputForm::Value).with_some("thoughtSignature", signature);
             let raw = ((!known || !exact) && given.is_none_or(|given| given == id)).then_some(raw);
@@ -139,7 +139,7 @@ impl GeminiAnswer {
             if thought { StreamEvent::Thinking(text.to_owned()) } else { StreamEvent::Text(text.to_owned()) }
         };
         if let Some(signature) = signature {
-            // A part with a signature is returned as it is; pieces without one are joined. Docs, thought signatures.
+            // A part with a signature is returned unchanged; pieces without one are joined. Docs, thought signatures.
             self.close(sink);
             let block = if thought {
                 thinking_block(text, Some(signature))
@@ -176,8 +176,8 @@ impl GeminiAnswer {
     }
 }
 
-/// <https://ai.google.dev/api/generate-content#UsageMetadata>: the prompt includes what a cache served, the candidates
-/// do not include thoughts.
+/// <https://ai.google.dev/api/generate-content#UsageMetadata>: the prompt includes cached tokens, the candidates
+/// exclude thinking.
 fn usage_of(usage: &Object) -> Usage {
     let number = |key: &str| count(usage, key).unwrap_or_default();
     let read = number("cachedContentTokenCount");

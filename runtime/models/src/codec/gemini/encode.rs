@@ -8,10 +8,10 @@ use crate::{
 
 const USER: &str = r#"{"role":"user","parts":["#;
 const MODEL: &str = r#"{"role":"model","parts":["#;
-/// Stands for the signature of a call that another model made: docs, thought signatures, "Is it possible to transfer a
+/// Replaces the signature of a call made by another model: docs, thought signatures, "Is it possible to transfer a
 /// conversation trace from a different model".
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
-/// Letters of an id.
+/// Maximum number of characters in an id.
 const ID_LETTERS: usize = 64;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
@@ -81,7 +81,7 @@ pub(crate) fn assistant(target: &Target, said: &[Said<'_>], wire: &mut Wire) {
                 let part = JsonText::new().raw(r#"{"functionCall":{"name":"#).string(call.name);
                 let part = part.raw(r#","args":"#).raw(&call.arguments);
                 let part = part.maybe(r#","id":"#, wire_id(target, call.id).as_deref()).raw("}");
-                // The first call of an answer bears the signature of all.
+                // The first call of an answer has the signature for all its calls.
                 let foreign = !call.same_model && major(&target.model) >= Some(3) && foreign_calls == 0;
                 let signature = call.signature.or(foreign.then_some(FOREIGN_CALL));
                 part.maybe(r#","thoughtSignature":"#, signature).raw("}").done()
@@ -115,18 +115,18 @@ pub(crate) fn result(target: &Target, call: &PendingCall, result: &ToolResult<'_
     let id = Some(call.wire_id.as_str()).filter(|id| !id.is_empty());
     wire.block_in(USER, &text.maybe(r#","id":"#, id).raw("}}").done(), false);
     if !nested {
-        // Models before 3 want images in a content of their own.
+        // Models before 3 require images in a separate content.
         pictures.into_iter().for_each(|picture| wire.show_image(picture));
     }
 }
 
-/// The images of results, behind all results.
+/// The images of results, after all results.
 pub(crate) fn images(images: &[String], wire: &mut Wire) {
     let note = part(&ShownContent::Text("Images of the tool results:".into()));
     wire.message(&format!("{USER}{note},{}]}}", images.join(",")), None);
 }
 
-/// The id of a call on the wire; nothing when we made it up because the model gave none.
+/// The id of a call on the wire; `None` if we generated it because the model sent none.
 fn wire_id(target: &Target, id: &str) -> Option<String> {
     let takes_ids = major(&target.model).is_none_or(|major| major >= 3);
     (takes_ids && !id.starts_with(GENERATED_ID)).then(|| plain_id(id, ID_LETTERS))

@@ -15,12 +15,12 @@ use crate::{
     },
 };
 
-/// An answer that comes.
+/// The state of a streaming answer.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsesAnswer {
-    /// Items that are not complete: their place in the draft, by their index.
+    /// Incomplete items: their slot in the draft, by index.
     open: BTreeMap<u64, usize>,
-    /// Reasoning items that came without what they encrypt, by id.
+    /// Reasoning items received without encrypted content, by id.
     unencrypted: BTreeMap<String, usize>,
 }
 
@@ -82,10 +82,10 @@ impl ResponsesAnswer {
                 }
             }
             "response.completed" | "response.incomplete" => self.end(data, text, sink),
-            // An error without a type is not OpenAI's, but that of proxies.
+            // An error without a type is from a proxy, not from OpenAI.
             "" if object(data, "error").is_some() => sink.push(StreamEvent::Failed(Failure::of_stream(data, text))),
             "response.failed" | "error" => sink.push(StreamEvent::Failed(Failure::of_stream(data, text))),
-            // Parts and ends of what is told otherwise, `keepalive`, and what comes to be added.
+            // Parts and ends already reported by other events, `keepalive`, and event types added later.
             _ => {}
         }
     }
@@ -137,7 +137,7 @@ impl ResponsesAnswer {
                     self.unencrypted.insert(id.to_owned(), at);
                 }
                 let block = thinking_block(&text, Some(raw));
-                // Azure tells only at the end what it encrypts.
+                // Azure sends the encrypted content only at the end.
                 if self.unencrypted.values().any(|slot| *slot == at) {
                     sink.draft.hold(at, block);
                 } else {
@@ -183,7 +183,7 @@ impl ResponsesAnswer {
         sink.end(reason);
     }
 
-    /// Azure tells what a reasoning item encrypts only at the end: earendil-works/pi#6409.
+    /// Azure sends the encrypted content of a reasoning item only at the end: earendil-works/pi#6409.
     fn add_encrypted(&mut self, text: &str, sink: &mut Sink<'_>) {
         if self.unencrypted.is_empty() {
             return;
@@ -201,7 +201,7 @@ impl ResponsesAnswer {
     }
 }
 
-/// The id of a call and of its item, as pi joins them.
+/// The ids of a call and its item, joined like in pi.
 fn joined_id(item: &Object) -> String {
     let call = item.text("call_id").unwrap_or_default();
     match item.text("id") {
@@ -210,8 +210,8 @@ fn joined_id(item: &Object) -> String {
     }
 }
 
-/// <https://platform.openai.com/docs/api-reference/responses/object>: input includes what was read from a cache and,
-/// from GPT-5.6 on, what was written to one.
+/// <https://platform.openai.com/docs/api-reference/responses/object>: input includes tokens read from a cache and,
+/// since GPT-5.6, tokens written to one.
 fn usage_of(usage: &Object) -> Usage {
     let input = object(usage, "input_tokens_details");
     let input_count = |key: &str| input.and_then(|details| count(details, key)).unwrap_or_default();

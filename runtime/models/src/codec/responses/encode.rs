@@ -8,7 +8,7 @@ use crate::{
     message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, joined},
 };
 
-/// Ids of calls and keys of caches have at most 64 letters (openai-python; pi-ai 0.87.1).
+/// Ids of calls and cache keys have at most 64 characters (openai-python; pi-ai 0.87.1).
 const ID_LETTERS: usize = 64;
 /// `max_output_tokens` below 16 is refused: earendil-works/pi#6265.
 const MIN_OUTPUT_TOKENS: u64 = 16;
@@ -68,7 +68,7 @@ pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
 }
 
 pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
-    // The vendor does not know an item that is not encrypted, nor then the ids of the calls that belong to it.
+    // The vendor does not know an unencrypted item, nor the ids of the calls that belong to it.
     let is_unknown = |said: &Said<'_>| match said.kind {
         SaidKind::Thinking { signature: Some(item), .. } | SaidKind::Redacted(item) => !is_encrypted(item),
         SaidKind::Thinking { signature: None, .. } | SaidKind::Text { .. } | SaidKind::Call(_) | SaidKind::Opaque => {
@@ -80,18 +80,18 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
         match (&said.kind, said.raw) {
             (_, Some(raw)) => wire.message(raw, None),
             (SaidKind::Text { text, signature }, None) => wire.message(&message(text, *signature), None),
-            // The whole item, as it was received.
+            // The whole item, as received.
             (SaidKind::Thinking { signature: Some(item), .. } | SaidKind::Redacted(item), None) => {
                 if is_encrypted(item) {
                     wire.message(item, None);
                 }
             }
-            // Thinking that came without an item is not the vendor's.
+            // Thinking without an item is not from this vendor.
             (SaidKind::Thinking { signature: None, .. } | SaidKind::Opaque, None) => {}
             (SaidKind::Call(call), None) => {
                 let (id, item) = ids(call.id);
                 let text = JsonText::new().raw(r#"{"type":"function_call""#);
-                // The id of an item is paired with the reasoning before it, and so only good for the same model.
+                // The id of an item is paired with the reasoning before it, so it is valid only for the same model.
                 let text =
                     text.maybe(r#","id":"#, item.filter(|item| with_ids && call.same_model && item.starts_with("fc_")));
                 let text = text.raw(r#","call_id":"#).string(&id).raw(r#","name":"#).string(call.name);
@@ -119,7 +119,7 @@ pub(crate) fn result(call: &PendingCall, result: &ToolResult<'_>, wire: &mut Wir
     wire.message(&text.raw("}").done(), None);
 }
 
-/// Something the model said. pi keeps the id of the item as the text's signature, as it is or in an object.
+/// A text of the model. pi stores the item's id as the text's signature, either directly or in an object.
 fn message(text: &str, signature: Option<&str>) -> String {
     let signature = signature.map(|signature| match Json::parse(signature) {
         Ok(Json::Object(signature)) => {
@@ -139,7 +139,7 @@ fn message(text: &str, signature: Option<&str>) -> String {
     .done()
 }
 
-/// Whether a reasoning item holds what the vendor needs to know it again.
+/// Whether a reasoning item contains the encrypted content that the vendor needs.
 fn is_encrypted(item: &str) -> bool {
     match Json::parse(item) {
         Ok(Json::Object(item)) => item.text("encrypted_content").is_some_and(|content| !content.is_empty()),
@@ -147,7 +147,7 @@ fn is_encrypted(item: &str) -> bool {
     }
 }
 
-/// The id of a call and of its item: pi joins them with `|`.
+/// The ids of a call and its item, which pi joins with `|`.
 fn ids(id: &str) -> (String, Option<&str>) {
     let (call, item) = id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)));
     (plain_id(call, ID_LETTERS), item)
@@ -163,7 +163,7 @@ fn part(content: &ShownContent<'_>) -> String {
     }
 }
 
-/// The item of a message as [`message`] writes it, for comparison with one that was received.
+/// Whether a message item contains only what [`message`] would write.
 pub(crate) fn says_all(item: &Object) -> bool {
     let known = |key: &str| matches!(key, "id" | "type" | "role" | "status" | "content" | "phase");
     let content = item.get("content").and_then(Json::as_array).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Answers as the vendors' documentation shows them, with the corners that matter.
+//! Answers from the vendors' documentation, with the relevant corner cases.
 
 use crate::Api;
 
@@ -78,7 +78,7 @@ data: {"type":"message_stop"}
 
 "#;
 
-/// The reasoning item of [`RESPONSES`], with the blanks it came with.
+/// The reasoning item of [`RESPONSES`], with its original whitespace.
 pub(super) const REASONING: &str = r#"{"id":"rs_1", "type":"reasoning","encrypted_content":"gAAAABo\u002b","summary":[{"type":"summary_text","text":"**Plan**"}]}"#;
 
 /// <https://platform.openai.com/docs/api-reference/responses-streaming>
@@ -119,7 +119,7 @@ data: {"type":"response.completed","response":{"id":"resp_1","status":"completed
 
 "#;
 
-/// As Azure sends it: earendil-works/pi#6409.
+/// The order in which Azure sends it: earendil-works/pi#6409.
 pub(super) const AZURE: &str = r#"data: {"type":"response.created","response":{"id":"resp_1"}}
 
 data: {"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}
@@ -130,7 +130,7 @@ data: {"type":"response.completed","response":{"status":"completed","output":[{"
 
 "#;
 
-/// <https://platform.openai.com/docs/api-reference/chat-streaming>, with the fields of DeepSeek and of Gemini's imitation.
+/// <https://platform.openai.com/docs/api-reference/chat-streaming>, with fields of DeepSeek and of Gemini's imitation.
 pub(super) const CHAT: &str = r#": OPENROUTER PROCESSING
 
 data: {"id":"chatcmpl-1","object":"chat.completion.chunk","model":"gpt-5.5","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}]}

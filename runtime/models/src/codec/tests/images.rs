@@ -11,7 +11,7 @@ use crate::{
 
 const IMAGE: &str = r#"{"type":"image","data":"iVBO","mimeType":"image/png"}"#;
 
-/// A user's image, a call, and its result, which is an image, followed by the user's words.
+/// A user's image, a call with an image as its result, and a text of the user.
 fn body(target: &Target) -> Value {
     let mut transcript = Transcript::new(target.clone(), &prefix()).unwrap();
     let image = || vec![object(IMAGE).into()];
@@ -22,7 +22,7 @@ fn body(target: &Target) -> Value {
     let before = transcript.request(None, &[]).unwrap().body.to_vec().unwrap();
     transcript.push(&user("And now?"));
     let body = transcript.request(None, &[]).unwrap().body.to_vec().unwrap();
-    // What was sent for the result is what is sent of it later.
+    // Later requests send the same bytes for the result.
     let blocks: usize = before.iter().zip(&body).take_while(|(a, b)| a == b).count();
     assert!(String::from_utf8_lossy(&body[..blocks]).matches("iVBO").count() == if target.images { 2 } else { 0 });
     serde_json::from_slice(&body).unwrap()
@@ -40,7 +40,7 @@ fn images_stand_where_the_vendor_wants_them() {
     assert_eq!(responses["input"][0]["content"], json!([image]));
     assert_eq!(responses["input"][2]["output"], json!([image]));
 
-    // A message of a tool takes text only.
+    // A tool message can contain only text.
     let chat = body(&target(Api::Chat));
     let image = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBO" } });
     assert_eq!(chat["messages"][1]["content"], json!([image]));
@@ -52,7 +52,7 @@ fn images_stand_where_the_vendor_wants_them() {
     let gemini = body(&target(Api::Gemini));
     assert_eq!(gemini["contents"][0]["parts"], json!([image]));
     assert_eq!(gemini["contents"][2]["parts"][0]["functionResponse"]["parts"], json!([image]));
-    // Older models want it beside the result.
+    // Older models need it beside the result.
     let gemini = body(&Target { model: "gemini-2.5-pro".to_owned(), ..target(Api::Gemini) });
     assert_eq!(gemini["contents"][2]["parts"][0]["functionResponse"]["parts"], Value::Null);
     assert_eq!(gemini["contents"][3]["parts"][1], image);
