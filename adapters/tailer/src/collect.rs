@@ -289,12 +289,6 @@ impl Running {
         self.control.clone()
     }
 
-    /// Whether all its threads are running.
-    #[must_use]
-    pub fn is_alive(&self) -> bool {
-        !self.threads.iter().any(JoinHandle::is_finished)
-    }
-
     /// Stops the collector; it sends no batch afterwards. Unblock the sink first.
     pub fn stop(self) {
         drop(self);

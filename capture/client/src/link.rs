@@ -76,11 +76,6 @@ impl SessionLink {
         self.run
     }
 
-    /// Reports that the program now runs another session, or the same one under another name.
-    pub fn describe(&self, described: SessionDescription) {
-        self.host.hello(hello(self.run, self.started_at, described));
-    }
-
     /// Reports the session's activity.
     pub fn claim(&self, claim: ScreenClaim) {
         self.host.send_event(clock::now(), HostEvent::Claim(claim));

@@ -79,12 +79,6 @@ impl ServerReporter {
         self.deliver(session, ProtocolEventKind::Asks(request))
     }
 
-    /// Whether the server received the notification of the last delivery.
-    #[must_use]
-    pub fn is_heard(&self) -> bool {
-        self.behind.get().is_none()
-    }
-
     fn deliver(&self, session: &str, what: ProtocolEventKind) -> Result<Delivery, ReportError> {
         // If a script started the agent, the agent's own hooks identify the exact process.
         let agent = self.agent.filter(|_| matches!(what, ProtocolEventKind::Began));

@@ -102,11 +102,6 @@ impl<R: BufRead> CastReader<R> {
         Ok(reader)
     }
 
-    /// The version of the format.
-    pub const fn version(&self) -> CastVersion {
-        self.version
-    }
-
     /// Its first line.
     pub const fn header(&self) -> &CastHeader {
         &self.header

@@ -116,12 +116,6 @@ impl Recorder {
         self
     }
 
-    /// The first file of the recording.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.settings.path
-    }
-
     /// Whether the recording is still active.
     #[must_use]
     pub const fn is_open(&self) -> bool {

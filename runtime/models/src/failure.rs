@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
+use httpdate::parse_http_date;
 pub use session_tree::FailureKind;
-use session_tree::{Json, Object, time::parse_iso};
+use session_tree::{Json, Object};
 
 /// Maximum number of bytes stored of a vendor's error.
 const RAW_BYTES: usize = 16 * 1024;
@@ -211,8 +212,8 @@ fn told_wait(answer: &HttpAnswer<'_>) -> Option<Duration> {
     let seconds = millis.or_else(|| {
         let text = answer.retry_after?.trim();
         text.parse::<f64>().ok().or_else(|| {
-            let wait_ms = http_date_ms(text)? - http_date_ms(answer.date?)?;
-            Some(f64::from(i32::try_from(wait_ms.max(0)).ok()?) / 1000.0)
+            let (until, now) = (parse_http_date(text).ok()?, parse_http_date(answer.date?).ok()?);
+            Some(until.duration_since(now).unwrap_or_default().as_secs_f64())
         })
     })?;
     // A delay out of range is ignored.
@@ -224,15 +225,6 @@ fn retry_info(error: &Object) -> Option<Duration> {
     let details = error.get("details").and_then(Json::as_array)?;
     let delay = details.iter().filter_map(Json::as_object).find_map(|detail| detail.text("retryDelay"))?;
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse::<f64>().ok()?.max(0.0)).ok()
-}
-
-/// Milliseconds since 1970 of an HTTP date, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
-fn http_date_ms(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let words: Vec<&str> = text.split_once(", ")?.1.split(' ').collect();
-    let [day, month, year, clock, "GMT"] = words[..] else { return None };
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    parse_iso(&format!("{year}-{month:02}-{day}T{clock}Z"))
 }
 
 fn head(text: &str) -> &str {

@@ -37,12 +37,6 @@ impl Prefix {
     pub fn system(&self) -> &str {
         &self.system
     }
-
-    /// The tools in order.
-    #[must_use]
-    pub fn tools(&self) -> &[Object] {
-        &self.tools
-    }
 }
 
 /// A borrowed tool definition.

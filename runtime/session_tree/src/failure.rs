@@ -31,21 +31,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the same request may succeed later.
-    #[must_use]
-    pub const fn may_pass(self) -> bool {
-        match self {
-            Self::Overloaded | Self::Rate | Self::Network | Self::Stalled => true,
-            Self::Quota
-            | Self::Auth
-            | Self::TooLong
-            | Self::NoModel
-            | Self::BadRequest
-            | Self::Refused
-            | Self::Unknown => false,
-        }
-    }
-
     /// A description for the user, to be followed by the provider's message.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
@@ -61,24 +46,6 @@ impl FailureKind {
             Self::Network => "the connection to the provider failed",
             Self::Stalled => "the answer stopped coming",
             Self::Unknown => "the provider's answer was not understood",
-        }
-    }
-
-    /// The name, for programs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Overloaded => "overloaded",
-            Self::Rate => "rate",
-            Self::Quota => "quota",
-            Self::Auth => "auth",
-            Self::TooLong => "too_long",
-            Self::NoModel => "no_model",
-            Self::BadRequest => "bad_request",
-            Self::Refused => "refused",
-            Self::Network => "network",
-            Self::Stalled => "stalled",
-            Self::Unknown => "unknown",
         }
     }
 }

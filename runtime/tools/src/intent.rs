@@ -47,24 +47,3 @@ pub enum IntentKind {
     /// Nothing outside the session: the to-do list, and background commands that were approved when they started.
     Session,
 }
-
-impl IntentKind {
-    /// Whether it changes nothing. Such calls may run in parallel.
-    #[must_use]
-    pub const fn only_reads(self) -> bool {
-        match self {
-            Self::ReadInWorkspace | Self::ReadOutside => true,
-            // The others run one after another, in the model's order.
-            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Session => false,
-        }
-    }
-
-    /// Whether it may have had consequences if it started and its end is unknown.
-    #[must_use]
-    pub const fn has_consequences(self) -> bool {
-        match self {
-            Self::Edit | Self::Write | Self::Command | Self::Fetch => true,
-            Self::ReadInWorkspace | Self::ReadOutside | Self::Question | Self::Session => false,
-        }
-    }
-}

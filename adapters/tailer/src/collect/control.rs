@@ -135,11 +135,6 @@ impl CollectorHandle {
         self.shared.inbox.hint(Hint::Path(path.to_owned()));
     }
 
-    /// Checks everything now.
-    pub fn check_everywhere(&self) {
-        self.shared.inbox.hint(Hint::Everything);
-    }
-
     /// Reads nothing in or below these files and directories of transcripts; replaces the previous list. Content
     /// written in the meantime is read when a path is removed from the list.
     pub fn ignore(&self, paths: Vec<PathBuf>) {

@@ -19,8 +19,6 @@ pub trait RecordingSink: Send {
     fn output(&mut self, at: Timestamp, bytes: &[u8]);
     /// The terminal has a new size.
     fn resize(&mut self, at: Timestamp, size: Size);
-    /// A marker to find a position later.
-    fn mark(&mut self, at: Timestamp, text: &str);
     /// This many bytes are missing here: they arrived faster than they could be recorded.
     fn gap(&mut self, at: Timestamp, bytes: u64);
     /// Nothing happened for a second.
@@ -41,7 +39,6 @@ const END_WITHIN: Duration = Duration::from_secs(2);
 enum RecorderMessage {
     Output(Timestamp, Vec<u8>),
     Resize(Timestamp, Size),
-    Mark(Timestamp, String),
     End(Timestamp, Option<i32>),
 }
 
@@ -87,7 +84,6 @@ impl Recorder {
                         sink.output(at, &bytes);
                     }
                     RecorderMessage::Resize(at, size) => sink.resize(at, size),
-                    RecorderMessage::Mark(at, text) => sink.mark(at, &text),
                     RecorderMessage::End(at, code) => {
                         if gap > 0 {
                             sink.gap(at, gap);
@@ -115,11 +111,6 @@ impl Recorder {
     /// The terminal has a new size.
     pub fn resize(&self, at: Timestamp, size: Size) {
         self.things.try_send(RecorderMessage::Resize(at, size)).ok();
-    }
-
-    /// A marker to find a position later.
-    pub fn mark(&self, at: Timestamp, text: String) {
-        self.things.try_send(RecorderMessage::Mark(at, text)).ok();
     }
 
     /// The program ended; waits a short time until the recording is complete.

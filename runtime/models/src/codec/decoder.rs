@@ -86,12 +86,6 @@ impl Decoder {
         Self { dialect, sse: SseReader::default(), draft: Draft::new(tag), bytes: 0, ended: false }
     }
 
-    /// The message so far.
-    #[must_use]
-    pub fn draft(&self) -> &Draft {
-        &self.draft
-    }
-
     /// Decodes the next bytes. After the last event ([`StreamEvent::is_last`]) it returns nothing more.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         let mut out = Vec::new();

@@ -42,18 +42,6 @@ impl Draft {
         Self { tag: tag.to_owned(), ..Self::default() }
     }
 
-    /// The blocks. Of incomplete ones, text and thinking are included; incomplete calls are omitted.
-    #[must_use]
-    pub fn content(&self) -> Vec<Json> {
-        let block = |slot: &Slot| match slot {
-            Slot::Text(text) if !text.is_empty() => Some(text_block(text)),
-            Slot::Thinking(text) if !text.is_empty() => Some(thinking_block(text, None)),
-            Slot::Text(_) | Slot::Thinking(_) | Slot::Call { .. } | Slot::Hidden => None,
-            Slot::Done(block) | Slot::Held(block) => Some(block.clone()),
-        };
-        self.slots.iter().filter_map(block).map(Json::Object).collect()
-    }
-
     pub(crate) fn open(&mut self, slot: Slot) -> usize {
         self.slots.push(slot);
         self.slots.len() - 1

@@ -63,12 +63,6 @@ impl Exchange {
         }
     }
 
-    /// The message so far.
-    #[must_use]
-    pub fn draft(&self) -> &Draft {
-        self.decoder.draft()
-    }
-
     /// The next event; `None` after the last ([`StreamEvent::is_last`]). The first call sends the request.
     ///
     /// Dropping the future before it completes loses nothing: the next call continues.

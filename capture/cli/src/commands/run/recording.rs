@@ -99,10 +99,6 @@ impl RecordingSink for Cast {
         self.with(|recorder| recorder.resize(at, size.columns, size.rows));
     }
 
-    fn mark(&mut self, at: Timestamp, text: &str) {
-        self.with(|recorder| recorder.mark(at, text));
-    }
-
     fn gap(&mut self, at: Timestamp, bytes: u64) {
         self.with(|recorder| recorder.mark(at, &format!("{bytes} bytes are missing here (not recorded)")));
     }
