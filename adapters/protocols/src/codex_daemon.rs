@@ -5,8 +5,8 @@
 //! reports claims of the source `protocol`.
 //!
 //! The follower is passive. It identifies itself, asks once for the loaded threads and their status, and sends nothing
-//! else (`wire::Say` has no other messages): it does not subscribe to threads, since subscribers are asked for
-//! permission, and does not answer requests.
+//! else (`wire::DaemonRequest` has no other messages): it does not subscribe to threads, since subscribers are asked
+//! for permission, and does not answer requests.
 //!
 //! A daemon takes its name from its first client. Therefore a new socket is left alone until the program that started
 //! the daemon has connected.

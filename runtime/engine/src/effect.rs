@@ -40,7 +40,7 @@ pub enum Effect {
         /// Milliseconds, as in [`StepTime::mono_ms`](crate::StepTime::mono_ms).
         until_mono_ms: u64,
     },
-    /// Notify the clients. No answer.
+    /// Notify the subscribers. No answer.
     Tell(RuntimeFrame),
 }
 
@@ -145,7 +145,7 @@ pub enum QueueOutcome {
     },
 }
 
-/// A notification for the clients. Everything that matters is also in the file.
+/// A notification for the subscribers. Everything that matters is also in the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum RuntimeFrame {

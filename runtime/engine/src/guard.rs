@@ -4,7 +4,7 @@
 //! `10 %` and `20 %` are progress. Two rules apply to the calls since the last user message:
 //!
 //! - **The same calls**: up to [`PERIOD`] calls are repeated in the same order, with the same arguments and results. On
-//!   the [`NOTE`]th repetition the model gets a note, on the [`PAUSE`]th the turn is paused; on the [`PAUSE_SLOW`]th if
+//!   the [`NOTE`]th occurrence the model gets a note, on the [`PAUSE`]th the turn is paused; on the [`PAUSE_SLOW`]th if
 //!   a call takes long and succeeds, since it may be waiting for something.
 //! - **The same results**, with any arguments: after [`NOTE_RESULTS`] calls the model gets a note, after
 //!   [`PAUSE_RESULTS`] the turn is paused. Results of a few words count half. A call that changed a file does not
@@ -23,11 +23,11 @@ use crate::{calls::text_block, input::CallOutput};
 
 mod mask;
 
-/// Number of repetitions of the same calls after which the model gets a note.
+/// The occurrence of the same calls at which the model gets a note.
 const NOTE: usize = 3;
-/// Number of repetitions after which the turn is paused or the first delay is inserted.
+/// The occurrence at which the turn is paused or the first delay is inserted.
 const PAUSE: usize = 5;
-/// Number of repetitions after which the turn is paused if a call takes long and succeeds.
+/// The occurrence at which the turn is paused if a call takes long and succeeds.
 const PAUSE_SLOW: usize = 20;
 /// Number of calls with the same results after which the model gets a note.
 const NOTE_RESULTS: usize = 8;
@@ -124,11 +124,11 @@ pub(crate) struct LoopGuard {
 pub(crate) enum LoopVerdict {
     /// No action.
     Fine,
-    /// The model gets a note that this is the nth repetition.
+    /// The model gets a note that this is the nth occurrence.
     Note(usize),
     /// The model gets a note that `calls` calls had `results` results in turn.
     NoteResults { calls: usize, results: usize },
-    /// The next request is delayed by these milliseconds because this is the nth repetition.
+    /// The next request is delayed by these milliseconds because this is the nth occurrence.
     Wait(usize, u64),
     /// The turn is paused.
     Pause,

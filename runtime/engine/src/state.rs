@@ -86,7 +86,7 @@ pub(crate) struct Live {
     pub(crate) long_system_cache: bool,
     pub(crate) clock: TurnClock,
     pub(crate) told: EngineActivity,
-    /// Whether clients were told that a turn began and not yet that it ended.
+    /// Whether the start of a turn was reported to subscribers and its end was not.
     pub(crate) is_end_due: bool,
     pub(crate) alarm_ms: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The shares of the context that are reported to clients, in percent.
+/// The shares of the context that are reported to subscribers, in percent.
 pub const SHARES: [u64; 2] = [80, 95];
 /// The smallest number in a provider's message that is read as a token count.
 const FEWEST_TOKENS: u64 = 1_000;

@@ -455,8 +455,7 @@ impl SessionExecutor {
         Some(now.wall_ms.saturating_add_unsigned(until_ms.saturating_sub(now.mono_ms)))
     }
 
-    /// The text of the last answer of the turn. If the turn did not complete, text before the last calls does not
-    /// count.
+    /// The text of the last answer of the turn. If the turn did not complete, text before its calls does not count.
     fn last_text(&self, outcome: TurnOutcome) -> String {
         let path = self.session.tree().leaf_path();
         let messages = path.into_iter().rev().filter(|entry| entry.message().is_some());

@@ -91,7 +91,7 @@ fn serve() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(&null)?;
-    // Fails if this process is already a session leader.
+    // Fails if this process was started as a leader, which is fine.
     setsid().ok();
     set_child_subreaper(Some(getpid()))?;
     let mut line = String::new();
