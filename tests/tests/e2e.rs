@@ -29,6 +29,7 @@ mod e2e {
     mod limits;
     mod mcp;
     mod metrics;
+    mod needs;
     mod notices;
     mod otlp;
     mod own_agent;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Finding, FindingKind, MarkedSession, Reason, State } from "../src/api/routes";
 import { FrameReader, LineReader } from "../src/live/frames";
@@ -97,35 +98,29 @@ function finding(kind: FindingKind, of: string, first_at = "2026-11-23T09:00:00Z
   } as Finding;
 }
 
-test("a session needs what its status and its findings say", () => {
-  const cases: [State, Reason | null, FindingKind[], string | null][] = [
-    ["waiting_approval", "tool", [], "approval"],
-    ["waiting", "question", [], "question"],
-    ["waiting", "auth", [], "failure"],
-    ["waiting", "turn_complete", [], "prompt"],
-    ["waiting", "new_session", [], null],
-    ["waiting", "background", [], null],
-    ["running", "tool", [], null],
-    ["running", "tool", ["stuck"], "stuck"],
-    ["running", "tool", ["stuck", "quota"], "failure"],
-    ["waiting", "turn_complete", ["completion"], "prompt"],
-    ["idle", "quiet", ["completion"], "prompt"],
-    ["running", "thinking", ["completion"], null],
-    ["exited", "clean", ["completion"], null],
-    ["idle", "quiet", ["several_blocked"], null],
-    ["exited", "killed", ["crash"], "failure"],
-  ];
-  for (const [state, reason, kinds, wanted] of cases) {
-    const of = session(state, reason);
-    assert.equal(needOf({ session: of, findings: kinds.map((kind) => finding(kind, of.id)) })?.need ?? null, wanted, `${state} ${reason} ${kinds}`);
+/** A combination of a session, a sub-agent and findings, with what the server says that the session needs. */
+type NeedCase = {
+  own: Partial<MarkedSession["status"]>;
+  below: Partial<MarkedSession["status"]> | null;
+  findings: { kind: FindingKind; below: boolean; state: Finding["state"]; first_at: string; what: string; why: string }[];
+  need: ReturnType<typeof needOf>;
+};
+
+test("a session needs what the server says it needs", () => {
+  const cases = readFileSync("test/needs.jsonl", "utf8").trim().split("\n");
+  assert.ok(cases.length > 100);
+  for (const line of cases) {
+    const { own, below, findings, need } = JSON.parse(line) as NeedCase;
+    const watched = (status: NeedCase["own"], isBelow: boolean) => {
+      const of = session("running", null);
+      const own = findings.filter((one) => one.below === isBelow);
+      return {
+        session: { ...of, status: { ...of.status, ...status } },
+        findings: own.map((one) => ({ ...finding(one.kind, of.id, one.first_at, one.state), what: one.what, why: one.why })),
+      };
+    };
+    assert.deepEqual(needOf(watched(own, false), below === null ? [] : [watched(below, true)]), need, line);
   }
-  const of = session("running", "tool");
-  assert.equal(needOf({ session: of, findings: [finding("stuck", of.id, "2026-11-23T09:00:00Z", "acknowledged")] }), null);
-  const risky = needOf({ session: session("waiting_approval", "tool"), findings: [finding("approval", "x"), finding("risky_approval", "x")] });
-  assert.ok(risky?.risky === true && risky.since === "2026-11-23T09:00:00Z");
-  const below = (state: State, reason: Reason) => [{ session: session(state, reason), findings: [] }];
-  assert.equal(needOf({ session: of, findings: [] }, below("waiting_approval", "tool"))?.need, "approval", "a sub-agent's need is its parent's");
-  assert.equal(needOf({ session: of, findings: [] }, below("waiting", "turn_complete")), null, "a sub-agent has its prompts from its parent");
 });
 
 const titles = (rows: ReturnType<typeof groups>): string[] => rows.map(({ key, rows }) => `${key}: ${rows.map((row) => row.session.peek().title).join(", ")}`);

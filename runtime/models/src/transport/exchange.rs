@@ -6,7 +6,7 @@ use reqwest::{Response, header::HeaderMap};
 use tokio::time::{Instant, timeout_at};
 
 use super::{ModelEndpoint, Patience};
-use crate::{Api, Decoder, Draft, Failure, FailureKind, HttpAnswer, Secret, StreamEvent};
+use crate::{Api, Decoder, Failure, FailureKind, HttpAnswer, Secret, StreamEvent};
 
 /// Maximum number of bytes read of an error response.
 const ERROR_BYTES: usize = 64 * 1024;
