@@ -28,7 +28,7 @@ impl Signals {
     /// # Errors
     /// When the system gives no descriptors.
     pub fn watch(wanted: &[Signal]) -> io::Result<Self> {
-        let ignored = ignored();
+        let ignored = crate::os::ignored();
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
@@ -59,13 +59,6 @@ impl AsFd for Signals {
 
 fn mask(signal: Signal) -> u64 {
     1 << (signal.as_raw() - 1)
-}
-
-/// The signals this process ignores, as `/proc` shows them; none when it does not say.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
