@@ -11,6 +11,7 @@ pub mod delivery;
 mod deltas;
 pub mod failure;
 mod link;
+mod os;
 mod reporter;
 mod start;
 mod stop;
