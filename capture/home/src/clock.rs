@@ -6,10 +6,9 @@ use std::{
 };
 
 use events::Timestamp;
-use rustix::{
-    rand::{GetRandomFlags, getrandom},
-    time::{ClockId, clock_gettime},
-};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::os;
 
 /// The largest step back of the wall clock that is followed, ms.
 const STEP_MS: i64 = 1_000;
@@ -60,15 +59,13 @@ pub fn wall() -> Timestamp {
 #[must_use]
 pub fn boot() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
-    // The kernel draws it again at each start.
-    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    BOOT.get_or_init(read).clone()
+    BOOT.get_or_init(os::boot).clone()
 }
 
 /// How long the machine has been up, with the time it slept.
 #[must_use]
 pub fn since_boot() -> Duration {
-    read(ClockId::Boottime)
+    read(os::SINCE_BOOT)
 }
 
 /// How long the machine has been up, without the time it slept.
@@ -88,8 +85,16 @@ fn read(clock: ClockId) -> Duration {
 /// When the system provides no random bytes.
 pub fn random() -> std::io::Result<[u8; 10]> {
     let mut random = [0_u8; 10];
-    getrandom(&mut random, GetRandomFlags::empty())?;
+    fill_random(&mut random)?;
     Ok(random)
+}
+
+/// Fills a buffer with random bytes of the system. Returns how many were written.
+///
+/// # Errors
+/// When the system provides no random bytes.
+pub fn fill_random(buffer: &mut [u8]) -> std::io::Result<usize> {
+    os::random(buffer)
 }
 
 /// How long this process has been reading the clock, by the one that is never set.
