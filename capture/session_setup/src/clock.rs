@@ -2,10 +2,9 @@
 
 use engine::StepTime;
 use executor::SessionClock;
-use rustix::{
-    rand::{GetRandomFlags, getrandom},
-    time::{ClockId, Timespec, clock_gettime},
-};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::os;
 
 /// Those of the system.
 #[derive(Debug, Clone, Copy)]
@@ -14,14 +13,14 @@ pub(crate) struct SystemClock;
 impl SessionClock for SystemClock {
     fn now(&self) -> StepTime {
         // Unlike the monotonic clock this one goes on while the machine sleeps.
-        let mono = clock_gettime(ClockId::Boottime);
+        let mono = clock_gettime(os::SINCE_BOOT);
         StepTime { wall_ms: millis(clock_gettime(ClockId::Realtime)), mono_ms: millis(mono).unsigned_abs() }
     }
 
     fn random(&self) -> u128 {
         let mut bytes = [0_u8; 16];
         // Few bytes come whole and at once; if ever not, ids differ by the time they hold.
-        getrandom(&mut bytes, GetRandomFlags::empty()).ok();
+        os::random(&mut bytes).ok();
         u128::from_le_bytes(bytes)
     }
 }
