@@ -12,6 +12,8 @@ use rustix::termios::{
     tcsetattr,
 };
 
+use crate::os;
+
 /// Leaves what a full-screen program may have turned on: synchronized output, the alternate screen, mouse
 /// reports, focus reports, bracketed paste, application keys, keyboard protocols (kitty,
 /// modifyOtherKeys), a hidden cursor, colours, a character set, a scroll region, no wrapping.
@@ -44,16 +46,16 @@ fn sane(settings: &mut Termios) {
             | InputModes::INLCR
             | InputModes::IGNCR
             | InputModes::IXOFF
-            | InputModes::IUCLC
+            | os::OLD_INPUT
             | InputModes::IXANY
             | InputModes::PARMRK
             | InputModes::INPCK
             | InputModes::ISTRIP,
     );
     settings.input_modes |= InputModes::BRKINT | InputModes::ICRNL | InputModes::IMAXBEL | InputModes::IXON;
-    settings.output_modes.remove(
-        OutputModes::OLCUC | OutputModes::OCRNL | OutputModes::ONOCR | OutputModes::ONLRET | OutputModes::OFILL,
-    );
+    settings
+        .output_modes
+        .remove(os::OLD_OUTPUT | OutputModes::OCRNL | OutputModes::ONOCR | OutputModes::ONLRET | OutputModes::OFILL);
     settings.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
     settings.local_modes.remove(
         LocalModes::NOFLSH
@@ -61,7 +63,7 @@ fn sane(settings: &mut Termios) {
             | LocalModes::ECHOPRT
             | LocalModes::TOSTOP
             | LocalModes::EXTPROC
-            | LocalModes::XCASE,
+            | os::OLD_LOCAL,
     );
     settings.local_modes |= LocalModes::ISIG
         | LocalModes::ICANON
