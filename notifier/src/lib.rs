@@ -22,6 +22,7 @@ pub mod delivery;
 pub mod http;
 pub mod message;
 pub mod notice;
+mod os;
 pub mod plan;
 mod planner_loop;
 pub mod secret;

@@ -1,12 +1,11 @@
 //! Determines which agent a process is, belongs to, or was started by.
 
-use std::fs;
-
 use agents::RUN_CHILD;
 use events::Provider;
 
 use crate::{
     command_line::{agent_of_script, verb, which_agent},
+    os,
     stat::{GENERATIONS, children, parent, start_ticks, stat_field},
 };
 
@@ -14,7 +13,7 @@ use crate::{
 /// of our own processes that is about to execute another program.
 #[must_use]
 pub fn agent_of(pid: u32) -> Option<Provider> {
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
+    let arguments = os::arguments(pid).ok().filter(|words| !words.is_empty())?;
     if verb(&arguments) == Some(RUN_CHILD.as_bytes()) {
         return None;
     }
@@ -43,7 +42,7 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
             }
         }
     }
-    let script = fs::read(format!("/proc/{group}/cmdline")).ok().and_then(|arguments| agent_of_script(&arguments));
+    let script = os::arguments(group).ok().and_then(|arguments| agent_of_script(&arguments));
     Some(script.unwrap_or(Provider::Unknown))
 }
 
@@ -59,7 +58,7 @@ pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
         if at <= 1 {
             return None;
         }
-        if let Some((_, shared)) = which_agent(&fs::read(format!("/proc/{at}/cmdline")).ok()?) {
+        if let Some((_, shared)) = which_agent(&os::arguments(at).ok()?) {
             return Some((at, start_ticks(at)?, shared));
         }
         at = stat_field(at, 4)?.parse().ok()?;

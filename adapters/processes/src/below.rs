@@ -1,9 +1,10 @@
 //! The descendants of a process, and the processes that remain after it ended.
 
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
 
 use crate::{
     descent::marked_with,
+    os,
     stat::{children, start_ticks, stat_field},
 };
 
@@ -30,8 +31,7 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 /// the program got ([`program_mark`](crate::program_mark)).
 #[must_use]
 pub fn left_of(leader: u32, mark: Option<u64>) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let all = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let Ok(all) = os::process_ids() else { return Vec::new() };
     all.filter(|pid| *pid != leader && start_ticks(*pid).is_some())
         .filter(|pid| {
             let session = stat_field(*pid, 6).and_then(|session| session.parse().ok());

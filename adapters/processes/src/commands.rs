@@ -1,8 +1,9 @@
 //! The shell commands that a process runs: evidence that an agent was allowed to run one.
 
-use std::fs;
-
-use crate::stat::{children, start_ticks};
+use crate::{
+    os,
+    stat::{children, start_ticks},
+};
 
 /// Programs that accept a command line as an argument.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ash", "ksh", "fish"];
@@ -38,7 +39,7 @@ pub fn shell_commands_below(
             if looked > MAX_PROCESSES {
                 return found;
             }
-            let arguments = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            let arguments = os::arguments(child).unwrap_or_default();
             if is_known(&arguments) {
                 continue;
             }
@@ -128,7 +129,7 @@ mod tests {
         // For a single command, bash becomes the command; dash does not.
         let mut child = Command::new("bash").args(["-c", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
         let asked = |arguments: &[u8]| executed_commands(arguments).any(|command| command == "cat");
-        let arguments = || fs::read(format!("/proc/{}/cmdline", child.id())).unwrap();
+        let arguments = || os::arguments(child.id()).unwrap();
         while arguments() != b"cat\0" {
             std::thread::yield_now();
         }

@@ -13,12 +13,13 @@
 //!
 //! A process that an agent outside of `capture run` detaches with a cleaned environment is not recognized.
 
-use std::{fmt, fs, io, os::unix::fs::MetadataExt};
+use std::{fmt, io};
 
-use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
+use rustix::process::{Pid, getpid};
 
 use crate::{
     command_line::{agent_named, verb},
+    os::{self, mark_of},
     stat::{GENERATIONS, children, parent, start_ticks},
 };
 use agents::{DRIVEN, HOST, TOOL_HOST, agent::ALL};
@@ -53,7 +54,7 @@ impl fmt::Display for Descent {
 /// Whether an agent started this process, directly or indirectly, and the sign for it; `None` without a sign.
 #[must_use]
 pub fn agent_descent(pid: u32) -> Option<Descent> {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return Some(Descent::Unreadable) };
+    let Ok(environment) = os::environment(pid) else { return Some(Descent::Unreadable) };
     let has = |name: &&str| {
         let set = |entry: &[u8]| entry.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
         environment.split(|byte| *byte == 0).any(set)
@@ -72,8 +73,8 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
             let cut_loose = mark.is_some_and(|mark| begins_there.is_none() || begins_there != named_by(mark));
             return cut_loose.then_some(Descent::CutLoose);
         }
-        let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return Some(Descent::Unreadable) };
-        // The driver of an agent may decide; but a process that the agent detached has the driver as its parent.
+        let Ok(arguments) = os::arguments(at) else { return Some(Descent::Unreadable) };
+        // Whoever drives an agent may decide; what the agent cut loose has the driver for its parent.
         if agent_named(&arguments).is_some() || is_tool_host(&arguments) || below.is_some() && is_driver(&arguments) {
             return Some(Descent::Agent { pid: at });
         }
@@ -123,11 +124,7 @@ fn is_tool_host(arguments: &[u8]) -> bool {
 
 /// Whether a process is a server started by a host: the same executable as ours, with the verb of the server.
 fn is_own_server(pid: u32) -> bool {
-    let file = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    let own = file("/proc/self/exe");
-    own.is_some()
-        && own == file(&format!("/proc/{pid}/exe"))
-        && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|arguments| verb(&arguments) == Some(b"serve"))
+    os::runs_own_executable(pid) && os::arguments(pid).is_ok_and(|arguments| verb(&arguments) == Some(b"serve"))
 }
 
 /// The program of a host: its first child. Detached processes become later children.
@@ -152,20 +149,8 @@ fn name_of(pid: u32) -> Option<u64> {
     Some((start & 0xffff_ffff) << 16 | u64::from(pid & 0xffff))
 }
 
-/// The hard limit on file locks of a process; `None` for unlimited, the value of every unmarked process.
-fn mark_of(pid: u32) -> io::Result<Option<u64>> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits"))?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"));
-    let hard = line.and_then(|line| line.split_ascii_whitespace().nth(1));
-    match hard {
-        Some("unlimited") => Ok(None),
-        Some(number) => number.parse().map(Some).map_err(io::Error::other),
-        None => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-/// Marks this process, which is about to become the program of a run, and all its future children. A process that is
-/// already marked keeps its mark.
+/// Marks this process, which is about to become the program of a run, and all it will start. A process
+/// that is marked already keeps its mark.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -183,8 +168,7 @@ pub fn mark_child(program: Pid) -> io::Result<()> {
         return Ok(());
     }
     let mark = SIGNATURE | name_of(pid).ok_or(io::ErrorKind::NotFound)?;
-    prlimit(Some(program), Resource::Locks, limit(mark))?;
-    Ok(())
+    os::mark(program, mark)
 }
 
 /// The mark that [`mark_program`] gives to this process and all its children. `None` if the process has ended.
@@ -204,20 +188,15 @@ pub(crate) fn marked_with(pid: u32, mark: u64) -> bool {
 /// # Errors
 /// If the kernel refuses.
 pub fn seal_if_agents() -> io::Result<()> {
-    if descends_from_agent(std::process::id()) { set(SIGNATURE) } else { Ok(()) }
-}
-
-fn set(mark: u64) -> io::Result<()> {
-    let lowest = getrlimit(Resource::Locks).maximum.map_or(mark, |hard| hard.min(mark));
-    setrlimit(Resource::Locks, limit(lowest)).map_err(Into::into)
-}
-
-fn limit(mark: u64) -> Rlimit {
-    Rlimit { current: Some(mark), maximum: Some(mark) }
+    if descends_from_agent(std::process::id()) { os::lower_own_mark(SIGNATURE) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use rustix::process::{Resource, getrlimit};
+
     use super::*;
 
     /// Starts a shell under this name with `word` as its argument, and a child that waits; returns both.

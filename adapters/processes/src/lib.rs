@@ -12,6 +12,7 @@ mod command_line;
 mod commands;
 mod descent;
 pub mod local_socket;
+mod os;
 mod path_search;
 mod reap;
 mod stat;
@@ -32,6 +33,7 @@ pub use commands::{ShellCommand, executed_commands, shell_commands_below, simple
 pub use descent::{
     Descent, agent_descent, descends_from_agent, mark_child, mark_program, program_mark, seal_if_agents,
 };
+pub use os::READS_PROCESSES;
 pub use path_search::{check_executable, find_program};
 pub use reap::reap_adopted;
 pub use stat::{age_ms, descends_from, has_children, is_alive, parent, start_ticks, working_directory};

@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
     path::{Path, PathBuf},
@@ -11,12 +11,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
-    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt},
+    net::{SocketAddrUnix, sockopt},
     process::geteuid,
 };
 
-/// The listening process at the other end of a connection, as reported by the kernel.
+use crate::os;
+
+/// The process that listens at the other end of a connection, as the kernel names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listener {
     /// Its user id.
@@ -47,8 +48,7 @@ impl AddressPath {
         if path.as_os_str().len() <= ADDRESS_BYTES {
             return Ok(Self { path: path.to_owned(), _directory: None });
         }
-        let directory = openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        let (path, directory) = os::by_descriptor(directory, name)?;
         Ok(Self { path, _directory: Some(directory) })
     }
 }
@@ -59,20 +59,26 @@ impl AsRef<Path> for AddressPath {
     }
 }
 
-/// Connects to the socket at `path` and checks that the listening process runs as our own user. `within` bounds the
-/// connect and every later write.
+/// The process at the other end of a connected Unix socket.
+///
+/// # Errors
+/// When the kernel does not name it.
+pub fn peer(socket: impl AsFd) -> io::Result<Listener> {
+    os::peer(socket)
+}
+
+/// Connects to the socket at `path` and checks that the process listening there runs as our own
+/// user. `within` bounds the connect and every later write.
 ///
 /// # Errors
 /// If no process listens, the listener's queue stays full for `within`, or the listener runs as another user
 /// ([`io::ErrorKind::PermissionDenied`]).
 pub fn connect(path: &Path, within: Duration) -> io::Result<(UnixStream, Listener)> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let socket = os::unix_socket()?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within))?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(AddressPath::of(path)?.as_ref())?)?;
-    let peer = sockopt::socket_peercred(&socket)?;
-    let listener =
-        Listener { uid: peer.uid.as_raw(), pid: u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or_default() };
-    if peer.uid != geteuid() {
+    let listener = os::peer(&socket)?;
+    if listener.uid != geteuid().as_raw() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!("the process listening on {} runs as another user (uid {})", path.display(), listener.uid),

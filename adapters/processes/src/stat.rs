@@ -1,8 +1,9 @@
 //! Reads `/proc/<pid>/stat`: the start, state and parent of a process.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::os;
+pub(crate) use crate::os::{children, stat_field};
 
 /// Clock ticks per second in `/proc` (`USER_HZ`): 100 on every architecture that capture supports.
 const TICKS_PER_SECOND: i64 = 100;
@@ -20,23 +21,16 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 /// Time since a start given in clock ticks since boot, ms.
 #[must_use]
 pub fn age_ms(start_ticks: u64) -> i64 {
-    let now = clock_gettime(ClockId::Boottime);
+    let now = os::since_boot();
     let now_ms = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
     let began_ms = i64::try_from(start_ticks).unwrap_or(i64::MAX).saturating_mul(1000) / TICKS_PER_SECOND;
     now_ms.saturating_sub(began_ms).max(0)
 }
 
-/// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.
-pub(crate) fn stat_field(pid: u32, number: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain any character, including parentheses.
-    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
-}
-
 /// The working directory of a process.
 #[must_use]
 pub fn working_directory(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+    os::working_directory(pid).ok()
 }
 
 /// Whether the process that started at `start` (0: unknown) is alive under this pid.
@@ -58,16 +52,7 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
-/// The child processes of a process, started by any of its threads; empty if it cannot be examined.
-pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
-}
-
-/// Whether a process has running children.
+/// Whether programs that a process started run.
 #[must_use]
 pub fn has_children(pid: u32) -> bool {
     children(pid).into_iter().any(|child| start_ticks(child).is_some())

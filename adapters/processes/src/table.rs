@@ -1,16 +1,13 @@
 //! The agents among the processes of our own user.
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::HashMap, path::PathBuf};
 
 use agents::{Agent, Homes, RUN_VARIABLE};
 use events::{Provider, RunId};
 
 use crate::{
     command_line::{is_headless, resumes, which_agent},
+    os,
     stat::{age_ms, start_ticks, stat_field},
 };
 
@@ -71,8 +68,8 @@ impl ProcessTable {
 
     /// The agents that run now.
     pub fn scan(&mut self) -> Vec<AgentProcess> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        let pids: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        let Ok(pids) = os::process_ids() else { return Vec::new() };
+        let pids: Vec<u32> = pids.collect();
         let mut looks = HashMap::with_capacity(pids.len());
         let mut agents = Vec::new();
         for pid in pids {
@@ -113,15 +110,13 @@ pub(crate) fn launcher(pid: u32, provider: Provider, processes: &[(u32, Provider
 }
 
 fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
-    use std::os::unix::fs::MetadataExt;
-    let dir = PathBuf::from(format!("/proc/{pid}"));
-    if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
+    if os::user(pid).ok()? != rustix::process::geteuid().as_raw() {
         return None;
     }
-    let arguments = fs::read(dir.join("cmdline")).ok()?;
+    let arguments = os::arguments(pid).ok()?;
     let (provider, shared) = which_agent(&arguments)?;
     let resumes = resumes(&arguments);
-    let environment = fs::read(dir.join("environ")).ok()?;
+    let environment = os::environment(pid).ok()?;
     if !homes_in(provider, &environment).iter().any(|home| homes.of(provider).contains(home)) {
         return None;
     }
@@ -133,12 +128,12 @@ fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
         age_ms: age_ms(start_ticks),
         parent: stat_field(pid, 4).and_then(|p| p.parse().ok()),
         child: false,
-        cwd: fs::read_link(dir.join("cwd")).ok()?,
+        cwd: os::working_directory(pid).ok()?,
         shared,
         resumes,
         headless: is_headless(&arguments),
         run: run_in(&environment).filter(|_| !shared),
-        open_files: open_files(&dir),
+        open_files: open_files(pid),
     })
 }
 
@@ -151,8 +146,8 @@ fn run_in(environment: &[u8]) -> Option<RunId> {
 /// started it.
 #[must_use]
 pub fn run_of(pid: u32) -> Option<RunId> {
-    let shared = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).is_some_and(|(_, shared)| shared);
-    if shared { None } else { run_in(&fs::read(format!("/proc/{pid}/environ")).ok()?) }
+    let shared = which_agent(&os::arguments(pid).ok()?).is_some_and(|(_, shared)| shared);
+    if shared { None } else { run_in(&os::environment(pid).ok()?) }
 }
 
 fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
@@ -170,11 +165,11 @@ pub(crate) fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
 /// Maximum number of descriptors examined per process.
 const DESCRIPTORS: usize = 512;
 
-fn open_files(process: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(process.join("fd")) else { return Vec::new() };
-    entries
+fn open_files(pid: u32) -> Vec<PathBuf> {
+    let Ok(targets) = os::descriptors(pid) else { return Vec::new() };
+    targets
         .take(DESCRIPTORS)
-        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .flatten()
         .filter(|target| target.extension().is_some_and(|e| e == "jsonl" || e == "json"))
         .collect()
 }

@@ -1,10 +1,9 @@
 //! Identifies the process at the other end of a local TCP connection. The kernel does not name the peer, so its tables
 //! are searched.
 
-use std::{
-    fs,
-    net::{IpAddr, SocketAddr},
-};
+use std::net::{IpAddr, SocketAddr};
+
+use crate::os;
 
 /// The processes of our own user that have the end `local` of a local TCP connection to `remote` open. Empty if there
 /// is no such connection, or the processes that have it open cannot be examined.
@@ -12,11 +11,10 @@ use std::{
 pub fn holders_of_tcp(local: SocketAddr, remote: SocketAddr) -> Vec<u32> {
     let Some(TableRow { inode, .. }) = find_in_tables(local, remote) else { return Vec::new() };
     let socket = format!("socket:[{inode}]");
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let Ok(pids) = os::process_ids() else { return Vec::new() };
     let holds = |pid: &u32| {
-        fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|fds| {
-            fds.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target.as_os_str() == socket.as_str()))
+        os::descriptors(*pid).is_ok_and(|mut targets| {
+            targets.any(|target| target.is_some_and(|target| target.as_os_str() == socket.as_str()))
         })
     };
     pids.filter(holds).collect()
@@ -33,9 +31,9 @@ pub fn listener_of_tcp(address: SocketAddr, pid: u32) -> bool {
         row.listens && row.local.port() == address.port() && reaches
     };
     let inodes_in = |table: String| rows(&table).filter(takes).map(|row| row.inode).collect::<Vec<_>>();
-    let inodes: Vec<u64> = tables().flat_map(inodes_in).collect();
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let held: Vec<_> = descriptors.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
+    let inodes: Vec<u64> = os::tcp_tables().flat_map(inodes_in).collect();
+    let Ok(descriptors) = os::descriptors(pid) else { return false };
+    let held: Vec<_> = descriptors.flatten().collect();
     let holds = |inode: &u64| held.iter().any(|target| target.as_os_str() == format!("socket:[{inode}]").as_str());
     !inodes.is_empty() && inodes.iter().all(holds)
 }
@@ -55,12 +53,7 @@ pub(super) struct TableRow {
 pub(super) fn find_in_tables(local: SocketAddr, remote: SocketAddr) -> Option<TableRow> {
     let same = |a: SocketAddr, b: SocketAddr| (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port());
     let is_it = |row: &TableRow| same(row.local, local) && same(row.remote, remote) && row.inode != 0;
-    tables().find_map(|table| rows(&table).find(is_it))
-}
-
-/// The kernel's tables, each read on demand.
-fn tables() -> impl Iterator<Item = String> {
-    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().map(|table| fs::read_to_string(table).unwrap_or_default())
+    os::tcp_tables().find_map(|table| rows(&table).find(is_it))
 }
 
 /// The state of a listening socket.

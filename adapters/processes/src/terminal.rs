@@ -1,12 +1,12 @@
 //! The terminal and the environment of a process.
 
-use std::fs;
+use crate::os;
 
 /// The terminal device that a process reads from or writes to; `None` if it has none, or belongs to another user.
 #[must_use]
 pub fn terminal_of(pid: u32) -> Option<String> {
     (0..=2).find_map(|descriptor| {
-        let target = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        let target = os::descriptor(pid, descriptor).ok()?;
         let path = target.to_str()?;
         (path.starts_with("/dev/pts/") || path.starts_with("/dev/tty")).then(|| path.to_owned())
     })
@@ -16,7 +16,7 @@ pub fn terminal_of(pid: u32) -> Option<String> {
 /// belongs to another user.
 #[must_use]
 pub fn variable_of(pid: u32, name: &str) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = os::environment(pid).ok()?;
     let value =
         environment.split(|byte| *byte == 0).find_map(|set| set.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
     String::from_utf8(value?.to_vec()).ok()

@@ -1,14 +1,10 @@
 //! Agents that run on this machine and are not observed: agents of other users and in containers.
 
-use std::{
-    fs::{self, Metadata},
-    os::unix::fs::MetadataExt,
-};
-
 use events::Provider;
 
 use crate::{
     command_line::which_agent,
+    os,
     stat::{parent, stat_field},
 };
 
@@ -47,8 +43,7 @@ pub struct UnseenAgent {
 /// same kind are omitted.
 #[must_use]
 pub fn unseen_agents() -> Vec<UnseenAgent> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let Ok(pids) = os::process_ids() else { return Vec::new() };
     let found: Vec<UnseenAgent> = pids.filter_map(look_at).collect();
     let is_part = |agent: &UnseenAgent| {
         parent(agent.pid)
@@ -58,11 +53,11 @@ pub fn unseen_agents() -> Vec<UnseenAgent> {
 }
 
 fn look_at(pid: u32) -> Option<UnseenAgent> {
-    let owner = fs::metadata(format!("/proc/{pid}")).as_ref().map(Metadata::uid).ok()?;
-    let (provider, _) = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)?;
-    // A process without a state, or a zombie, is not an agent.
+    let owner = os::user(pid).ok()?;
+    let (provider, _) = which_agent(&os::arguments(pid).ok()?)?;
+    // Only remains of a process have no state.
     stat_field(pid, 3).filter(|state| state != "Z")?;
-    let why = if is_nested(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?) {
+    let why = if is_nested(&os::status(pid).ok()?) {
         Unseen::Container
     } else if owner != rustix::process::geteuid().as_raw() {
         Unseen::OtherUser

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use rustix::pipe::{PipeFlags, pipe_with};
+use crate::os;
 
 /// The sending half of a wake-up; cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct WakeReceiver(OwnedFd);
 /// # Errors
 /// If the system has no descriptors left.
 pub fn pair() -> io::Result<(Wake, WakeReceiver)> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let (read, write) = os::pipe()?;
     Ok((Wake(Arc::new(write)), WakeReceiver(read)))
 }
 

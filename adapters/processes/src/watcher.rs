@@ -10,10 +10,11 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::Pid,
 };
 
 use crate::{
+    os,
     stat::is_alive,
     wake::{self, Wake, WakeReceiver},
 };
@@ -86,8 +87,8 @@ pub(crate) fn watch(incoming: &Receiver<EndedProcess>, woken: &WakeReceiver, mut
                     let descriptor = i32::try_from(process.pid)
                         .ok()
                         .and_then(Pid::from_raw)
-                        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-                    // Checked after the descriptor was opened, so the descriptor belongs to the right process.
+                        .and_then(|pid| os::exit_descriptor(pid).ok());
+                    // Asked after the descriptor was made: now it can only be the right one.
                     if is_alive(process.pid, process.start_ticks) {
                         watched.insert(process, descriptor);
                     } else {

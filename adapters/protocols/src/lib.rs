@@ -19,6 +19,7 @@ pub mod app_server;
 mod codec;
 pub mod codex_daemon;
 pub mod conversation;
+mod os;
 pub mod program;
 mod rpc;
 pub mod runtime;

@@ -25,9 +25,7 @@ use std::{
     process::{Child, Command},
 };
 
-use rustix::process::{
-    Pid, Signal, getppid, kill_process_group, set_child_subreaper, set_parent_process_death_signal, setsid,
-};
+use rustix::process::{Pid, Signal, getppid, kill_process_group, setsid};
 
 use agents::{CannotRun, DRIVE_CHILD, DRIVEN};
 
@@ -59,7 +57,7 @@ impl Program {
         let (input, its_input) = one_way()?;
         let (its_output, output) = one_way()?;
         let (its_error, error) = one_way()?;
-        set_child_subreaper(Some(rustix::process::getpid()))?;
+        crate::os::adopt_orphans()?;
         let child = Command::new(std::env::current_exe()?)
             .arg(DRIVE_CHILD)
             .arg(rustix::process::getpid().as_raw_nonzero().to_string())
@@ -124,7 +122,7 @@ fn one_way() -> io::Result<(UnixStream, UnixStream)> {
 #[must_use]
 pub fn become_program(driver: i32, words: &[OsString]) -> CannotRun {
     let failed = |error: &io::Error| CannotRun::of(words.first().map(OsString::as_os_str).unwrap_or_default(), error);
-    let begun = setsid().and_then(|_| set_parent_process_death_signal(Some(Signal::TERM)));
+    let begun = setsid().and_then(|_| crate::os::end_with_parent());
     if let Err(error) = begun {
         return failed(&error.into());
     }

@@ -9,5 +9,6 @@
 
 pub mod collect;
 pub mod decode;
+mod os;
 pub mod tail;
 pub mod watch;

@@ -137,29 +137,7 @@ impl Watch {
 pub fn most_directories() -> usize {
     const LEAST: usize = 1024;
     const MOST: usize = 16_384;
-    let allowed = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
-    let allowed = allowed.ok().and_then(|text| text.trim().parse::<usize>().ok());
-    allowed.map_or(LEAST, |allowed| (allowed / 8).clamp(LEAST, MOST))
-}
-
-/// Whether a directory is on a file system that no other machine writes to. Writes by another machine, or by the host
-/// of a virtual machine, cause no hint.
-pub(crate) fn is_local(directory: &Path) -> bool {
-    /// NFS, SMB, SMB2, CIFS, FUSE, 9P, Ceph, AFS, folders shared by VirtualBox and VMware (`linux/magic.h` and the
-    /// kernel's file systems).
-    const SHARED: [u32; 10] = [
-        0x6969,
-        0x517b,
-        0xfe53_4d42,
-        0xff53_4d42,
-        0x6573_5546,
-        0x0102_1997,
-        0x00c3_6400,
-        0x5346_414f,
-        0x786f_4256,
-        0xbacb_acbc,
-    ];
-    rustix::fs::statfs(directory).is_ok_and(|system| !SHARED.contains(&(system.f_type as u32)))
+    crate::os::allowed_watches().map_or(LEAST, |allowed| (allowed / 8).clamp(LEAST, MOST))
 }
 
 fn forward(event: notify::Result<Event>, tell: &impl Fn(Hint)) {

@@ -7,4 +7,5 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod host;
+mod os;
 pub mod screen;

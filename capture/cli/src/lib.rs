@@ -5,6 +5,7 @@
 
 pub mod commands;
 mod hook;
+mod os;
 mod show;
 
 /// The program.

@@ -13,6 +13,7 @@ pub mod delivery;
 mod deltas;
 pub mod failure;
 mod link;
+mod os;
 mod reporter;
 mod start;
 mod stop;

@@ -8,11 +8,12 @@ use std::{
 use anyhow::Context;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+    process::{Pid, Signal},
 };
 use store::lock::is_held;
 
 use crate::failure::Failed;
+use crate::os;
 use crate::{Client, Connection};
 
 /// Time limit for a server to exit after being asked to stop.
@@ -31,14 +32,13 @@ pub fn stop(data: &Path, connection: Connection) -> anyhow::Result<u32> {
     let client = Client::running(data, connection)?.ok_or_else(nobody)?;
     let endpoint = client.endpoint().clone();
     let pid = i32::try_from(endpoint.pid).ok().and_then(Pid::from_raw).ok_or_else(nobody)?;
-    let process =
-        pidfd_open(pid, PidfdFlags::empty()).with_context(|| format!("cannot open process {}", endpoint.pid))?;
-    // Checked after opening the descriptor, so that the descriptor refers to the process with this start time.
+    let process = os::process_descriptor(pid).with_context(|| format!("cannot open process {}", endpoint.pid))?;
+    // Looked at after the descriptor was made: it refers to the process with this start time.
     if !endpoint.is_alive() {
         return Err(nobody().into());
     }
     drop(client);
-    pidfd_send_signal(&process, Signal::TERM)
+    os::signal(&process, Signal::TERM)
         .with_context(|| format!("cannot signal the server (process {})", endpoint.pid))?;
     let until = Instant::now() + STOP_WITHIN;
     let late = || {

@@ -9,7 +9,6 @@ use std::{
 
 use api::approvals::Verdict;
 use events::{ApprovalId, Timestamp, id::Hex};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 /// How long a token is valid, ms.
 const GOOD_MS: i64 = 15 * 60_000;
@@ -89,7 +88,7 @@ impl AnswerToken {
 
 fn token() -> io::Result<String> {
     let mut bits = [0_u8; 24];
-    if getrandom(&mut bits, GetRandomFlags::empty())? < bits.len() {
+    if home::clock::fill_random(&mut bits)? < bits.len() {
         return Err(io::Error::other("too few random bytes"));
     }
     Ok(Hex(&bits).to_string())

@@ -5,7 +5,6 @@ use std::{fs, path::Path};
 use anyhow::Context;
 use events::id::Hex;
 use home::endpoint::write_private;
-use rustix::rand::{GetRandomFlags, getrandom};
 use server::{Token, Tokens};
 
 /// The tokens of this installation, created at the first start with 256 random bits each.
@@ -21,7 +20,7 @@ pub(crate) fn tokens(data: &Path) -> anyhow::Result<Tokens> {
         let path = dir.join(scope);
         if !path.exists() {
             let mut bits = [0_u8; 32];
-            getrandom(&mut bits, GetRandomFlags::empty()).context("cannot read random bytes from the system")?;
+            home::clock::fill_random(&mut bits).context("cannot read random bytes from the system")?;
             write_private(&path, Hex(&bits).to_string().as_bytes())?;
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -8,6 +8,7 @@
 
 mod code;
 mod file;
+mod os;
 pub mod push;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,6 @@ use api::{
 };
 use constant_time_eq::constant_time_eq;
 use events::{Timestamp, id::Hex};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 pub use code::CODE_MS;
 use code::{Codes, Pairing, Purpose, Redeemed};
@@ -421,7 +421,7 @@ fn named(given: &str) -> String {
 
 /// Fills a buffer with random bytes from the system.
 fn random(buffer: &mut [u8]) -> io::Result<()> {
-    let filled = getrandom(&mut *buffer, GetRandomFlags::empty())?;
+    let filled = os::random(&mut *buffer)?;
     if filled == buffer.len() { Ok(()) } else { Err(io::Error::other("too few bytes")) }
 }
 

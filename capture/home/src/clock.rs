@@ -6,10 +6,9 @@ use std::{
 };
 
 use events::Timestamp;
-use rustix::{
-    rand::{GetRandomFlags, getrandom},
-    time::{ClockId, clock_gettime},
-};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::os;
 
 /// Largest step back of the wall clock that is followed, ms.
 const STEP_MS: i64 = 1_000;
@@ -61,15 +60,13 @@ pub fn wall() -> Timestamp {
 #[must_use]
 pub fn boot() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
-    // The kernel generates a new one at each boot.
-    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    BOOT.get_or_init(read).clone()
+    BOOT.get_or_init(os::boot).clone()
 }
 
 /// Time since boot, including sleep.
 #[must_use]
 pub fn since_boot() -> Duration {
-    read(ClockId::Boottime)
+    read(os::SINCE_BOOT)
 }
 
 /// Time since boot, excluding sleep.
@@ -89,11 +86,19 @@ fn read(clock: ClockId) -> Duration {
 /// If the system provides no random bytes.
 pub fn random() -> std::io::Result<[u8; 10]> {
     let mut random = [0_u8; 10];
-    getrandom(&mut random, GetRandomFlags::empty())?;
+    fill_random(&mut random)?;
     Ok(random)
 }
 
-/// Time since this process first read the clock, on a monotonic clock.
+/// Fills a buffer with random bytes of the system. Returns how many were written.
+///
+/// # Errors
+/// When the system provides no random bytes.
+pub fn fill_random(buffer: &mut [u8]) -> std::io::Result<usize> {
+    os::random(buffer)
+}
+
+/// How long this process has been reading the clock, by the one that is never set.
 #[must_use]
 pub fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();

@@ -12,6 +12,7 @@ pub mod desktop;
 pub mod endpoint;
 pub mod environment;
 pub mod hosted_session;
+mod os;
 pub mod paths;
 pub mod redacted_only;
 pub mod roots;

@@ -30,6 +30,7 @@ mod line_stream;
 mod listen;
 mod lookup;
 mod metrics;
+mod os;
 mod page;
 mod peer;
 mod router;

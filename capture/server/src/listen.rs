@@ -288,8 +288,7 @@ where
 /// Sends small responses immediately, and lets the kernel disconnect a client that does not read.
 fn prepare(stream: &TcpStream, patience: Duration) {
     let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
-    let done =
-        stream.set_nodelay(true).and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, patience_ms)?));
+    let done = stream.set_nodelay(true).and_then(|()| crate::os::limit_unacknowledged(stream, patience_ms));
     if let Err(cause) = done {
         tracing::debug!(%cause, "cannot set a socket option");
     }

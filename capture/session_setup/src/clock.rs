@@ -2,10 +2,9 @@
 
 use engine::StepTime;
 use executor::SessionClock;
-use rustix::{
-    rand::{GetRandomFlags, getrandom},
-    time::{ClockId, Timespec, clock_gettime},
-};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::os;
 
 /// The system's clocks and random numbers.
 #[derive(Debug, Clone, Copy)]
@@ -13,15 +12,15 @@ pub(crate) struct SystemClock;
 
 impl SessionClock for SystemClock {
     fn now(&self) -> StepTime {
-        // Unlike the monotonic clock, this one continues while the computer sleeps.
-        let mono = clock_gettime(ClockId::Boottime);
+        // Unlike the monotonic clock this one goes on while the machine sleeps.
+        let mono = clock_gettime(os::SINCE_BOOT);
         StepTime { wall_ms: millis(clock_gettime(ClockId::Realtime)), mono_ms: millis(mono).unsigned_abs() }
     }
 
     fn random(&self) -> u128 {
         let mut bytes = [0_u8; 16];
-        // A request for so few bytes never fails or blocks; if it ever did, ids would still differ by their times.
-        getrandom(&mut bytes, GetRandomFlags::empty()).ok();
+        // Few bytes come whole and at once; if ever not, ids differ by the time they hold.
+        os::random(&mut bytes).ok();
         u128::from_le_bytes(bytes)
     }
 }

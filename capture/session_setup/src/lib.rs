@@ -19,6 +19,7 @@ mod keys;
 mod model;
 mod model_facts;
 mod open;
+mod os;
 pub mod permission;
 mod place;
 mod question;

@@ -15,7 +15,7 @@ use events::Timestamp;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
-    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+    process::{Pid, Signal, kill_process_group},
 };
 
 use super::wire;
@@ -114,7 +114,7 @@ impl Channel for CommandChannel {
 /// from standard error.
 fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::io::Result<(bool, Vec<u8>)> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidData)?;
-    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let ended = crate::os::exit_descriptor(pid)?;
     let (mut stdin, mut stderr) = (child.stdin.take(), child.stderr.take());
     for fd in [stdin.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)].into_iter().flatten() {
         fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;

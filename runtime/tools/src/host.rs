@@ -26,16 +26,12 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::OFlags,
     io::Errno,
-    process::{
-        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, pidfd_open, pidfd_send_signal,
-        set_child_subreaper, setrlimit, setsid, wait,
-    },
+    process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, setrlimit, setsid, wait},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::{limits, os};
 
 pub use agents::TOOL_HOST as VERB;
 
@@ -87,13 +83,13 @@ pub fn main() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
-    close_inherited()?;
+    os::close_inherited()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(&null)?;
     // Fails if this process was started as a leader, which is fine.
     setsid().ok();
-    set_child_subreaper(Some(getpid()))?;
+    os::adopt_orphans()?;
     let mut line = String::new();
     BufReader::new(&control).read_line(&mut line)?;
     let request: HostRequest = serde_json::from_str(&line)?;
@@ -143,26 +139,6 @@ fn serve() -> io::Result<()> {
     say(&mut control, &HostFrame::Ended { left_behind, remaining: below.live().len() })
 }
 
-/// Closes the descriptors that the agent inherited from its own parent: the command must not have them. Descriptors
-/// opened here are closed on exec, which distinguishes the two.
-fn close_inherited() -> io::Result<()> {
-    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|fd| *fd > 2)
-        .collect();
-    for fd in open {
-        // The descriptor of the directory itself is already closed.
-        let Ok(about) = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
-        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-        if flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0) {
-            nix::unistd::close(fd)?;
-        }
-    }
-    Ok(())
-}
-
 fn say(control: &mut UnixStream, frame: &HostFrame) -> io::Result<()> {
     let mut line = serde_json::to_vec(frame)?;
     line.push(b'\n');
@@ -191,7 +167,7 @@ struct Below {
 
 impl Below {
     fn until_the_shell_ends(&mut self, control: &UnixStream, deadline: Option<Instant>) -> io::Result<End> {
-        let shell = pidfd_open(self.shell, PidfdFlags::empty())?;
+        let shell = os::process_descriptor(self.shell)?;
         loop {
             self.reap();
             if self.status.is_some() {
@@ -271,7 +247,7 @@ impl Below {
             // By a pidfd, so that a reused process id hits no other process.
             let Some(fd) = open(*pid) else { continue };
             if processes::descends_from(*pid, std::process::id()) {
-                pidfd_send_signal(&fd, signal).ok();
+                os::signal(&fd, signal).ok();
             }
         }
         live.len()
@@ -304,7 +280,7 @@ impl Below {
 }
 
 fn open(pid: u32) -> Option<OwnedFd> {
-    pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()
+    os::process_descriptor(Pid::from_raw(pid.try_into().ok()?)?).ok()
 }
 
 /// Waits for one of the descriptors, at most this long.

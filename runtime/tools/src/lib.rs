@@ -27,6 +27,7 @@ mod grep;
 pub mod host;
 mod intent;
 pub mod limits;
+mod os;
 mod output;
 mod preview;
 mod replace;

@@ -2,14 +2,13 @@
 
 use std::{
     io::{self, Write},
-    os::fd::AsRawFd,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use atomic_file::Draft;
 use rustix::fs::{Access, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown, fstat, statat};
 
-use crate::workspace::Workspace;
+use crate::{os, workspace::Workspace};
 
 /// Checks, without trying, whether a file that had the state `before` when it was opened can be replaced, or a new file
 /// created.
@@ -34,8 +33,8 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -
 pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
     check(workspace, path, Some(before))?;
     let (dir, name) = workspace.open_parent(path, false)?;
-    // By the descriptor of the directory, so that moving or linking directories in between has no effect.
-    let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
+    // By the descriptor of the directory: whoever moves or links directories meanwhile changes nothing.
+    let place = os::path_in(&dir, &name)?;
     let mut draft = Draft::beside(&place, ".tmp")?;
     draft.file_mut().write_all(content)?;
     let own = fstat(draft.file())?;
@@ -55,22 +54,16 @@ pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content
 /// Creates a file that does not exist, with its parent directories.
 pub(crate) fn create(workspace: &Workspace, path: &Path, content: &[u8]) -> io::Result<()> {
     let (dir, name) = workspace.open_parent(path, true)?;
-    let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
+    let place = os::path_in(&dir, &name)?;
     let mut draft = Draft::beside(&place, ".tmp")?;
     draft.file_mut().write_all(content)?;
-    fchmod(draft.file(), Mode::from_raw_mode(0o666 & !umask()))?;
+    fchmod(draft.file(), Mode::from_raw_mode(0o666 & !os::umask()))?;
     draft.file().sync_all()?;
     draft.place_new(&place)
 }
 
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
 fn identity(stat: &Stat) -> (u64, u64, i64, i64, i64, u64) {
     let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
-    (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, nanoseconds, u64::from(stat.st_mode))
-}
-
-/// The umask of this process. Read from `/proc`, as no system call only reads it.
-fn umask() -> u32 {
-    let status = std::fs::read_to_string(PathBuf::from("/proc/self/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+    (stat.st_dev as u64, stat.st_ino, stat.st_size, stat.st_mtime, nanoseconds, u64::from(stat.st_mode))
 }

@@ -13,13 +13,12 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags},
-    pipe::{PipeFlags, pipe_with},
     process::{Pid, Signal, kill_process},
 };
 
 use crate::{
     host::{self, HostFrame, HostRequest, wait_for},
-    limits,
+    limits, os,
     result::Exit,
 };
 
@@ -74,7 +73,7 @@ struct HostProgress {
 impl CommandRunner {
     /// Starts a command. Without a time limit it runs in the background.
     pub(crate) fn start(&self, line: &str, timeout: Option<Duration>) -> io::Result<Running> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (read, write) = os::pipe()?;
         let (control, its) = UnixStream::pair()?;
         let host = host::command(&self.host)?
             .env_clear()

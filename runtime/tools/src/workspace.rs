@@ -9,9 +9,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2},
+    fs::{FileType, Mode, OFlags, fstat},
     io::Errno,
 };
+
+use crate::os;
 
 /// The directories of a session. Both are absolute and without links.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl Workspace {
     pub(crate) fn new(root: &Path, cwd: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(root)?;
         let cwd = fs::canonicalize(cwd)?;
-        let root_dir = rustix::fs::open(&root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let root_dir = rustix::fs::open(&root, os::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { cwd, root, root_dir })
     }
 
@@ -81,15 +83,14 @@ impl Workspace {
 
     /// Opens a resolved path; fails if it now contains a link.
     pub(crate) fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let below = |root: &OwnedFd, relative: &Path| {
             let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-            openat2(root, relative, flags | OFlags::CLOEXEC, Mode::empty(), rules)
+            os::open_beneath(root, relative, flags)
         };
         let opened = match path.strip_prefix(&self.root) {
             Ok(relative) => below(&self.root_dir, relative),
             Err(_) => {
-                let root = rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+                let root = rustix::fs::open("/", os::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
                 below(&root, path.strip_prefix("/").map_err(io::Error::other)?)
             }
         };

@@ -8,7 +8,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::OwnedFd,
         unix::{ffi::OsStringExt, net::UnixStream},
     },
     path::{Path, PathBuf},
@@ -18,9 +18,10 @@ use events::Timestamp;
 use rustix::{
     fs::{self, AtFlags, FileType, Mode, OFlags},
     io::Errno,
-    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt},
 };
 use thiserror::Error;
+
+use crate::os;
 
 const DIRECTORY: &str = "app-server-control";
 const NAME: &str = "app-server-control.sock";
@@ -101,7 +102,7 @@ fn linked(directory: &OwnedFd) -> Result<Option<DaemonSocket>, ConnectError> {
 
 /// Opens a directory that is not a link; `None` if it does not exist.
 fn open_directory(path: &Path) -> Result<Option<OwnedFd>, ConnectError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = os::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {
         Ok(directory) => Ok(Some(directory)),
         Err(Errno::NOENT) => Ok(None),
@@ -137,13 +138,8 @@ impl DaemonSocket {
     /// # Errors
     /// If nothing listens, the backlog is full, or the listener belongs to another user.
     pub(super) fn connect(&self) -> Result<UnixStream, ConnectError> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // By the open directory, so that the path is short for any home and cannot be replaced.
-        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
-        let address = SocketAddrUnix::new(by_descriptor.join(&self.name))?;
-        connect(&socket, &address)?;
-        if sockopt::socket_peercred(&socket)?.uid != rustix::process::geteuid() {
+        let socket = os::connect_in(&self.directory, &self.name)?;
+        if processes::local_socket::peer(&socket)?.uid != rustix::process::geteuid().as_raw() {
             return Err(ConnectError::Foreign);
         }
         Ok(UnixStream::from(socket))

@@ -22,7 +22,7 @@ use crate::{
         FileFormat, Now,
         disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     },
-    watch::{self, Mode},
+    watch::Mode,
 };
 
 /// Deepest nesting of directories below a root; no provider goes deeper.
@@ -308,7 +308,7 @@ impl Collector {
         let path = Arc::clone(&self.tree.directories[at].path);
         let watched = self.watch.add(Path::new(&*path));
         self.tree.directories[at].watched = watched;
-        self.tree.directories[at].local = watched && watch::is_local(Path::new(&*path));
+        self.tree.directories[at].local = watched && crate::os::is_local(Path::new(&*path));
         if *self.watch.mode() != Mode::Watching {
             tracing::warn!("file changes are noticed later than usual: {}", self.watch.mode());
             self.tree.to_watch.clear();

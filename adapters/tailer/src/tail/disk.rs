@@ -12,6 +12,7 @@ use rustix::{
 };
 
 use super::FileFormat;
+use crate::os;
 
 /// The path of a file below a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,37 +273,21 @@ pub(crate) fn open_directory(root: &str, relative: &str) -> Result<OwnedFd, Open
 }
 
 fn open_beneath(root: &str, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
-    let top = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(OpenError::from_errno)?;
+    let top =
+        fs::open(root, os::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(OpenError::from_errno)?;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match resolve(&top, relative, flags) {
+    match os::resolve(&top, relative, flags) {
         Some(opened) => opened.map_err(OpenError::from_errno),
         None => walk(top, relative, flags),
     }
 }
 
-/// A single call if the kernel supports it (Linux 5.6); `None` if not, or if a sandbox forbids it.
-#[cfg(target_os = "linux")]
-fn resolve(top: &OwnedFd, relative: &str, flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
-    use rustix::{fs::ResolveFlags, io::Errno};
-    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match fs::openat2(top, relative, flags, Mode::empty(), how) {
-        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::INVAL) => None,
-        other => Some(other),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn resolve(_: &OwnedFd, _: &str, _: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
-    None
-}
-
-/// Opens component by component, refusing links.
+/// Component by component, none of them a link.
 fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
     let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
     let mut at = top;
     for folder in folders.split('/').filter(|part| !part.is_empty()) {
-        at = step(&at, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+        at = step(&at, folder, os::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
     }
     step(&at, name, flags)
 }
@@ -364,7 +349,7 @@ mod tests {
         symlink(outside.join("b/f"), root.join("a/direct")).unwrap();
         let root_text = root.to_str().unwrap();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let top = || fs::open(root_text, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let top = || fs::open(root_text, os::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         assert!(open_beneath(root_text, "a/b/f", flags).is_ok());
         assert!(walk(top(), "a/b/f", flags).is_ok());
         for path in ["link/b/f", "a/direct", "a/../../outside/b/f"] {

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::{
     fs::{Mode, OFlags},
-    process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid},
+    process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, waitid, waitpid},
 };
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +114,7 @@ pub fn replace(words: &[OsString]) -> CannotRun {
 /// # Errors
 /// When the kernel refuses.
 pub fn adopt_orphans() -> io::Result<()> {
-    set_child_subreaper(Some(getpid())).map_err(Into::into)
+    crate::os::adopt_orphans()
 }
 
 /// Reaps adopted processes that have ended, on a thread that ends with the program.

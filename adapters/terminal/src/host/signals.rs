@@ -28,7 +28,7 @@ impl Signals {
     /// # Errors
     /// When a descriptor cannot be created.
     pub fn watch(wanted: &[Signal]) -> io::Result<Self> {
-        let ignored = ignored();
+        let ignored = crate::os::ignored();
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
@@ -61,15 +61,8 @@ fn mask(signal: Signal) -> u64 {
     1 << (signal.as_raw() - 1)
 }
 
-/// The signals this process ignores, according to `/proc`; none if `/proc` cannot be read.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
-}
-
-/// Prevents this thread, and the threads it starts, from being stopped for accessing a terminal while in its
-/// background.
+/// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
+/// foreground they are not.
 pub fn block_background_stops() {
     // This cannot fail for a valid signal.
     background_stops().thread_block().ok();

@@ -4,12 +4,11 @@
 use std::{
     fs::File,
     io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-    path::PathBuf,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, fstat},
+    fs::{FileType, OFlags, fstat},
     process::{Pid, getpgid, getpgrp, getppid, getsid},
     termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr},
 };
@@ -21,9 +20,8 @@ pub fn open_again(descriptor: OwnedFd, access: OFlags) -> File {
     let kind = fstat(&descriptor).map(|stat| FileType::from_raw_mode(stat.st_mode));
     // A reopened file would be written from its beginning, so neither files nor sockets are reopened.
     if matches!(kind, Ok(FileType::CharacterDevice | FileType::Fifo)) {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
         let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if let Ok(again) = rustix::fs::open(path, flags, Mode::empty()) {
+        if let Ok(again) = crate::os::reopen(&descriptor, flags) {
             return File::from(again);
         }
     }

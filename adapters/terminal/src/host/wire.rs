@@ -20,12 +20,12 @@ use std::{
 use events::RunId;
 use host_protocol::screen::Size;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{child::Exit, keys::DetachKey};
+use crate::os;
 
 /// Maximum number of descriptors passed with one message: two of a terminal and the three streams.
 const DESCRIPTORS: usize = 5;
@@ -246,7 +246,7 @@ impl LauncherSocket {
             return Err(io::Error::other("too many descriptors for one message"));
         }
         while !rest.is_empty() {
-            match sendmsg(&self.socket, &[IoSlice::new(rest)], &mut along, SendFlags::NOSIGNAL) {
+            match sendmsg(&self.socket, &[IoSlice::new(rest)], &mut along, os::SEND) {
                 Ok(sent) => {
                     rest = &rest[sent..];
                     along.clear();
@@ -270,11 +270,13 @@ impl LauncherSocket {
         let mut chunk = [0_u8; 16 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut along = RecvAncillaryBuffer::new(&mut space);
-        match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut chunk)], &mut along, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut chunk)], &mut along, os::RECEIVE) {
             Ok(received) => {
                 for message in along.drain() {
                     if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                        self.descriptors.extend(descriptors);
+                        for descriptor in descriptors {
+                            self.descriptors.push_back(os::received(descriptor)?);
+                        }
                     }
                 }
                 self.descriptors.truncate(DESCRIPTORS);

@@ -29,7 +29,7 @@ use agents::{Agent, CannotRun};
 use anyhow::Context as _;
 use client::failure::{Failed, with_causes};
 use home::paths;
-use processes::nearest_agent;
+use processes::{READS_PROCESSES, nearest_agent};
 use protocols as protocol;
 use protocols::program;
 use terminal::host::child::resolve;
@@ -150,10 +150,11 @@ pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<Exit
             with_causes(&error)
         ));
     }
-    // A terminal that an agent created is not the user's terminal.
-    let by_agent = rustix::process::getppid()
-        .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
-        .is_none_or(|parent| nearest_agent(parent).is_some());
+    // A terminal that an agent made is not a user's.
+    let by_agent = !READS_PROCESSES
+        || rustix::process::getppid()
+            .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
+            .is_none_or(|parent| nearest_agent(parent).is_some());
     let input = std::io::stdin();
     // A shell stops background jobs that read from its terminal.
     let in_front = rustix::termios::tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());

@@ -12,9 +12,11 @@ use rustix::termios::{
     tcsetattr,
 };
 
-/// Resets what a full-screen program may have enabled: synchronized output, the alternate screen, mouse reports, focus
-/// reports, bracketed paste, application keys, keyboard protocols (kitty, modifyOtherKeys), a hidden cursor, colours, a
-/// character set, a scroll region, and disabled wrapping.
+use crate::os;
+
+/// Leaves what a full-screen program may have turned on: synchronized output, the alternate screen, mouse
+/// reports, focus reports, bracketed paste, application keys, keyboard protocols (kitty,
+/// modifyOtherKeys), a hidden cursor, colours, a character set, a scroll region, no wrapping.
 pub(super) const LEAVE: &str = "\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[?1049l\x1b[?1000;1002;1003;1005;1006;1015l\x1b[?1004l\x1b[?2004l\
     \x1b[?1l\x1b>\x1b[<8u\x1b[=0u\x1b[>4;0m\x1b[?6l\x1b[4l\x1b[?7h\x1b[?25h\x1b[0 q\x1b(B\x0f\x1b[0m";
 
@@ -44,16 +46,16 @@ fn sane(settings: &mut Termios) {
             | InputModes::INLCR
             | InputModes::IGNCR
             | InputModes::IXOFF
-            | InputModes::IUCLC
+            | os::OLD_INPUT
             | InputModes::IXANY
             | InputModes::PARMRK
             | InputModes::INPCK
             | InputModes::ISTRIP,
     );
     settings.input_modes |= InputModes::BRKINT | InputModes::ICRNL | InputModes::IMAXBEL | InputModes::IXON;
-    settings.output_modes.remove(
-        OutputModes::OLCUC | OutputModes::OCRNL | OutputModes::ONOCR | OutputModes::ONLRET | OutputModes::OFILL,
-    );
+    settings
+        .output_modes
+        .remove(os::OLD_OUTPUT | OutputModes::OCRNL | OutputModes::ONOCR | OutputModes::ONLRET | OutputModes::OFILL);
     settings.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
     settings.local_modes.remove(
         LocalModes::NOFLSH
@@ -61,7 +63,7 @@ fn sane(settings: &mut Termios) {
             | LocalModes::ECHOPRT
             | LocalModes::TOSTOP
             | LocalModes::EXTPROC
-            | LocalModes::XCASE,
+            | os::OLD_LOCAL,
     );
     settings.local_modes |= LocalModes::ISIG
         | LocalModes::ICANON

@@ -256,13 +256,12 @@ impl Relay {
 /// an agent's shell must not type its approvals. A process inside the run itself is refused, because it would copy its
 /// output into its output forever.
 fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
-    let peer = rustix::net::sockopt::socket_peercred(control.socket())
-        .map_err(|_| "cannot identify the process that attaches")?;
-    if peer.uid != geteuid() {
+    let peer =
+        processes::local_socket::peer(control.socket()).map_err(|_| "cannot identify the process that attaches")?;
+    if peer.uid != geteuid().as_raw() {
         return Err("the run belongs to another user");
     }
-    let pid =
-        u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "cannot identify the process that attaches")?;
+    let pid = peer.pid;
     if processes::descends_from_agent(pid) {
         return Err("processes started by an agent may not attach to a run");
     }

@@ -1,7 +1,6 @@
 //! Text piped into the program.
 
 use std::{
-    fs,
     io::{self, IsTerminal, Read},
     os::unix::fs::FileTypeExt,
 };
@@ -18,8 +17,7 @@ const PROMPT_BYTES: u64 = 1 << 20;
 /// If the input cannot be read, is longer than 1 MiB, or is not UTF-8.
 pub(super) fn piped_text() -> Result<Option<String>, RunError> {
     let stdin = io::stdin();
-    // The process's own file table reports the type.
-    let kind = fs::metadata("/proc/self/fd/0").map(|found| found.file_type());
+    let kind = crate::os::kind_of_stdin();
     if stdin.is_terminal() || !kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket()) {
         return Ok(None);
     }

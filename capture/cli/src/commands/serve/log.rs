@@ -50,6 +50,7 @@ impl ServerLog {
     }
 }
 
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
 fn is_at(path: &std::path::Path, open: &Stat) -> bool {
-    fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (open.st_dev, open.st_ino))
+    fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (open.st_dev as u64, open.st_ino))
 }

@@ -13,7 +13,7 @@ const OPENERS: &[&str] = &["xdg-open", "open"];
 /// The program that opens addresses; `None` without a display or over SSH, where no browser could be shown.
 pub(super) fn browser() -> Option<PathBuf> {
     let is_set = |name: &str| paths::variable(name).is_some();
-    if is_set("SSH_CONNECTION") || !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos")) {
+    if is_set("SSH_CONNECTION") || !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || crate::os::ALWAYS_HAS_DISPLAY) {
         return None;
     }
     let path = paths::variable("PATH")?;

@@ -194,7 +194,7 @@ pub(super) fn failed(error: SessionError) -> anyhow::Error {
 /// The current time, with randomness.
 pub(super) fn stamp() -> anyhow::Result<Stamp> {
     let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    clock::fill_random(&mut random)?;
     Ok(Stamp { now_ms: clock::now().as_millisecond(), random: u128::from_ne_bytes(random) })
 }
 

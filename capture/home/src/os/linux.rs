@@ -1,0 +1,21 @@
+//! Linux: getrandom(2), the clock since boot.
+
+use std::io;
+
+use rustix::{
+    rand::{GetRandomFlags, getrandom},
+    time::ClockId,
+};
+
+/// The clock that counts the time since boot, including sleep.
+pub(crate) const SINCE_BOOT: ClockId = ClockId::Boottime;
+
+/// Fills a buffer with random bytes of the system. Returns how many were written.
+pub(crate) fn random(buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(getrandom(buffer, GetRandomFlags::empty())?)
+}
+
+/// Names the boot; empty when the system does not say. The kernel draws it again at each start.
+pub(crate) fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
