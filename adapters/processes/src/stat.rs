@@ -60,3 +60,26 @@ pub fn has_children(pid: u32) -> bool {
 
 /// Maximum number of ancestors of a process that are followed.
 pub(crate) const GENERATIONS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, process::Command};
+
+    use super::*;
+
+    #[test]
+    fn a_program_name_cut_within_a_character_hides_no_process() {
+        let dir = tempfile::tempdir().unwrap();
+        // The kernel reports the first 15 bytes of the name, which end in the middle of the `é`.
+        let program = dir.path().join("fourteen_bytesé");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(&program).arg("1000").spawn().unwrap();
+        let pid = child.id();
+        let (started, above, below) = (start_ticks(pid), parent(pid), descends_from(pid, std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(started.is_some(), "its start is known");
+        assert_eq!(above, Some(std::process::id()), "its parent is known");
+        assert!(below, "it is below this process");
+    }
+}

@@ -47,7 +47,6 @@ pub struct SessionLink {
     host: HostLink,
     data: PathBuf,
     run: RunId,
-    started_at: Timestamp,
 }
 
 impl std::fmt::Debug for SessionLink {
@@ -67,7 +66,7 @@ impl SessionLink {
         let run = RunId::mint(started_at, clock::random()?);
         let (requests, requested) = bounded(REQUESTS);
         let host = HostLink::start(hello(run, started_at, described), find_socket(data.to_owned()), requests)?;
-        Ok((Self { host, data: data.to_owned(), run, started_at }, requested))
+        Ok((Self { host, data: data.to_owned(), run }, requested))
     }
 
     /// The id under which the program is listed.

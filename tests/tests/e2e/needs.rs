@@ -37,7 +37,7 @@ const BELOW: [Option<Status>; 4] = [
 
 fn session(id: u128, (state, reason, since, activity): Status) -> Session {
     let at = Timestamp::from_millisecond(0);
-    let new = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at, StatusRules::default());
+    let mut new = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at, StatusRules::default());
     let status = SessionStatus {
         state,
         reason: Some(reason),

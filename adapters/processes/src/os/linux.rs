@@ -68,8 +68,8 @@ pub(crate) fn descriptors(pid: u32) -> io::Result<impl Iterator<Item = Option<Pa
 
 /// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.
 pub(crate) fn stat_field(pid: u32, number: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything, parentheses too.
+    let stat = read_with_name(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may contain any bytes, including parentheses.
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
 }
 
@@ -96,7 +96,13 @@ pub(crate) fn runs_own_executable(pid: u32) -> bool {
 
 /// The content of `/proc/<pid>/status`.
 pub(crate) fn status(pid: u32) -> io::Result<String> {
-    fs::read_to_string(format!("/proc/{pid}/status"))
+    read_with_name(format!("/proc/{pid}/status"))
+}
+
+/// Reads a file that contains the name of a program. The kernel cuts the name after 15 bytes, so it may end within a
+/// character; such bytes are replaced.
+fn read_with_name(path: String) -> io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The hard limit on file locks of a process; `None` for unlimited, which is what every process has that

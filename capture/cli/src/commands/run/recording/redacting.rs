@@ -18,7 +18,6 @@ const CONTEXT: usize = 16 << 10;
 enum SinkCall {
     Output(Timestamp, Vec<u8>),
     Resize(Timestamp, Size),
-    Mark(Timestamp, String),
     Gap(Timestamp, u64),
 }
 
@@ -41,7 +40,7 @@ impl<S: RecordingSink> Redacting<S> {
         let mut pieces = vec![std::mem::take(&mut self.context)];
         pieces.extend(self.held.iter().filter_map(|thing| match thing {
             SinkCall::Output(_, bytes) => Some(bytes.clone()),
-            SinkCall::Resize(..) | SinkCall::Mark(..) | SinkCall::Gap(..) => None,
+            SinkCall::Resize(..) | SinkCall::Gap(..) => None,
         }));
         let whole = pieces.concat();
         let begins = pieces[0].len();
@@ -63,7 +62,6 @@ impl<S: RecordingSink> Redacting<S> {
                     break;
                 }
                 SinkCall::Resize(at, size) => self.inner.resize(at, size),
-                SinkCall::Mark(at, text) => self.inner.mark(at, &redact::text(&text)),
                 SinkCall::Gap(at, bytes) => self.inner.gap(at, bytes),
             }
         }
@@ -107,10 +105,6 @@ impl<S: RecordingSink> RecordingSink for Redacting<S> {
 
     fn resize(&mut self, at: Timestamp, size: Size) {
         self.queue(SinkCall::Resize(at, size));
-    }
-
-    fn mark(&mut self, at: Timestamp, text: &str) {
-        self.queue(SinkCall::Mark(at, text.to_owned()));
     }
 
     fn gap(&mut self, at: Timestamp, bytes: u64) {

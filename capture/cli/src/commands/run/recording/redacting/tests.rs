@@ -24,10 +24,6 @@ impl RecordingSink for Written {
         self.add(format!("<{}x{}>", size.columns, size.rows));
     }
 
-    fn mark(&mut self, _: Timestamp, text: &str) {
-        self.add(format!("<{text}>"));
-    }
-
     fn gap(&mut self, _: Timestamp, bytes: u64) {
         self.add(format!("<{bytes} missing>"));
     }
@@ -84,14 +80,10 @@ fn what_happened_between_keeps_its_place() {
     let at = Timestamp::from_millisecond(0);
     sink.resize(at, Size { columns: 80, rows: 24 });
     sink.output(at, b"one\ntwo");
-    sink.mark(at, &format!("with {}", secret()));
     sink.quiet();
     sink.output(at, b" three\n");
     sink.gap(at, 7);
     sink.end(at, None);
     let written = written.0.lock().unwrap().clone();
-    assert_eq!(
-        written,
-        ["<80x24>", "one\n", "two", "<with [redacted:github-pat]>", " three\n", "<7 missing>", "<end None>"]
-    );
+    assert_eq!(written, ["<80x24>", "one\n", "two", " three\n", "<7 missing>", "<end None>"]);
 }
