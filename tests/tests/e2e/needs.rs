@@ -120,7 +120,7 @@ fn the_page_has_current_cases_of_needs() {
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(CASES);
-    if std::env::var_os("UPDATE_VIEWS").is_some() {
+    if tests::text_from_env("UPDATE_VIEWS").is_some() {
         fs::write(&path, &cases).unwrap();
     }
     let current = fs::read_to_string(&path).unwrap();
