@@ -34,7 +34,7 @@ pub enum Descent {
     },
     /// The environment contains this variable, which agents set.
     Variable(&'static str),
-    /// The process was started below a run, and is no longer connected to it.
+    /// The process was started below a run, and was detached from it.
     CutLoose,
     /// The process or an ancestor could not be examined.
     Unreadable,
@@ -74,7 +74,7 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
             return cut_loose.then_some(Descent::CutLoose);
         }
         let Ok(arguments) = os::arguments(at) else { return Some(Descent::Unreadable) };
-        // Whoever drives an agent may decide; what the agent cut loose has the driver for its parent.
+        // The driver itself may decide. Processes below it may not: those that the agent detached become its children.
         if agent_named(&arguments).is_some() || is_tool_host(&arguments) || below.is_some() && is_driver(&arguments) {
             return Some(Descent::Agent { pid: at });
         }
@@ -149,8 +149,8 @@ fn name_of(pid: u32) -> Option<u64> {
     Some((start & 0xffff_ffff) << 16 | u64::from(pid & 0xffff))
 }
 
-/// Marks this process, which is about to become the program of a run, and all it will start. A process
-/// that is marked already keeps its mark.
+/// Marks this process, which is about to become the program of a run, and all processes it will start. A process that
+/// already has a mark keeps it.
 ///
 /// # Errors
 /// If the kernel refuses.

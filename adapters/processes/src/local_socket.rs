@@ -17,7 +17,7 @@ use rustix::{
 
 use crate::os;
 
-/// The process that listens at the other end of a connection, as the kernel names it.
+/// The process that listens at the other end of a connection, according to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listener {
     /// Its user id.
@@ -62,13 +62,13 @@ impl AsRef<Path> for AddressPath {
 /// The process at the other end of a connected Unix socket.
 ///
 /// # Errors
-/// When the kernel does not name it.
+/// If the kernel does not identify it.
 pub fn peer(socket: impl AsFd) -> io::Result<Listener> {
     os::peer(socket)
 }
 
-/// Connects to the socket at `path` and checks that the process listening there runs as our own
-/// user. `within` bounds the connect and every later write.
+/// Connects to the socket at `path` and checks that the process listening there runs as our own user. `within` bounds
+/// the connect and every later write.
 ///
 /// # Errors
 /// If no process listens, the listener's queue stays full for `within`, or the listener runs as another user

@@ -52,13 +52,13 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
-/// Whether programs that a process started run.
+/// Whether a process has running children.
 #[must_use]
 pub fn has_children(pid: u32) -> bool {
     children(pid).into_iter().any(|child| start_ticks(child).is_some())
 }
 
-/// Maximum number of ancestors of a process that are followed.
+/// Maximum number of ancestors of a process that are examined.
 pub(crate) const GENERATIONS: usize = 64;
 
 #[cfg(test)]

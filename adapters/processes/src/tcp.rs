@@ -1,5 +1,5 @@
-//! Identifies the process at the other end of a local TCP connection. The kernel does not name the peer, so its tables
-//! are searched.
+//! Identifies the process at the other end of a local TCP connection. The kernel does not identify the peer, so its
+//! tables are searched.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -55,7 +55,7 @@ pub fn unseen_agents() -> Vec<UnseenAgent> {
 fn look_at(pid: u32) -> Option<UnseenAgent> {
     let owner = os::user(pid).ok()?;
     let (provider, _) = which_agent(&os::arguments(pid).ok()?)?;
-    // Only remains of a process have no state.
+    // A process that has ended has no state or is a zombie.
     stat_field(pid, 3).filter(|state| state != "Z")?;
     let why = if is_nested(&os::status(pid).ok()?) {
         Unseen::Container

@@ -88,7 +88,8 @@ pub(crate) fn watch(incoming: &Receiver<EndedProcess>, woken: &WakeReceiver, mut
                         .ok()
                         .and_then(Pid::from_raw)
                         .and_then(|pid| os::exit_descriptor(pid).ok());
-                    // Asked after the descriptor was made: now it can only be the right one.
+                    // Checked after opening the descriptor, which therefore refers to this process and not to a later
+                    // one with the same pid.
                     if is_alive(process.pid, process.start_ticks) {
                         watched.insert(process, descriptor);
                     } else {

@@ -7,8 +7,8 @@
 //! unrecognized; an unknown request is answered with the protocol's own error, which is never an approval. Permanent
 //! grants of the agent ("for this session", "always") are never given, since they would outlive the decision.
 //!
-//! [`conversation`] has the deliveries, [`program`] the process of the agent, [`runtime`] the requests of the built-in
-//! agent.
+//! [`conversation`] contains the deliveries, [`program`] the process of the agent, [`runtime`] the requests of the
+//! built-in agent.
 //!
 //! Formats: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0 (`fixtures/protocol`).
 
@@ -54,8 +54,7 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
     }
 }
 
-/// Whether an agent's protocol can express this decision on a request for this tool and
-/// input.
+/// Whether an agent's protocol can express this decision on a request for this tool and input.
 #[must_use]
 pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
     if is_own(provider) {

@@ -3,15 +3,15 @@
 //! Only capture may write to the agent, and the agent itself must not: an answer to its permission request is a line on
 //! its standard input, and its shell runs as the same user.
 //!
-//! - It has socket pairs, each open in one direction only. Any process of the user could reopen a pipe through
+//! - Its streams are socket pairs, each open in one direction only. Any process of the user could reopen a pipe through
 //!   `/proc/PID/fd` and write an answer into it; a socket cannot be reopened.
 //! - It leads its own session, without a terminal: its processes cannot type into our terminal, which may be asking the
 //!   user, nor overwrite the question. Its standard error passes through us as well.
 //! - Processes it detaches become our children, which shows that they are not the user's.
 //! - It inherits no other descriptors: all of ours are closed on exec.
-//! - It ends when we end, however that happens: by a signal of the kernel, and because its input ends.
+//! - It ends when this process ends for any reason: the kernel sends it a signal, and its input ends.
 //!
-//! None of this keeps out a process that traces another of the same user. See `docs/security.md`.
+//! None of this stops a process that traces another process of the same user. See `docs/security.md`.
 
 use std::{
     ffi::OsString,
@@ -96,7 +96,7 @@ impl Program {
 
     /// Signals it and the processes still in its group.
     pub fn signal(&self, signal: Signal) {
-        // If it is gone, nothing needs to be done.
+        // Fails if the group is gone, which is fine.
         kill_process_group(self.group, signal).ok();
     }
 }

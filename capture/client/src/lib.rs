@@ -52,10 +52,11 @@ pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::
 
 /// Time limit for a server that stopped answering to exit.
 const GONE_WITHIN: Duration = Duration::from_millis(500);
-/// Interval between checks whether it has.
+/// Interval between checks whether a server that stopped answering has exited.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Connects to the running server. A server that exits meanwhile and no longer answers counts as not running.
+/// Connects to the running server. A server that does not answer and exits within [`GONE_WITHIN`] counts as
+/// not running.
 fn running(data: &Path, connection: Connection) -> Result<Option<Client>, ClientError> {
     let silent = match Client::running(data, connection) {
         Err(error @ ClientError::Silent { .. }) => error,

@@ -33,7 +33,7 @@ pub fn stop(data: &Path, connection: Connection) -> anyhow::Result<u32> {
     let endpoint = client.endpoint().clone();
     let pid = i32::try_from(endpoint.pid).ok().and_then(Pid::from_raw).ok_or_else(nobody)?;
     let process = os::process_descriptor(pid).with_context(|| format!("cannot open process {}", endpoint.pid))?;
-    // Looked at after the descriptor was made: it refers to the process with this start time.
+    // Checked after opening the descriptor, which therefore refers to the process with this start time.
     if !endpoint.is_alive() {
         return Err(nobody().into());
     }

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::os;
 
-/// Largest step back of the wall clock that is followed, ms.
+/// Largest step back of the wall clock that [`now`] follows, ms.
 const STEP_MS: i64 = 1_000;
 
 /// The current wall-clock time, which never goes back: while the clock is set back by more than a second, time advances
@@ -90,7 +90,7 @@ pub fn random() -> std::io::Result<[u8; 10]> {
     Ok(random)
 }
 
-/// Fills a buffer with random bytes of the system. Returns how many were written.
+/// Fills a buffer with random bytes from the system. Returns the number of bytes written.
 ///
 /// # Errors
 /// When the system provides no random bytes.
@@ -98,7 +98,7 @@ pub fn fill_random(buffer: &mut [u8]) -> std::io::Result<usize> {
     os::random(buffer)
 }
 
-/// How long this process has been reading the clock, by the one that is never set.
+/// Time since the first call in this process, measured by the monotonic clock.
 #[must_use]
 pub fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();

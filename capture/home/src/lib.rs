@@ -1,4 +1,4 @@
-//! What every part of the program uses of this machine: the data directory and its files, the configuration, the
+//! The parts of the machine that the whole program uses: the data directory and its files, the configuration, the
 //! environment, the clocks and random numbers.
 //!
 //! It is the only crate that reads the clock and the environment. Must not connect to a server, open the database or

@@ -12,14 +12,15 @@ pub(crate) struct SystemClock;
 
 impl SessionClock for SystemClock {
     fn now(&self) -> StepTime {
-        // Unlike the monotonic clock this one goes on while the machine sleeps.
+        // Unlike Linux's monotonic clock, this clock advances while the machine sleeps.
         let mono = clock_gettime(os::SINCE_BOOT);
         StepTime { wall_ms: millis(clock_gettime(ClockId::Realtime)), mono_ms: millis(mono).unsigned_abs() }
     }
 
     fn random(&self) -> u128 {
         let mut bytes = [0_u8; 16];
-        // Few bytes come whole and at once; if ever not, ids differ by the time they hold.
+        // The system returns so few bytes in one call, without waiting. If it fails, ids still differ by the time they
+        // contain.
         os::random(&mut bytes).ok();
         u128::from_le_bytes(bytes)
     }

@@ -115,7 +115,7 @@ pub fn is_session_known(data: &Path, given: &str) -> bool {
 /// The file of the session of the built-in agent with this id, part of an id, or path.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// If no session matches, or several do.
 pub fn session_file(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     sessions::find(data, given)
 }

@@ -4,7 +4,7 @@ use std::{io, os::fd::OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// A descriptor that can be read once a child of this process has ended.
+/// Opens a descriptor that becomes readable when a child of this process ends.
 pub(crate) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }

@@ -77,7 +77,7 @@ pub(crate) enum HostFrame {
 pub fn main() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
-        // There is no one to report to: the agent is gone, or was never there.
+        // The error cannot be reported: the agent is gone or was never connected.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -105,7 +105,7 @@ fn serve() -> io::Result<()> {
         Ok(child) => Pid::from_child(&child),
         Err(error) => return say(&mut control, &HostFrame::Failed { error: error.to_string() }),
     };
-    // Only the command keeps the pipe.
+    // Only the command may have the pipe open.
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     let mut below = Below { shell, status: None };

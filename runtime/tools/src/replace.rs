@@ -18,7 +18,7 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -
             "the file has {links} hard links, and replacing it would leave the others as they are"
         )));
     }
-    // Of missing directories, the lowest existing ancestor counts.
+    // If directories are missing, checks the lowest existing ancestor.
     let (dir, _) = match workspace.open_parent(path, false) {
         Err(error) if before.is_none() && error.kind() == io::ErrorKind::NotFound => {
             return path.parent().map_or(Err(error), |parent| check(workspace, parent, None));
@@ -33,7 +33,7 @@ pub(crate) fn check(workspace: &Workspace, path: &Path, before: Option<&Stat>) -
 pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
     check(workspace, path, Some(before))?;
     let (dir, name) = workspace.open_parent(path, false)?;
-    // By the descriptor of the directory: whoever moves or links directories meanwhile changes nothing.
+    // Through the descriptor of the directory, so that moving directories or replacing them by links has no effect.
     let place = os::path_in(&dir, &name)?;
     let mut draft = Draft::beside(&place, ".tmp")?;
     draft.file_mut().write_all(content)?;

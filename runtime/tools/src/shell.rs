@@ -1,4 +1,4 @@
-//! Commands: starts a host for each, reads its output, and learns how it ended.
+//! Runs commands: starts a host for each one, reads its output, and receives its outcome.
 
 use std::{
     ffi::OsString,
@@ -47,7 +47,7 @@ pub(crate) struct Running {
     heard: Vec<u8>,
     output: OwnedFd,
     output_open: bool,
-    /// When to give up on a silent host that should have ended everything.
+    /// When to give up on a host that should have ended everything but sends nothing.
     give_up: Option<Instant>,
     asked_to_end: bool,
 }

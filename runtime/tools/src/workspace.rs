@@ -140,7 +140,7 @@ impl Workspace {
     }
 }
 
-/// Resolves a path that does not exist: its directories are resolved as far as they exist.
+/// Resolves a path that does not exist: resolves its existing directories and appends the rest.
 fn missing(path: &Path) -> Result<ResolvedPath, String> {
     let mut rest: Vec<&OsStr> = Vec::new();
     let mut at = path;

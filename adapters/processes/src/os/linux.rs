@@ -60,7 +60,7 @@ pub(crate) fn descriptor(pid: u32, number: u32) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{pid}/fd/{number}"))
 }
 
-/// What the descriptors of a process refer to; `None` for a descriptor that cannot be read.
+/// The targets of the descriptors of a process; `None` for a descriptor that cannot be read.
 pub(crate) fn descriptors(pid: u32) -> io::Result<impl Iterator<Item = Option<PathBuf>>> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;
     Ok(entries.map(|entry| fs::read_link(entry.ok()?.path()).ok()))
@@ -73,7 +73,7 @@ pub(crate) fn stat_field(pid: u32, number: usize) -> Option<String> {
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
 }
 
-/// The processes that a process started, by any of its threads; none when it cannot be looked at.
+/// The children of a process, started by any of its threads; empty if the process cannot be examined.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -87,7 +87,7 @@ pub(crate) fn since_boot() -> Timespec {
     clock_gettime(ClockId::Boottime)
 }
 
-/// Whether two processes run the same executable file: this process, and another one.
+/// Whether another process runs the executable file of this process.
 pub(crate) fn runs_own_executable(pid: u32) -> bool {
     let file = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     let own = file("/proc/self/exe");
@@ -105,8 +105,7 @@ fn read_with_name(path: String) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The hard limit on file locks of a process; `None` for unlimited, which is what every process has that
-/// nobody marked.
+/// The mark of a process: its hard limit on file locks. `None` if unlimited, as for every process without a mark.
 pub(crate) fn mark_of(pid: u32) -> io::Result<Option<u64>> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits"))?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"));
@@ -124,7 +123,7 @@ pub(crate) fn mark(program: Pid, mark: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks this process, unless its mark is lower already.
+/// Marks this process, unless its mark is already lower.
 pub(crate) fn lower_own_mark(mark: u64) -> io::Result<()> {
     let lowest = getrlimit(Resource::Locks).maximum.map_or(mark, |hard| hard.min(mark));
     setrlimit(Resource::Locks, limit(lowest)).map_err(Into::into)
@@ -134,12 +133,12 @@ fn limit(mark: u64) -> Rlimit {
     Rlimit { current: Some(mark), maximum: Some(mark) }
 }
 
-/// A descriptor that can be read once the process has ended.
+/// Opens a descriptor that becomes readable when the process ends.
 pub(crate) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// A pipe that is closed on exec and does not block: its reading end, its writing end.
+/// Creates a non-blocking pipe that is closed on exec. Returns its reading end and its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?)
 }
@@ -155,25 +154,25 @@ pub(crate) fn peer(socket: impl AsFd) -> io::Result<Listener> {
     Ok(Listener { uid: peer.uid.as_raw(), pid: u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or_default() })
 }
 
-/// A short path to a file, by a descriptor of its directory that must stay open.
+/// A short path to a file through a descriptor of its directory. The path is valid while the descriptor is open.
 pub(crate) fn by_descriptor(directory: &Path, name: &OsStr) -> io::Result<(PathBuf, OwnedFd)> {
     let directory = openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
     Ok((path, directory))
 }
 
-/// The kernel's tables of TCP sockets, each read when it is needed.
+/// The kernel's tables of TCP sockets; each is read when the iterator reaches it.
 pub(crate) fn tcp_tables() -> impl Iterator<Item = String> {
     ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().map(|table| fs::read_to_string(table).unwrap_or_default())
 }
 
-/// `SOCK_DIAG_BY_FAMILY`, as a request and as the type of its answer.
+/// `SOCK_DIAG_BY_FAMILY`: the type of the request and of its answer.
 const BY_FAMILY: u16 = 20;
 /// `NLMSG_ERROR`
 const ERROR: u16 = 2;
 /// `NLM_F_REQUEST`
 const REQUEST: u16 = 1;
-/// `TCP_LISTEN`: a listener is what the kernel finds where there is no such connection.
+/// `TCP_LISTEN`. If the connection does not exist, the kernel may return a listener instead.
 const LISTEN: u8 = 10;
 /// Length of a netlink header.
 const HEADER: usize = 16;
@@ -185,12 +184,12 @@ pub(crate) fn query_user(local: SocketAddr, remote: SocketAddr) -> io::Result<Op
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &request(local, remote), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = [0; 512];
-    // The kernel has answered before it returns from the request.
+    // The kernel queues the answer before `sendto` returns.
     let (length, _) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
     user_in(answer.get(..length).unwrap_or_default(), local, remote)
 }
 
-/// A netlink header and a `struct inet_diag_req_v2` (linux/inet_diag.h).
+/// The request: a netlink header and a `struct inet_diag_req_v2` (linux/inet_diag.h).
 fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     let (local_ip, remote_ip) = (local.ip().to_canonical(), remote.ip().to_canonical());
     let family = if local_ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -248,7 +247,7 @@ fn user_in(answer: &[u8], local: SocketAddr, remote: SocketAddr) -> io::Result<O
     if state == LISTEN || !is(local, ip(4), port(0)) || !is(remote, ip(20), port(2)) {
         return Ok(None);
     }
-    // Behind the id: three words, then user and inode. Nobody holds a socket without an inode.
+    // The id is followed by three words, the user and the inode. A socket without an inode is not open in any process.
     let (uid, inode) = (word(HEADER + 4 + SOCKET_ID + 12), word(HEADER + 4 + SOCKET_ID + 16));
     Ok(uid.filter(|_| inode.is_some_and(|inode| inode != 0)))
 }

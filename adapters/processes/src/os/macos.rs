@@ -1,7 +1,7 @@
 //! macOS: the peer of a socket, the end of a process, pipes and clocks.
 //!
-//! Safe calls for the process table are missing: those functions fail. Callers then count every process as started by an
-//! agent, and find no agent.
+//! The dependencies have no safe calls for the process table, so the functions that need it fail. Callers then treat
+//! every process as started by an agent, and find no agents.
 
 use std::{
     ffi::OsStr,
@@ -65,7 +65,7 @@ pub(crate) fn descriptor(_: u32, _: u32) -> io::Result<PathBuf> {
     unsupported()
 }
 
-/// What the descriptors of a process refer to; `None` for a descriptor that cannot be read.
+/// The targets of the descriptors of a process; `None` for a descriptor that cannot be read.
 pub(crate) fn descriptors(_: u32) -> io::Result<impl Iterator<Item = Option<PathBuf>>> {
     unsupported::<std::iter::Empty<Option<PathBuf>>>()
 }
@@ -75,7 +75,7 @@ pub(crate) fn stat_field(_: u32, _: usize) -> Option<String> {
     None
 }
 
-/// The processes that a process started: unknown.
+/// The children of a process: unknown, so none.
 pub(crate) fn children(_: u32) -> Vec<u32> {
     Vec::new()
 }
@@ -105,12 +105,12 @@ pub(crate) fn mark(_: Pid, _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Marks this process, unless its mark is lower already.
+/// Marks this process, unless its mark is already lower.
 pub(crate) fn lower_own_mark(_: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// A descriptor that can be read once the process has ended: a kernel queue (kqueue(2), `NOTE_EXIT`).
+/// Opens a descriptor that becomes readable when the process ends: a kernel queue (kqueue(2), `NOTE_EXIT`).
 pub(crate) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     let queue = Kqueue::new()?;
     let ident = usize::try_from(pid.as_raw_nonzero().get()).map_err(io::Error::other)?;
@@ -120,7 +120,7 @@ pub(crate) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(queue.into())
 }
 
-/// A pipe that is closed on exec and does not block: its reading end, its writing end.
+/// Creates a non-blocking pipe that is closed on exec. Returns its reading end and its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = io::pipe()?;
     let ends = (OwnedFd::from(read), OwnedFd::from(write));
@@ -144,12 +144,12 @@ pub(crate) fn peer(socket: impl AsFd) -> io::Result<Listener> {
     Ok(Listener { uid, pid })
 }
 
-/// A short path to a file, by a descriptor of its directory: macOS has none.
+/// A short path to a file through a descriptor of its directory: macOS has no such paths.
 pub(crate) fn by_descriptor(_: &Path, _: &OsStr) -> io::Result<(PathBuf, OwnedFd)> {
     unsupported()
 }
 
-/// The kernel's tables of TCP sockets: macOS has none as text.
+/// The kernel's tables of TCP sockets: macOS does not provide them as text.
 pub(crate) fn tcp_tables() -> impl Iterator<Item = String> {
     std::iter::empty()
 }

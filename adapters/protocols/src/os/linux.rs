@@ -1,4 +1,4 @@
-//! Linux: `/proc/self/fd`, `O_PATH`, subreapers, the signal at the death of a parent.
+//! Linux: `/proc/self/fd`, `O_PATH`, subreapers, the parent-death signal.
 
 use std::{
     ffi::OsStr,
@@ -21,7 +21,8 @@ pub(crate) const PATH: OFlags = OFlags::PATH;
 pub(crate) fn connect_in(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // By the open directory: short whatever the home is called, and it cannot be exchanged.
+    // A path through the open directory is short however long the path of the home is, and the directory cannot be
+    // replaced.
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
     let address = SocketAddrUnix::new(by_descriptor.join(name))?;
     connect(&socket, &address)?;

@@ -1,4 +1,4 @@
-//! macOS: no subreapers, no signal at the death of a parent, no addresses relative to a directory.
+//! macOS: no subreapers, no parent-death signal, no socket addresses relative to an open directory.
 
 use std::{
     ffi::OsStr,
@@ -11,7 +11,7 @@ use rustix::{fs::OFlags, io::Errno};
 /// Flag for opening a directory that is not read: macOS opens it for reading.
 pub(crate) const PATH: OFlags = OFlags::RDONLY;
 
-/// Connects to a socket in an open directory: macOS cannot name one, so this fails.
+/// Connects to a socket in an open directory: macOS has no address for such a socket, so this fails.
 pub(crate) fn connect_in(_: &OwnedFd, _: &OsStr) -> io::Result<OwnedFd> {
     Err(ErrorKind::Unsupported.into())
 }

@@ -11,7 +11,8 @@ use rustix::{
 /// Flag for opening a directory that is not read.
 pub(crate) const PATH: OFlags = OFlags::PATH;
 
-/// One call where the kernel has it (Linux 5.6); `None` where not, or where a sandbox forbids it.
+/// Opens a path below a directory without following links, in one call (`openat2`, Linux 5.6). `None` if the kernel
+/// lacks the call or a sandbox forbids it.
 pub(crate) fn resolve(top: &OwnedFd, relative: &str, flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match fs::openat2(top, relative, flags, Mode::empty(), how) {
@@ -20,14 +21,14 @@ pub(crate) fn resolve(top: &OwnedFd, relative: &str, flags: OFlags) -> Option<ru
     }
 }
 
-/// Directories that this user may watch; `None` when unknown.
+/// Number of directories that this user may watch; `None` if unknown.
 pub(crate) fn allowed_watches() -> Option<usize> {
     let allowed = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
     allowed.ok().and_then(|text| text.trim().parse::<usize>().ok())
 }
 
-/// Whether a directory is on a file system that no other machine writes to. What another machine, or the host of a
-/// virtual one, writes is not reported.
+/// Whether a directory is on a file system that no other machine writes to. The kernel does not report writes by
+/// another machine or by the host of a virtual machine.
 pub(crate) fn is_local(directory: &Path) -> bool {
     /// NFS, SMB, SMB2, CIFS, FUSE, 9P, Ceph, AFS, folders shared by VirtualBox and VMware (`linux/magic.h` and the
     /// kernel's file systems).

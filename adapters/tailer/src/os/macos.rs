@@ -1,4 +1,4 @@
-//! macOS: opens component by component, and knows local file systems by their flag.
+//! macOS: opens paths component by component, and recognizes local file systems by a flag.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use rustix::{fd::OwnedFd, fs::OFlags};
 /// Flag for opening a directory that is not read: macOS opens it for reading.
 pub(crate) const PATH: OFlags = OFlags::RDONLY;
 
-/// Opens a path without following links in one call: macOS has none below a directory, so callers open component by
-/// component.
+/// Opens a path below a directory without following links, in one call: macOS has no such call, so callers open the
+/// path component by component.
 pub(crate) fn resolve(_: &OwnedFd, _: &str, _: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
     None
 }
 
-/// Directories that this user may watch: unknown.
+/// Number of directories that this user may watch: unknown.
 pub(crate) fn allowed_watches() -> Option<usize> {
     None
 }

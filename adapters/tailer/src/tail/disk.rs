@@ -282,7 +282,7 @@ fn open_beneath(root: &str, relative: &str, flags: OFlags) -> Result<OwnedFd, Op
     }
 }
 
-/// Component by component, none of them a link.
+/// Opens a path component by component, without following links.
 fn walk(top: OwnedFd, relative: &str, flags: OFlags) -> Result<OwnedFd, OpenError> {
     let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
     let mut at = top;
@@ -326,7 +326,7 @@ mod tests {
             (with_log(stat(&database).unwrap(), stat(&log)), stat(&log).unwrap())
         };
         let (before, log_before) = look();
-        // SQLite does this as root whenever it opens a log.
+        // SQLite does this whenever it opens a log as root.
         while look().1.changed_ns == log_before.changed_ns {
             std::os::unix::fs::chown(&log, Some(rustix::process::geteuid().as_raw()), None).unwrap();
         }

@@ -88,7 +88,7 @@ pub fn spawn(words: &[OsString], streams: [OwnedFd; 3], environment: &[(String, 
 /// the background. Returns only on failure.
 #[must_use]
 pub fn become_program(words: &[OsString]) -> CannotRun {
-    // Without this, a background group would be stopped when it takes the foreground.
+    // Without this, the kernel would stop our background group when it moves itself to the foreground.
     super::signals::block_background_stops();
     if let Ok(terminal) = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         rustix::termios::tcsetpgrp(&terminal, getpid()).ok();
@@ -101,15 +101,15 @@ pub fn become_program(words: &[OsString]) -> CannotRun {
     replace(words)
 }
 
-/// Replaces this process with a program, without a terminal of ours; this also undoes what our own runtime did to
-/// SIGPIPE. Returns only on failure.
+/// Replaces this process with a program, without creating a terminal for it, and restores the handling of SIGPIPE that
+/// our runtime changed. Returns only on failure.
 #[must_use]
 pub fn replace(words: &[OsString]) -> CannotRun {
     let Some((word, rest)) = words.split_first() else { return CannotRun::NotFound(PathBuf::new()) };
     CannotRun::of(word, &Command::new(word).args(rest).exec())
 }
 
-/// Adopts orphaned descendants of the program that is started next, so that they stay descendants of this process.
+/// Adopts orphaned descendants of the program that is started next, so that they remain descendants of this process.
 ///
 /// # Errors
 /// When the kernel refuses.

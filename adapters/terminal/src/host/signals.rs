@@ -61,14 +61,14 @@ fn mask(signal: Signal) -> u64 {
     1 << (signal.as_raw() - 1)
 }
 
-/// Keeps this thread, and those it starts, from being stopped for touching a terminal in whose
-/// foreground they are not.
+/// Prevents the kernel from stopping this thread, and threads it starts, when they write to or change a terminal
+/// from the background.
 pub fn block_background_stops() {
     // This cannot fail for a valid signal.
     background_stops().thread_block().ok();
 }
 
-/// Allows these stops again: the program that replaces this process must not inherit the blocked signal.
+/// Undoes [`block_background_stops`]: the program that replaces this process must not inherit the blocked signal.
 pub fn unblock_background_stops() {
     background_stops().thread_unblock().ok();
 }

@@ -12,23 +12,23 @@ use rustix::{
     process::{getpid, set_child_subreaper},
 };
 
-/// Flags for sending on a socket: a closed peer is an error, not a signal.
+/// Flags for sending on a socket: a closed peer causes an error instead of a signal.
 pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL;
 /// Flags for receiving on a socket: descriptors are closed on exec.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 
-/// Makes a received descriptor close on exec: [`RECEIVE`] did so.
+/// Makes a received descriptor close on exec: [`RECEIVE`] has already done so.
 pub(crate) fn received(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Opens what a descriptor refers to once more.
+/// Opens the file that a descriptor refers to again.
 pub(crate) fn reopen(descriptor: &OwnedFd, flags: OFlags) -> io::Result<OwnedFd> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// The signals this process ignores, as `/proc` shows them; none when it does not say.
+/// The signals this process ignores, as the bit mask in `/proc/self/status`; 0 if it cannot be read.
 pub(crate) fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! macOS: no subreapers and no second open of a descriptor.
+//! macOS: no subreapers, and no way to open the file of a descriptor again.
 
 use std::{
     io::{self, ErrorKind},
@@ -11,7 +11,7 @@ use rustix::{
     net::{RecvFlags, SendFlags},
 };
 
-/// Flags for sending on a socket. Rust programs ignore SIGPIPE, so a closed peer is an error.
+/// Flags for sending on a socket. Rust programs ignore SIGPIPE, so a closed peer causes an error.
 pub(crate) const SEND: SendFlags = SendFlags::empty();
 /// Flags for receiving on a socket.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
@@ -22,7 +22,7 @@ pub(crate) fn received(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Opens what a descriptor refers to once more: macOS only duplicates the descriptor, so this fails.
+/// Opens the file that a descriptor refers to again: macOS only duplicates the descriptor, so this fails.
 pub(crate) fn reopen(_: &OwnedFd, _: OFlags) -> io::Result<OwnedFd> {
     Err(ErrorKind::Unsupported.into())
 }

@@ -150,7 +150,7 @@ pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<Exit
             with_causes(&error)
         ));
     }
-    // A terminal that an agent made is not a user's.
+    // If an agent may have started this command, the terminal may be the agent's and not a user's.
     let by_agent = !READS_PROCESSES
         || rustix::process::getppid()
             .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())

@@ -14,9 +14,9 @@ use rustix::termios::{
 
 use crate::os;
 
-/// Leaves what a full-screen program may have turned on: synchronized output, the alternate screen, mouse
-/// reports, focus reports, bracketed paste, application keys, keyboard protocols (kitty,
-/// modifyOtherKeys), a hidden cursor, colours, a character set, a scroll region, no wrapping.
+/// Turns off the modes that a full-screen program may have turned on: synchronized output, the alternate screen, mouse
+/// reports, focus reports, bracketed paste, application keys, keyboard protocols (kitty, modifyOtherKeys), a hidden
+/// cursor, colours, a character set, a scroll region, no wrapping.
 pub(super) const LEAVE: &str = "\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[?1049l\x1b[?1000;1002;1003;1005;1006;1015l\x1b[?1004l\x1b[?2004l\
     \x1b[?1l\x1b>\x1b[<8u\x1b[=0u\x1b[>4;0m\x1b[?6l\x1b[4l\x1b[?7h\x1b[?25h\x1b[0 q\x1b(B\x0f\x1b[0m";
 

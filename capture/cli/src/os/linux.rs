@@ -1,4 +1,4 @@
-//! Linux: `/proc/self`, modes of terminals, displays.
+//! Linux: `/proc/self`, terminal modes, displays.
 
 use std::{
     fs::{self, FileType},
@@ -7,16 +7,16 @@ use std::{
 
 use rustix::termios::{InputModes, LocalModes, OutputModes};
 
-/// Input modes of old terminals.
+/// Input modes for upper-case terminals.
 pub(crate) const OLD_INPUT: InputModes = InputModes::IUCLC;
-/// Output modes of old terminals.
+/// Output modes for upper-case terminals.
 pub(crate) const OLD_OUTPUT: OutputModes = OutputModes::OLCUC;
-/// Local modes of old terminals.
+/// Local modes for upper-case terminals.
 pub(crate) const OLD_LOCAL: LocalModes = LocalModes::XCASE;
-/// Whether every login has a display, without a variable that names it.
+/// Whether every login has a display, so that no environment variable needs to name one.
 pub(crate) const ALWAYS_HAS_DISPLAY: bool = false;
 
-/// The kind of file that standard input is: the process's own table of open files says so.
+/// The type of the file on standard input, according to `/proc`.
 pub(crate) fn kind_of_stdin() -> io::Result<FileType> {
     fs::metadata("/proc/self/fd/0").map(|found| found.file_type())
 }

@@ -1,4 +1,4 @@
-//! macOS: modes of terminals, displays.
+//! macOS: terminal modes, displays.
 
 use std::{
     fs::{File, FileType},
@@ -8,16 +8,16 @@ use std::{
 
 use rustix::termios::{InputModes, LocalModes, OutputModes};
 
-/// Input modes of old terminals: none.
+/// Input modes for upper-case terminals: none.
 pub(crate) const OLD_INPUT: InputModes = InputModes::empty();
-/// Output modes of old terminals: none.
+/// Output modes for upper-case terminals: none.
 pub(crate) const OLD_OUTPUT: OutputModes = OutputModes::empty();
-/// Local modes of old terminals: none.
+/// Local modes for upper-case terminals: none.
 pub(crate) const OLD_LOCAL: LocalModes = LocalModes::empty();
-/// Whether every login has a display, without a variable that names it.
+/// Whether every login has a display, so that no environment variable needs to name one.
 pub(crate) const ALWAYS_HAS_DISPLAY: bool = true;
 
-/// The kind of file that standard input is.
+/// The type of the file on standard input.
 pub(crate) fn kind_of_stdin() -> io::Result<FileType> {
     File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata().map(|found| found.file_type())
 }

@@ -1,4 +1,4 @@
-//! macOS: no descriptor of a process, so the server cannot be stopped by a command.
+//! macOS: no descriptors of processes, so commands cannot stop the server.
 
 use std::{
     io::{self, ErrorKind},
@@ -7,12 +7,12 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-/// A descriptor of a process: macOS has none.
+/// Opens a descriptor of a process: macOS has none, so this fails.
 pub(crate) fn process_descriptor(_: Pid) -> io::Result<OwnedFd> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Signals the process of a descriptor: macOS has no such call.
+/// Sends a signal to the process of a descriptor: macOS has no such call, so this fails.
 pub(crate) fn signal(_: &OwnedFd, _: Signal) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }

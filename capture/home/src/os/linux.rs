@@ -10,12 +10,12 @@ use rustix::{
 /// The clock that counts the time since boot, including sleep.
 pub(crate) const SINCE_BOOT: ClockId = ClockId::Boottime;
 
-/// Fills a buffer with random bytes of the system. Returns how many were written.
+/// Fills a buffer with random bytes from the system. Returns the number of bytes written.
 pub(crate) fn random(buffer: &mut [u8]) -> io::Result<usize> {
     Ok(getrandom(buffer, GetRandomFlags::empty())?)
 }
 
-/// Names the boot; empty when the system does not say. The kernel draws it again at each start.
+/// The id of the current boot, which the kernel generates at each start; empty if it cannot be read.
 pub(crate) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

@@ -10,7 +10,7 @@ use rustix::time::ClockId;
 /// The clock that counts the time since boot, including sleep.
 pub(crate) const SINCE_BOOT: ClockId = ClockId::Monotonic;
 
-/// Fills a buffer with random bytes of the system (urandom(4)). Returns how many were written.
+/// Fills a buffer with random bytes from the system (urandom(4)). Returns the number of bytes written.
 pub(crate) fn random(buffer: &mut [u8]) -> io::Result<usize> {
     File::open("/dev/urandom")?.read_exact(buffer)?;
     Ok(buffer.len())

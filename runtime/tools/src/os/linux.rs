@@ -16,25 +16,26 @@ use rustix::{
 /// Flag for opening a directory that is not read.
 pub(crate) const PATH: OFlags = OFlags::PATH;
 
-/// Opens a path below a directory, and fails if a link is in the way.
+/// Opens a path below a directory; fails if a component of the path is a link.
 pub(crate) fn open_beneath(root: &OwnedFd, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     openat2(root, relative, flags | OFlags::CLOEXEC, Mode::empty(), rules)
 }
 
-/// A path to a name in an open directory.
+/// A path to a file name in an open directory.
 pub(crate) fn path_in(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
     Ok(Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name))
 }
 
-/// The mode bits that new files of this process do not get. Asked of the kernel, as there is no call that only reads it.
+/// The mode bits that the kernel clears on new files of this process. Read from `/proc`, because umask(2) cannot
+/// read them without setting them.
 pub(crate) fn umask() -> RawMode {
     let status = std::fs::read_to_string(PathBuf::from("/proc/self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
 }
 
-/// A pipe that is closed on exec: its reading end, its writing end.
+/// Creates a pipe that is closed on exec. Returns its reading end and its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
@@ -44,18 +45,18 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// A descriptor of a process, which can be read once the process has ended.
+/// Opens a descriptor of a process. The descriptor becomes readable when the process ends.
 pub(crate) fn process_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Signals the process of a descriptor.
+/// Sends a signal to the process of a descriptor.
 pub(crate) fn signal(process: &OwnedFd, signal: Signal) -> io::Result<()> {
     Ok(pidfd_send_signal(process, signal)?)
 }
 
-/// Closes what the agent did not open itself and got from whoever started it: the command must not have it. All that
-/// is opened here is closed on exec, which tells the two apart.
+/// Closes the descriptors that the agent inherited from the process that started it, so that commands do not inherit
+/// them. Descriptors that this program opened are closed on exec; inherited ones are not.
 pub(crate) fn close_inherited() -> io::Result<()> {
     let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?
         .flatten()
@@ -63,7 +64,7 @@ pub(crate) fn close_inherited() -> io::Result<()> {
         .filter(|fd| *fd > 2)
         .collect();
     for fd in open {
-        // The descriptor of the directory itself is gone by now.
+        // The list includes the descriptor of the directory itself, which is closed by now.
         let Ok(about) = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
         let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());

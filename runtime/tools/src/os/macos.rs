@@ -1,4 +1,5 @@
-//! macOS: opens component by component. Commands and changes of files fail, because they need calls that macOS lacks.
+//! macOS: opens paths component by component. Running commands and changing files fail, because macOS lacks the calls
+//! they need.
 
 use std::{
     ffi::OsStr,
@@ -16,7 +17,7 @@ use rustix::{
 /// Flag for opening a directory that is not read: macOS opens it for reading.
 pub(crate) const PATH: OFlags = OFlags::RDONLY;
 
-/// Opens a path below a directory, and fails if a link is in the way: each component is opened without following links.
+/// Opens a path below a directory; fails if a component is a link, because each is opened without following links.
 pub(crate) fn open_beneath(root: &OwnedFd, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let always = OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut names = Vec::new();
@@ -38,38 +39,39 @@ pub(crate) fn open_beneath(root: &OwnedFd, relative: &Path, flags: OFlags) -> ru
     openat(at.as_ref().unwrap_or(root), *name, flags | always, Mode::empty())
 }
 
-/// A path to a name in an open directory: macOS has none that follows the descriptor, so this fails.
+/// A path to a file name in an open directory: macOS has no path that follows the descriptor, so this fails.
 pub(crate) fn path_in(_: &OwnedFd, _: &OsStr) -> io::Result<PathBuf> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// The mode bits that new files of this process do not get: unknown, so all bits of other users.
+/// The mode bits that the kernel clears on new files of this process: unknown, so all bits of the group and of others.
 pub(crate) fn umask() -> RawMode {
     0o077
 }
 
-/// A pipe that is closed on exec: its reading end, its writing end.
+/// Creates a pipe that is closed on exec. Returns its reading end and its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = io::pipe()?;
     Ok((read.into(), write.into()))
 }
 
-/// Adopts the orphans among the descendants of this process: macOS has no subreaper, so this fails, and no command runs.
+/// Adopts the orphans among the descendants of this process: macOS has no subreaper, so this fails and commands are not
+/// run.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// A descriptor of a process: macOS has none.
+/// Opens a descriptor of a process: macOS has none, so this fails.
 pub(crate) fn process_descriptor(_: Pid) -> io::Result<OwnedFd> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Signals the process of a descriptor: macOS has no such call.
+/// Sends a signal to the process of a descriptor: macOS has no such call, so this fails.
 pub(crate) fn signal(_: &OwnedFd, _: Signal) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Closes inherited descriptors: macOS does not list them safely, so this fails.
+/// Closes inherited descriptors: macOS cannot list them safely, so this fails.
 pub(crate) fn close_inherited() -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
