@@ -93,7 +93,7 @@ impl State {
     }
 }
 
-/// The consequences of a reason. A new reason must be added to each of these functions, and nowhere else.
+/// The consequences of a reason. The compiler asks for a new reason in each of these functions.
 impl Reason {
     /// The need of a session that is `waiting` for this reason. A session that waits for its first prompt, or for a
     /// background command, has no need.
@@ -220,6 +220,101 @@ impl Reason {
             | Self::Killed
             | Self::NoEvidence
             | Self::Lost => None,
+        }
+    }
+
+    /// Whether an agent that is `waiting` for this reason was stopped by an error. The reason then stays until the user
+    /// acts.
+    #[must_use]
+    pub const fn is_of_error(self) -> bool {
+        match self {
+            Self::Error | Self::Auth | Self::Quota => true,
+            Self::TurnComplete
+            | Self::NewSession
+            | Self::Background
+            | Self::Question
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => false,
+        }
+    }
+
+    /// Whether the reason may date from before a turn that has begun. A question or an error cannot.
+    #[must_use]
+    pub const fn may_precede_turn(self) -> bool {
+        match self {
+            Self::TurnComplete | Self::NewSession | Self::Background | Self::NoEvidence => true,
+            Self::Question
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Error
+            | Self::Auth
+            | Self::Quota
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::Lost => false,
+        }
+    }
+
+    /// Whether this reason for the end of a turn is more specific than another source's. Refusing a dialog interrupts
+    /// the turn; hooks and screens report an interrupted turn as ended; and an error may concern sign-in or quota.
+    #[must_use]
+    pub const fn is_more_specific_than(self, other: Self) -> bool {
+        match self {
+            Self::Denied => matches!(other, Self::TurnComplete | Self::Interrupted),
+            Self::Interrupted => matches!(other, Self::TurnComplete),
+            Self::Auth | Self::Quota => matches!(other, Self::Error),
+            Self::TurnComplete
+            | Self::NewSession
+            | Self::Background
+            | Self::Question
+            | Self::Error
+            | Self::Thinking
+            | Self::Streaming
+            | Self::Tool
+            | Self::Retrying
+            | Self::Compacting
+            | Self::Subagents
+            | Self::Edit
+            | Self::Plan
+            | Self::Mcp
+            | Self::Fetch
+            | Self::Trust
+            | Self::Quiet
+            | Self::Clean
+            | Self::Failed
+            | Self::Killed
+            | Self::NoEvidence
+            | Self::Lost => false,
         }
     }
 }

@@ -532,15 +532,16 @@ impl SessionWatch {
         self.stuck.ended(at, &mut self.findings);
         self.errors = RequestErrors::default();
         self.approvals.gone(at, &mut self.findings);
-        let stays = [FindingKind::Crash, FindingKind::OpenWork];
-        let rest: Vec<FindingKind> = FindingKind::ALL.iter().copied().filter(|kind| !stays.contains(kind)).collect();
+        let rest: Vec<FindingKind> = FindingKind::ALL.iter().copied().filter(|kind| !kind.facts().is_of_end).collect();
         self.findings.resolve_kinds(&rest, at, why);
     }
 
     /// Marks an ended session as active again, unless the event is only repeated or late.
     fn revive(&mut self, at: Timestamp) {
         if !self.before_end && self.over_at.take().is_some() {
-            self.findings.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session continues");
+            let of_end: Vec<FindingKind> =
+                FindingKind::ALL.iter().copied().filter(|kind| kind.facts().is_of_end).collect();
+            self.findings.resolve_kinds(&of_end, at, "the session continues");
         }
     }
 

@@ -311,7 +311,7 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
     }
     let (own_state, own_reason) = case.conversation.verdict();
     if let Some(reason) = winner.reason {
-        let closer = own_reason.filter(|told| own_state == state && tells_more(*told, reason));
+        let closer = own_reason.filter(|told| own_state == state && told.is_more_specific_than(reason));
         let works = || if state == State::Running { works_for_it(case, reason, now) } else { None };
         return closer.or_else(works).or(Some(reason));
     }
@@ -323,17 +323,6 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
         State::Exited => Reason::Clean,
         State::Unknown => Reason::NoEvidence,
     })
-}
-
-/// Whether one source's reason for the end of a turn is more specific than another's. Refusing a dialog interrupts the
-/// turn; hooks and screens report an interrupted turn as ended; and an error may concern sign-in or quota.
-pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
-    matches!(
-        (than, told),
-        (Reason::TurnComplete, Reason::Interrupted | Reason::Denied)
-            | (Reason::Interrupted, Reason::Denied)
-            | (Reason::Error, Reason::Auth | Reason::Quota)
-    )
 }
 
 /// The reason is [`Reason::Subagents`] instead of [`Reason::Tool`] if a sub-agent works and the conversation has no
@@ -435,7 +424,7 @@ fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
 
 /// Whether an error stopped an agent whose process is alive: the error remains the reason until the user acts.
 fn is_stopped(case: &StatusInputs<'_>) -> bool {
-    let stopped = matches!(case.conversation.verdict().1, Some(Reason::Auth | Reason::Quota | Reason::Error));
+    let stopped = case.conversation.verdict().1.is_some_and(Reason::is_of_error);
     stopped && matches!(case.process, Process::Alive { .. })
 }
 

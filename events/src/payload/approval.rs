@@ -73,7 +73,7 @@ names! {
         Attempted = "attempted" / 2,
         /// Keys were pressed, but the dialog is still open.
         Unclear = "unclear" / 3,
-        /// No key was pressed, because the dialog was not the one that was decided.
+        /// The dialog was not answered, or it is unknown whether it was; the evidence has the reason.
         Refused = "refused" / 4,
         /// The request was allowed or denied through capture.
         Decided = "decided" / 5,

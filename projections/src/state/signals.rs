@@ -6,7 +6,7 @@ use super::{Conclusion, STANDING_CLAIMS, SessionState};
 use crate::{
     conversation::{OpenCall, Phase, end_reason},
     shorten::{Shown, one_line, verbatim_line},
-    status::{Process, StandingClaim, is_momentary, tells_more},
+    status::{Process, StandingClaim, is_momentary},
 };
 
 /// How long before a message the hook of one of its calls may arrive, ms.
@@ -182,7 +182,7 @@ impl SessionState {
         let Phase::Ended { outcome, .. } = &mut self.conversation.phase else { return };
         let Some(turn) = self.recent.back_mut() else { return };
         let now = turn.completed_at.is_some_and(|ended| at.since_ms(ended) < CORRECTED_MS);
-        if (now || asked) && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
+        if (now || asked) && end_reason(told, None).is_more_specific_than(end_reason(*outcome, None)) {
             *outcome = told;
             turn.outcome = Some(told);
             let turn = turn.clone();

@@ -18,13 +18,18 @@ type Status = (State, Reason, i64, Option<&'static str>);
 /// A kind of finding, whether the sub-agent has it, when it was first seen, and its state.
 type Found = (FindingKind, bool, i64, FindingState);
 
-const OWN: [Status; 7] = [
+const OWN: [Status; 12] = [
     (State::Running, Reason::Tool, 100, Some("cargo test")),
     (State::WaitingApproval, Reason::Tool, 100, Some("make")),
     (State::Waiting, Reason::TurnComplete, 100, None),
     (State::Waiting, Reason::Question, 100, None),
     (State::Waiting, Reason::Quota, 100, None),
+    (State::Waiting, Reason::Auth, 100, None),
+    (State::Waiting, Reason::NewSession, 100, None),
+    (State::Waiting, Reason::Background, 100, None),
+    (State::Running, Reason::Thinking, 100, None),
     (State::Idle, Reason::Quiet, 100, None),
+    (State::Exited, Reason::Killed, 100, None),
     (State::Exited, Reason::Clean, 100, None),
 ];
 

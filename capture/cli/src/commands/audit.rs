@@ -133,8 +133,10 @@ fn head_of(text: &str) -> Result<AuditHead, Failed> {
 #[derive(serde::Deserialize)]
 struct AuditRow {
     at: Timestamp,
-    what: AuditKind,
+    what: String,
     approval: Approval,
+    #[serde(default)]
+    evidence: serde_json::Value,
 }
 
 fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize) -> anyhow::Result<()> {
@@ -173,7 +175,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
     }
     for (entry, row) in &rows {
         let line = match row {
-            Some(AuditRow { at, what, approval }) => told(*at, *what, approval),
+            Some(row) => told(row),
             None => emptied(&entry.body),
         };
         super::context::print_line(&format!("{:>6}  {line}", entry.sequence))?;
@@ -185,16 +187,23 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
 }
 
 /// A row as text: the time, the request, and what happened.
-fn told(at: Timestamp, what: AuditKind, approval: &Approval) -> String {
+fn told(AuditRow { at, what, approval, evidence }: &AuditRow) -> String {
     let subject = approval.subject.as_deref().or(approval.tool.as_deref()).unwrap_or("?");
-    let words = match what {
+    // A newer program may have written a kind that this one does not know.
+    let Ok(kind) = what.parse::<AuditKind>() else {
+        return format!("{}  {}  {}  {}", style::local(*at), style::short(&approval.id), safe(what), safe(subject));
+    };
+    let words = match kind {
         AuditKind::Asked => "asked you".to_owned(),
         AuditKind::Decided | AuditKind::Closed => {
             decided(approval.state, approval.by, approval.device.as_deref(), approval.rule.as_deref())
         }
         AuditKind::Attempted => "pressing a key".to_owned(),
         AuditKind::Unclear => "keys were pressed, but the dialog stayed open".to_owned(),
-        AuditKind::Refused => "no key was pressed, because the dialog had changed".to_owned(),
+        AuditKind::Refused => match evidence["why"].as_str() {
+            Some(why) => format!("the dialog was not answered: {}", safe(why)),
+            None => "the dialog was not answered".to_owned(),
+        },
         AuditKind::Forbidden => "a rule denied the call before the agent asked".to_owned(),
         AuditKind::Delivered => "the agent has the answer".to_owned(),
         AuditKind::Undelivered => "the agent did not get the answer".to_owned(),
@@ -205,7 +214,7 @@ fn told(at: Timestamp, what: AuditKind, approval: &Approval) -> String {
         AuditKind::Granted => "granted by you".to_owned(),
         AuditKind::Forgot => "rows were emptied".to_owned(),
     };
-    let (at, id) = (style::local(at), style::short(&approval.id));
+    let (at, id) = (style::local(*at), style::short(&approval.id));
     format!("{at}  {id}  {words}  {}", safe(subject))
 }
 

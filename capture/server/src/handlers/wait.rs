@@ -129,10 +129,7 @@ impl TurnSeen {
             (State::Waiting | State::Idle, Self::Working | Self::Over) => true,
             (State::Waiting | State::Idle, Self::None) => false,
             // Only reasons that cannot date from before the turn, such as a question or an error.
-            (State::Waiting | State::Idle, Self::Begun) => !matches!(
-                reason,
-                None | Some(Reason::TurnComplete | Reason::NewSession | Reason::Background | Reason::NoEvidence)
-            ),
+            (State::Waiting | State::Idle, Self::Begun) => reason.is_some_and(|reason| !reason.may_precede_turn()),
         }
     }
 }
