@@ -34,7 +34,8 @@ pub struct Agent {
     pub transcripts: Transcripts,
     /// The words that resume a session, before its id; `None` if that does harm or is not known.
     pub resume: Option<&'static str>,
-    /// The option that sets the model of the resumed session, if its names are those in the agent's files.
+    /// The option that sets the model of a resumed session; `None` if the option expects other names than those in the
+    /// agent's files.
     pub resume_model: Option<&'static str>,
     /// The harm that resuming a session does to it, if any.
     pub resume_harm: Option<&'static str>,

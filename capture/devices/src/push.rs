@@ -1,7 +1,8 @@
 //! Web Push: the subscribed browsers, and the encrypted messages for their push services.
 //!
 //! [`Subscriptions`] stores the subscriptions and this server's key in a file with mode 0600, and creates
-//! [`PushRequest`]s. It makes no connections: the sender of the requests reports which browsers are gone. A message is
+//! [`PushRequest`]s. This module makes no connections: the code that sends the requests reports which browsers have
+//! unsubscribed. A message is
 //! encrypted for one browser (RFC 8291), so the push service sees its time and size but not its content. Requests are
 //! sent only to the push services of browsers, because a client supplies the endpoint and could name any address.
 

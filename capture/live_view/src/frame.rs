@@ -154,7 +154,7 @@ impl Frame {
     }
 }
 
-/// Identifies one run of the server: uncommitted frames of another run may be void.
+/// Identifies one run of the server. A frame that an earlier run sent before its commit may never have been committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epoch {
     text: String,

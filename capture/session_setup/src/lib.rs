@@ -52,7 +52,7 @@ pub const SANDBOX: &str = "none: commands run with the user's own rights";
 pub(crate) enum PolicyState {
     /// The server; also assumed until it is known that there is none.
     Served,
-    /// No server is running: rules allow only reads.
+    /// No server is running: the policy's rules can allow only reading.
     NoServer,
     /// The policy file is refused.
     NotInForce,

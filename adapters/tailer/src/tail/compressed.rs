@@ -103,8 +103,8 @@ impl Tail {
 }
 
 impl Tail {
-    /// Marks a file as read although the rest cannot be decoded. Its agent may not have written all of it yet; the
-    /// complete file is then a new generation.
+    /// Marks a file as read although the rest cannot be decoded. If the agent is still writing the file, the
+    /// completed file is read later as a new generation.
     fn give_up(&mut self, stat: &Stat, error: String) -> TailError {
         self.stand_at(stat, true);
         self.cursor.issues += 1;

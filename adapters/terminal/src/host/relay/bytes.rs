@@ -231,7 +231,7 @@ impl Relay {
                 Ok(0) => return,
                 Ok(written) => self.state.keys.wrote(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The program accepts nothing now or never will; reading shows the latter.
+                // The program does not accept input now, or has ended. If it has ended, the next read reports that.
                 Err(_) => return,
             }
         }
