@@ -3,7 +3,10 @@
 mod gate;
 mod progress;
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use engine::{CallVerdict, EngineInput, PauseReason, RuntimeFrame, SpendLimits, TurnOutcome, UserMessage};
 use serde::Serialize;
@@ -132,6 +135,9 @@ pub async fn print(
     Ok(exit_of(last, &calls, &ExitWords { clock, said, spent }))
 }
 
+/// How long the end of a turn waits until its question is withdrawn.
+const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
+
 /// The state of printing a turn.
 struct Printer<'a> {
     format: PrintFormat,
@@ -167,6 +173,8 @@ impl Printer<'_> {
                 report = &mut turn => break report,
             }
         };
+        // The end of a turn withdraws its question, which ends the question's line before anything else is printed.
+        tokio::time::timeout(WITHDRAWN_WITHIN, self.gate.free()).await.ok();
         self.progress.iter_mut().for_each(|progress| progress.hold(false));
         Ok(report)
     }

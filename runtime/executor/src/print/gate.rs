@@ -56,6 +56,12 @@ impl PrintGate {
         *self.changes.borrow() > 0
     }
 
+    /// Waits until no question delays output.
+    pub(super) async fn free(&mut self) {
+        // The sender is in this struct, so this cannot fail.
+        self.changes.wait_for(|count| *count == 0).await.ok();
+    }
+
     /// Lets the next question pass, or waits until the gate becomes held or free. Never completes if nothing happens.
     pub(super) async fn open(&mut self) {
         let next = async {
