@@ -93,7 +93,7 @@ pub fn random() -> std::io::Result<[u8; 10]> {
 /// Fills a buffer with random bytes from the system. Returns the number of bytes written.
 ///
 /// # Errors
-/// When the system provides no random bytes.
+/// If the system provides no random bytes.
 pub fn fill_random(buffer: &mut [u8]) -> std::io::Result<usize> {
     os::random(buffer)
 }

@@ -85,8 +85,7 @@ pub enum PathKind {
 }
 
 impl From<fs::Stat> for Stat {
-    // The widths of the fields differ between platforms.
-    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between platforms")]
     fn from(stat: fs::Stat) -> Self {
         let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
