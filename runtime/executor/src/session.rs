@@ -93,6 +93,8 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         running: HashMap::new(),
         alarm: None,
         waiting: None,
+        has_prompted: false,
+        unclaimed: VecDeque::new(),
         is_finished: false,
         has_disk_trouble: false,
     };
@@ -119,6 +121,10 @@ struct SessionExecutor {
     running: HashMap<CallId, JoinHandle<()>>,
     alarm: Option<AbortHandle>,
     waiting: Option<WaitingPrompt>,
+    /// Whether a caller waited for the end of a turn, and so claims the ends of the turns after it.
+    has_prompted: bool,
+    /// The ends of turns of queued messages that nobody waited for yet, for the next call of `finish`.
+    unclaimed: VecDeque<TurnReport>,
     /// Whether messages are no longer accepted.
     is_finished: bool,
     /// Whether the file cannot be appended to at present.
@@ -186,6 +192,8 @@ impl SessionExecutor {
                     }
                     let done = TurnWaiter::Prompt(done);
                     self.waiting = Some(WaitingPrompt { id: message.id.clone(), has_begun: false, done });
+                    self.has_prompted = true;
+                    self.unclaimed.clear();
                     self.step(EngineInput::Prompt(message));
                 }
                 DriverMessage::Finish(done) => self.finish(done),
@@ -378,8 +386,9 @@ impl SessionExecutor {
             (Some(waiting), RuntimeFrame::Message { id, .. }) => (waiting.has_begun, waiting.id == *id),
             (waiting, _) => (waiting.as_ref().is_some_and(|waiting| waiting.has_begun), false),
         };
+        let is_unclaimed = self.has_prompted && self.waiting.is_none();
         let report = match &frame {
-            RuntimeFrame::TurnEnded { outcome, error } if has_begun => {
+            RuntimeFrame::TurnEnded { outcome, error } if has_begun || is_unclaimed => {
                 let text = self.text_to_report(*outcome);
                 Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text })
             }
@@ -409,15 +418,22 @@ impl SessionExecutor {
         };
         // There may be no subscribers.
         let _ = self.updates.send(SessionUpdate::Frame(Arc::new(frame)));
-        if let Some(report) = report
-            && let Some(waiting) = self.waiting.take()
-        {
-            waiting.done.send(report);
+        if let Some(report) = report {
+            match self.waiting.take() {
+                Some(waiting) => waiting.done.send(report),
+                None if is_unclaimed => self.unclaimed.push_back(report),
+                None => {}
+            }
         }
     }
 
     /// Reports the end of the turn that a queued message started; if there is none, accepts no more messages.
     fn finish(&mut self, done: oneshot::Sender<Option<TurnReport>>) {
+        // A short turn may have ended before this call.
+        if let Some(report) = self.unclaimed.pop_front() {
+            let _ = done.send(Some(report));
+            return;
+        }
         match self.state.activity() {
             EngineActivity::Idle => {
                 self.is_finished = true;

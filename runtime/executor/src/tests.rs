@@ -587,6 +587,34 @@ fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
 }
 
 #[test]
+fn the_ends_of_turns_that_nobody_waited_for_are_reported_in_their_order() {
+    let house = House::new();
+    let session = house.open([say("First."), say("Second."), say("Third.")]);
+    let texts = house.runtime.block_on(async {
+        let mut updates = session.subscribe();
+        let mut reports = vec![session.prompt(prompt("p")).await.unwrap()];
+        for id in ["q", "r"] {
+            let message = UserMessage { id: id.to_owned(), ..prompt(id) };
+            session.input(EngineInput::Queue { kind: QueueKind::FollowUp, message }).await.unwrap();
+        }
+        let mut ended = 0;
+        while ended < 3 {
+            let SessionUpdate::Frame(frame) = updates.recv().await.unwrap() else { continue };
+            ended += usize::from(matches!(*frame, RuntimeFrame::TurnEnded { .. }));
+        }
+        while let Some(report) = session.finish().await.unwrap() {
+            reports.push(report);
+        }
+        let text = |report| {
+            let TurnReport::Ended { text, .. } = report else { panic!("{report:?}") };
+            text
+        };
+        reports.into_iter().map(text).collect::<Vec<_>>()
+    });
+    assert_eq!(texts, ["First.", "Second.", "Third."]);
+}
+
+#[test]
 fn a_queued_message_is_answered_before_the_end_and_a_later_one_is_refused() {
     let house = House::new();
     let session = house.open([want(&["read"]), say("Done."), say("Then this.")]);
