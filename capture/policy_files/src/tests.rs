@@ -71,8 +71,14 @@ fn a_file_inside_the_workspace_is_not() {
     let link = root.join("config/policy.toml");
     symlink(&inside, &link).unwrap();
     assert!(matches!(load(&link, Some(&root.join("work"))), Err(Refused::InWorkspace(_))));
+    // An error that applies everywhere is reported instead.
+    put(&inside, "version = 1\nnot a rule", 0o600);
+    assert!(matches!(load(&inside, Some(&root.join("work"))), Err(Refused::Broken(_))));
+    put(&inside, READS, 0o666);
+    assert!(matches!(load(&link, Some(&root.join("work"))), Err(Refused::WritableByOthers(_))));
     fs::remove_file(&inside).unwrap();
     assert!(matches!(load(&link, None), Err(Refused::Unreadable(..))), "a link to nowhere");
+    assert!(matches!(load(&link, Some(&root.join("work"))), Err(Refused::Unreadable(..))), "a link to nowhere");
 }
 
 #[test]
