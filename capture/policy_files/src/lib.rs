@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use approver::{Policy, PolicyError, Preset};
+use approver::{Facts, PermissionRequest, Policy, PolicyError, Preset, Verdict};
 use atomic_file::Durability;
 use rustix::fs::OFlags;
 
@@ -75,14 +75,28 @@ pub fn in_force(file: &Path, workspace: &Path) -> InForce {
 /// # Errors
 /// If the file, or the repository's, cannot be put in force.
 pub fn load(file: &Path, workspace: Option<&Path>) -> Result<Policy, Refused> {
-    let policy = match text(file, workspace)? {
+    let policy = match text(file)? {
         Some(text) => Policy::parse(&text, file).map_err(Refused::Broken)?,
         None => Policy::preset(Preset::AskEverything),
     };
+    // Last, because the other errors apply in every workspace.
+    if let Some(workspace) = workspace {
+        refuse_inside(file, workspace)?;
+    }
     match workspace {
         Some(workspace) => with_repository(policy, workspace),
         None => Ok(policy),
     }
+}
+
+/// The rules that, appended to the user's policy, would allow exactly this request again. `None` if no rule can: for
+/// instance for a secret, for a file that decides what runs later, or if another rule decides first.
+#[must_use]
+pub fn rule_for(file: &Path, request: &PermissionRequest, facts: &dyn Facts) -> Option<String> {
+    let rule = approver::rule_for(request)?;
+    let policy = Policy::parse(&appended(file, &rule).ok()?, file).ok()?;
+    let policy = with_repository(policy, &request.workspace).ok()?;
+    (policy.decide(request, facts).verdict == Verdict::Allow).then_some(rule)
 }
 
 /// Adds the rules of the repository in a workspace, which can only make the policy stricter.
@@ -157,23 +171,25 @@ pub fn append(file: &Path, rule: &str) -> Result<PathBuf, AppendError> {
 /// # Errors
 /// If the file is not trusted, or would be invalid with the rule.
 pub fn appended(file: &Path, rule: &str) -> Result<String, AppendError> {
-    let before = text(file, None)?.unwrap_or_else(|| STARTER.to_owned());
+    let before = text(file)?.unwrap_or_else(|| STARTER.to_owned());
     let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
     Policy::parse(&after, file).map_err(AppendError::Invalid)?;
     Ok(after)
 }
 
+/// Refuses a policy file that the workspace contains.
+fn refuse_inside(file: &Path, workspace: &Path) -> Result<(), Refused> {
+    let Ok(real) = file.canonicalize() else { return Ok(()) };
+    let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let is_inside = real.starts_with(&workspace) || file.starts_with(&workspace);
+    if is_inside { Err(Refused::InWorkspace(file.to_owned())) } else { Ok(()) }
+}
+
 /// The text of the user's policy, if it is trusted. `None` if there is no file.
-fn text(file: &Path, workspace: Option<&Path>) -> Result<Option<String>, Refused> {
+fn text(file: &Path) -> Result<Option<String>, Refused> {
     let Some((text, owner)) = read(file, OFlags::empty())? else { return Ok(None) };
     // Users keep such files in a repository of their own, through a link.
     let real = file.canonicalize().map_err(|error| Refused::Unreadable(file.to_owned(), error))?;
-    if let Some(workspace) = workspace {
-        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-        if real.starts_with(&workspace) || file.starts_with(&workspace) {
-            return Err(Refused::InWorkspace(file.to_owned()));
-        }
-    }
     believable(&real, &owner)?;
     for path in [file, &real] {
         let path = std::path::absolute(path).map_err(|error| Refused::Unreadable(path.to_owned(), error))?;

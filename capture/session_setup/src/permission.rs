@@ -161,7 +161,7 @@ impl InProcess {
     /// allowed the call itself, and nothing else allows it already.
     #[must_use]
     pub(crate) fn offers_edits(&self, asked: &AskedPermission) -> bool {
-        if !matches!(asked.facts.kind, CallClass::Edit | CallClass::Write) || asked.mode != SessionMode::Ask {
+        if !asked.facts.kind.changes_files() || asked.mode != SessionMode::Ask {
             return false;
         }
         let Some(kind) = request_kind(asked.facts.kind) else { return false };
@@ -236,8 +236,8 @@ impl InProcess {
         self.loaded().is_in_force
     }
 
-    /// The rules that would allow exactly this call again, in this directory. `None` if no rule can, if the policy is
-    /// not in force and could not be extended, or if the command looks dangerous: such a command cannot be allowed
+    /// The rules that would allow exactly this call again, in this directory. `None` if no rule can, for instance of a
+    /// secret or a file that decides what runs later, if the policy is not in force and could not be extended, or if the command looks dangerous: such a command cannot be allowed
     /// permanently with a key press.
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
@@ -245,7 +245,8 @@ impl InProcess {
         if !self.loaded().is_in_force || command.is_some_and(|command| !printing::asked::risks(command).is_empty()) {
             return None;
         }
-        approver::rule_for(&self.request(asked, request_kind(asked.facts.kind)?))
+        let request = self.request(asked, request_kind(asked.facts.kind)?);
+        policy_files::rule_for(&self.file, &request, &*self.facts)
     }
 
     /// Adds rules to the user's policy; returns its file.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{PermissionRequest, RequestKind, Shell, Verdict, rule_for};
+use approver::{PermissionRequest, RequestKind, Shell, Verdict};
 use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 
@@ -115,7 +115,11 @@ impl Judge for OnPolicy {
     }
 
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String> {
-        rule_for(&request(approval, session).filter(|_| approval.exact)?)
+        let request = request(approval, session).filter(|_| approval.exact)?;
+        match &approval.search_path {
+            Some(path) => policy_files::rule_for(&self.file, &request, &self.facts.also_on(path)),
+            None => policy_files::rule_for(&self.file, &request, &self.facts),
+        }
     }
 
     fn check_rule(&self, rule: &str) -> Result<(), String> {
