@@ -39,4 +39,5 @@ pub use policy::{
 };
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
 pub use search::{GrepFilter, NamedFiles, RipgrepOptions, SearchReader, SearchScope};
+pub use shell::may_expand;
 pub use toml_words::TomlFault;

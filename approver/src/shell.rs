@@ -20,5 +20,11 @@ pub(crate) use environment::{is_harmless, is_usual};
 pub(crate) use line::understand;
 pub(crate) use possible::{PossibleCommand, PossibleCommands, PossibleRedirect, find as possible_commands};
 
+/// Whether a shell may expand parts of a command line, so that its text does not name all files it uses.
+#[must_use]
+pub fn may_expand(command: &str) -> bool {
+    command.contains(['$', '`', '~', '*', '?', '[', '{', '<', '\\'])
+}
+
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use tools::Preview;
 
 use crate::{
     permission::InProcess,
-    question::{PermissionQuestion, SessionOffer, unanswered},
+    question::{PermissionQuestion, SessionOffer, unanswered, unasked},
 };
 
 /// The decision of an asker.
@@ -81,10 +81,13 @@ impl PreviewedCall {
     pub(crate) fn question(&self, in_process: &InProcess, has_server: bool) -> PermissionQuestion {
         let kind = self.asked.facts.kind;
         let can_last = !self.is_without_effect() && kind != CallClass::Question;
-        let lasts = if matches!(kind, CallClass::Edit | CallClass::Write) {
+        let lasts = if kind.changes_files() {
             in_process.offers_edits(&self.asked).then_some(SessionOffer::Edits)
         } else {
-            has_server.then_some(SessionOffer::SameCall)
+            // The server would not recognize a repetition of a command whose files its text does not name.
+            let command = self.asked.call.arguments.text("command").filter(|_| kind == CallClass::Command);
+            let is_recognizable = !command.is_some_and(approver::may_expand);
+            (has_server && is_recognizable).then_some(SessionOffer::SameCall)
         };
         let rule = if can_last && has_server { in_process.rule_for(&self.asked) } else { None };
         PermissionQuestion { lasts: lasts.filter(|_| can_last), rule, ..PermissionQuestion::of(self) }
@@ -141,7 +144,7 @@ impl PermissionBroker for LocalBroker {
             if let Some(decision) = in_process.without_effect(&call) {
                 return decision;
             }
-            let Some(asker) = asker else { return unanswered() };
+            let Some(asker) = asker else { return unasked() };
             let call = call.without_server(&in_process);
             let question = call.question(&in_process, false);
             match asker.ask(question.clone(), wait).await {

@@ -91,7 +91,7 @@ fn mark(path: PathBuf) -> FileMark {
 pub(super) fn has_more_files(approval: &Approval, files: &[FileMark]) -> bool {
     let command = approval.command.as_deref().unwrap_or_default();
     let moves = moves(command);
-    files.len() >= FILES || expands(command) || moves.len() > MOVES || moves.contains(&None)
+    files.len() >= FILES || approver::may_expand(command) || moves.len() > MOVES || moves.contains(&None)
 }
 
 /// The directories in which a command may look for its files: its start directory and those it changes to.
@@ -183,11 +183,6 @@ fn pieces(command: &str, depth: usize) -> Vec<Option<String>> {
     }
     end(&mut word, &mut pieces);
     pieces
-}
-
-/// Whether a shell would expand parts of the command, so that the files it runs are not all known.
-fn expands(command: &str) -> bool {
-    command.contains(['$', '`', '~', '*', '?', '[', '{', '<', '\\'])
 }
 
 #[cfg(test)]

@@ -22,10 +22,13 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// `None` unless every byte of the request and the content of each of its files is known.
+    /// `None` unless every byte of the request and the content of each of its files is known. An edit changes its
+    /// files, so the same request never comes again.
     pub(super) fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
-        let repeatable = !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None)
-            && !has_more_files(approval, files);
+        let repeatable = match approval.kind {
+            Some(ApprovalKind::Question | ApprovalKind::Plan | ApprovalKind::Edit) | None => false,
+            Some(_) => !has_more_files(approval, files),
+        };
         (approval.exact && repeatable).then(|| Self {
             session: approval.session_id,
             kind: approval.kind,
