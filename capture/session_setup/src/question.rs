@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use engine::{CallClass, CallDecision, CallVerdict};
 use printing::{
-    asked::{block, counts, risks},
+    asked::{block, counts, risk_of_target, risks},
     safe,
 };
 use session_tree::Json;
@@ -81,8 +81,8 @@ impl PermissionQuestion {
             let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
         }
         // The title contains the only file of an edit.
-        let edited = match (facts.kind, facts.paths.as_slice()) {
-            (CallClass::Edit | CallClass::Write, [path]) => Some(path.as_str()),
+        let edited = match facts.paths.as_slice() {
+            [path] if facts.kind.changes_files() => Some(path.as_str()),
             _ => None,
         };
         for path in facts.paths.iter().filter(|_| edited.is_none()) {
@@ -95,11 +95,12 @@ impl PermissionQuestion {
         if let Some(url) = &facts.url {
             let _ = writeln!(details, "address {}", safe(url));
         }
+        details += &risk_of_target(&facts.paths, facts.url.as_deref());
         let mut title = format!("The agent wants to {what}");
-        match (edited, facts.kind) {
-            (Some(path), _) => title += &format!(" {}", from_directory(path, &facts.cwd)),
-            (None, CallClass::Edit | CallClass::Write) => title += " files",
-            (None, _) => {}
+        match edited {
+            Some(path) => title += &format!(" {}", from_directory(path, &facts.cwd)),
+            None if facts.kind.changes_files() => title += " files",
+            None => {}
         }
         let mut change = None;
         match preview {
@@ -193,6 +194,14 @@ pub fn answered(text: &str, by: &str) -> CallDecision {
 #[must_use]
 pub fn unanswered() -> CallDecision {
     decision(CallVerdict::Unanswered, "nobody", None, None)
+}
+
+/// No decision was made, because there was no way to ask.
+#[must_use]
+pub(crate) fn unasked() -> CallDecision {
+    let reason = "Nobody could be asked: this session has no terminal, and no capture server is running. The call was not \
+                  run. This is not a refusal.";
+    decision(CallVerdict::Unanswered, "nobody", None, Some(reason.to_owned()))
 }
 
 #[cfg(test)]
