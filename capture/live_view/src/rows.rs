@@ -21,6 +21,8 @@ use crate::{
 
 /// Maximum number of rows examined under one lock, which limits how long a writer waits.
 const PART: usize = 512;
+/// Minimum number of characters of the end of an agent's id that name a session.
+const PART_OF_END: usize = 6;
 /// Number of changes remembered for concurrent list reads.
 const RECENT: usize = 4096;
 
@@ -236,7 +238,8 @@ impl Rows {
     pub(crate) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         let fits = |entry: &SessionEntry| {
             let agents_id = entry.provider_session_id.as_deref();
-            part.fits(&entry.id.to_string()) || agents_id.is_some_and(|id| id.starts_with(name))
+            let is_part = |id: &str| id.starts_with(name) || name.len() >= PART_OF_END && id.ends_with(name);
+            part.fits(&entry.id.to_string()) || agents_id.is_some_and(is_part)
         };
         // Copied part by part, as in lists: a writer waits for at most one part.
         let mut fitting = Vec::new();

@@ -25,6 +25,7 @@ async fn any_id_a_session_ever_had_names_it() {
     assert_eq!(named(&server, &text(a)[18..].to_lowercase()).await, (200, text(a)));
     assert_eq!(named(&server, &format!("agent-{c}")).await, (200, text(c)));
     assert_eq!(named(&server, &format!("agent-{}", &a.to_string()[..5])).await, (200, text(a)), "its beginning");
+    assert_eq!(named(&server, &format!("gent-{c}")).await, (200, text(c)), "the end of the agent's id");
     assert_eq!(named(&server, "agent-").await, (409, "ambiguous".into()));
     assert_eq!(named(&server, &text(a)[..8]).await, (409, "ambiguous".into()));
     assert_eq!(named(&server, "nothing-like-it").await, (404, "not_found".into()));
