@@ -35,7 +35,7 @@ use crate::{
     SANDBOX_LEVEL,
     broker::{AskerDecision, PermissionAsker, PreviewedCall},
     permission::{InProcess, decision},
-    question::{PermissionQuestion, unanswered},
+    question::{PermissionQuestion, unanswered, unasked},
     status::{SessionStatus, arguments_of, kind_of, subject_of},
 };
 
@@ -192,6 +192,9 @@ impl Asker {
         }
         let _waiting = self.status.waits(&call.asked);
         let question = call.clone().without_server(&self.in_process).question(&self.in_process, false);
+        if self.person.is_none() {
+            return unasked();
+        }
         let said = self.ask_person(question.clone(), self.wait).await;
         said.map_or_else(unanswered, |said| self.carried_out(said, &question))
     }
@@ -428,7 +431,7 @@ fn say_who_decides(
         (format!("The agent asks: {}", question.title), format!("answer with `capture approve {id} --answer TEXT`"))
     } else {
         // The title contains the file of an edit.
-        let is_named = matches!(asked.facts.kind, CallClass::Edit | CallClass::Write);
+        let is_named = asked.facts.kind.changes_files();
         let subject = subject_of(asked).filter(|_| !is_named);
         let subject = subject.map(|subject| format!(": {subject}")).unwrap_or_default();
         (format!("{}{subject}", question.title), format!("decide with `capture approve {id}` or `capture deny {id}`"))

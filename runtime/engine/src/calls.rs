@@ -227,7 +227,7 @@ impl EngineStep<'_> {
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
         match decision.verdict {
             CallVerdict::Deny => call.stage = CallStage::refuse(denial(&decision)),
-            CallVerdict::Unanswered => call.stage = CallStage::refuse(UNANSWERED),
+            CallVerdict::Unanswered => call.stage = CallStage::refuse(decision.reason.as_deref().unwrap_or(UNANSWERED)),
             CallVerdict::NoEffect => {
                 let run = call.run.clone();
                 call.stage = CallStage::Running(facts);

@@ -19,7 +19,7 @@ pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, T
 pub use model_answers::{KeepRequest, ModelAnswers, ModelRoute, ModelRoutes};
 pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, PrepareFailure, SessionClock, ToolRunner};
 pub use print::{
-    PrintDetail, PrintExit, PrintFormat, PrintGate, PrintHold, PrintPass, PrintStreams, print, usd_in_words,
+    PrintDetail, PrintExit, PrintFormat, PrintGate, PrintHold, PrintPass, PrintStreams, print, usd_in_words, way_on,
 };
 pub use session::{OpenError, SessionParts, open};
 pub use session_tools::SessionTools;

@@ -2,22 +2,32 @@
 
 mod gate;
 mod progress;
+mod streamed;
 
 use std::{
     io::{self, Write},
+    path::Path,
     time::Duration,
 };
 
-use engine::{CallVerdict, EngineInput, PauseReason, RuntimeFrame, SpendLimits, TurnOutcome, UserMessage};
+use engine::{
+    CallVerdict, EngineActivity, EngineInput, PauseReason, RuntimeFrame, SpendLimits, TurnOutcome, UserMessage,
+};
 use serde::Serialize;
 use session_tree::{Entry, Object};
-use tokio::sync::broadcast::{
-    Receiver,
-    error::{RecvError, TryRecvError},
+use tokio::{
+    sync::broadcast::{
+        Receiver,
+        error::{RecvError, TryRecvError},
+    },
+    time::Instant,
 };
 
 pub use self::gate::{PrintGate, PrintHold, PrintPass};
-use self::progress::{PrintProgress, ProgressClock};
+use self::{
+    progress::{PrintProgress, ProgressClock},
+    streamed::StreamedText,
+};
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
 /// The output format.
@@ -69,6 +79,8 @@ enum PrintedLine<'a> {
 /// How much progress is shown until the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintDetail {
+    /// Like `All`, and the model's texts in `out` while they arrive: `out` and the progress are one terminal.
+    Streamed,
     /// Everything, for a user who watches.
     All,
     /// Only messages about current or coming delays.
@@ -104,9 +116,12 @@ pub async fn print(
 ) -> io::Result<(PrintExit, Option<String>)> {
     let PrintStreams { out, progress, clock, now, attempts, gate } = streams;
     let watch = ProgressClock { time: clock, now, attempts };
+    let streamed = matches!(progress, Some((_, PrintDetail::Streamed))).then(StreamedText::default);
     let progress = progress.map(|(out, detail)| PrintProgress::new(out, detail, watch));
+    let file = session.snapshot().await.ok().map(|now| now.path);
     let updates = session.subscribe();
-    let mut printer = Printer { format, out, progress, gate, updates, calls: DecidedCalls::default() };
+    let calls = DecidedCalls::default();
+    let mut printer = Printer { format, out, progress, streamed, gate, updates, calls, silence: None };
     let mut report = printer.follow(async { session.prompt(message).await.map(Some) }).await?;
     let mut spent = None;
     let last = loop {
@@ -132,7 +147,8 @@ pub async fn print(
     let said = printer.progress.as_mut().and_then(PrintProgress::finish);
     printer.out.flush()?;
     let Printer { calls, .. } = printer;
-    Ok(exit_of(last, &calls, &ExitWords { clock, said, spent }))
+    let go_on = file.map_or(NOT_SAVED, |file| way_on(&file));
+    Ok(exit_of(last, &calls, &ExitWords { go_on, clock, said, spent }))
 }
 
 /// How long the end of a turn waits until its question is withdrawn.
@@ -143,9 +159,77 @@ struct Printer<'a> {
     format: PrintFormat,
     out: &'a mut (dyn Write + Send),
     progress: Option<PrintProgress<'a>>,
+    streamed: Option<StreamedText>,
     gate: PrintGate,
     updates: Receiver<SessionUpdate>,
     calls: DecidedCalls,
+    /// The silence of the model, while it is to answer.
+    silence: Option<Silence>,
+}
+
+/// Time without a word of the model after which a line says so, and between two such lines.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
+/// How long the model has sent no text.
+struct Silence {
+    since: Instant,
+    /// When to report it next.
+    report_at: Instant,
+    is_thinking: bool,
+}
+
+impl Silence {
+    fn begin() -> Self {
+        let since = Instant::now();
+        Self { since, report_at: since + SILENT_FOR, is_thinking: false }
+    }
+
+    /// The silence after an update.
+    fn after(before: Option<Self>, update: &SessionUpdate) -> Option<Self> {
+        let SessionUpdate::Frame(frame) = update else { return before };
+        match &**frame {
+            RuntimeFrame::Text(_) | RuntimeFrame::Activity(EngineActivity::Waiting | EngineActivity::Streaming) => {
+                Some(Self::begin())
+            }
+            RuntimeFrame::Thinking(_) => before.map(|silence| Self { is_thinking: true, ..silence }),
+            RuntimeFrame::Activity(
+                EngineActivity::Idle
+                | EngineActivity::Deciding
+                | EngineActivity::Running
+                | EngineActivity::Retrying { .. }
+                | EngineActivity::Slowed { .. }
+                | EngineActivity::Paused(_),
+            )
+            | RuntimeFrame::RequestEnded { .. }
+            | RuntimeFrame::TurnEnded { .. } => None,
+            RuntimeFrame::TurnStarted
+            | RuntimeFrame::CallOpened { .. }
+            | RuntimeFrame::Block(_)
+            | RuntimeFrame::CallDecided { .. }
+            | RuntimeFrame::CallStarted { .. }
+            | RuntimeFrame::CallEnded { .. }
+            | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::Message { .. }
+            | RuntimeFrame::Refused { .. }
+            | RuntimeFrame::DiskTrouble { .. }
+            | RuntimeFrame::FileLost { .. } => before,
+        }
+    }
+
+    /// Waits until the silence is to be reported; forever without one.
+    async fn reportable(silence: Option<&Self>) {
+        match silence {
+            Some(silence) => tokio::time::sleep_until(silence.report_at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The line that reports the silence.
+    fn report(&mut self) -> String {
+        self.report_at += 3 * SILENT_FOR;
+        let what = if self.is_thinking { "the model has been thinking" } else { "the model has sent nothing" };
+        format!("{what} for {} s; Ctrl-C interrupts it", self.since.elapsed().as_secs())
+    }
 }
 
 /// How a turn ended; `None` without a turn.
@@ -163,13 +247,31 @@ impl Printer<'_> {
                 biased;
                 update = self.updates.recv() => match update {
                     Ok(update) => {
-                        self.progress.iter_mut().for_each(|progress| progress.print(&update));
+                        let is_printed = match &mut self.streamed {
+                            Some(streamed) => streamed.print(&update, is_held, self.out)?,
+                            None => false,
+                        };
+                        if !is_printed {
+                            self.progress.iter_mut().for_each(|progress| progress.print(&update));
+                        }
+                        self.silence = Silence::after(self.silence.take(), &update);
                         tell(Ok(&update), &mut self.calls, self.format, self.out)?;
                     }
-                    Err(RecvError::Lagged(count)) => tell(Err(count), &mut self.calls, self.format, self.out)?,
+                    Err(RecvError::Lagged(count)) => {
+                        self.streamed.iter_mut().for_each(StreamedText::miss);
+                        tell(Err(count), &mut self.calls, self.format, self.out)?;
+                    }
                     Err(RecvError::Closed) => break Err(SessionClosed),
                 },
                 () = self.gate.open() => {}
+                () = Silence::reportable(self.silence.as_ref()) => {
+                    if let Some(streamed) = &mut self.streamed {
+                        streamed.end_line(self.out)?;
+                    }
+                    if let (Some(silence), Some(progress)) = (&mut self.silence, &mut self.progress) {
+                        progress.report_silence(&silence.report());
+                    }
+                }
                 report = &mut turn => break report,
             }
         };
@@ -198,6 +300,7 @@ impl Printer<'_> {
         if let (TurnReport::Ended { text, .. } | TurnReport::Paused { text, .. }, PrintFormat::Text) =
             (ended, self.format)
             && !text.is_empty()
+            && !self.streamed.as_ref().is_some_and(|streamed| streamed.has_printed(text))
         {
             writeln!(self.out, "{}", text.trim_end_matches('\n'))?;
         }
@@ -257,9 +360,19 @@ impl DecidedCalls {
 
 /// How to continue a session whose turn has ended.
 const GO_ON: &str = "`capture agent run --continue` goes on with this session";
+/// The way on if the session's file was never written or is gone.
+const NOT_SAVED: &str = "nothing of this session is saved, so repeat the prompt";
+
+/// How to continue a session with this file.
+#[must_use]
+pub fn way_on(file: &Path) -> &'static str {
+    if file.exists() { GO_ON } else { NOT_SAVED }
+}
 
 /// The parts of the message about the end of a prompt.
 struct ExitWords {
+    /// How to continue the session.
+    go_on: &'static str,
     clock: fn(i64) -> String,
     /// The provider's message for the last failure.
     said: Option<String>,
@@ -272,6 +385,7 @@ fn exit_of(
     calls: &DecidedCalls,
     words: &ExitWords,
 ) -> (PrintExit, Option<String>) {
+    let go_on = words.go_on;
     match report {
         Ok(TurnReport::Ended { outcome: TurnOutcome::Done, error: None, .. }) => match calls.remark() {
             Some(remark) => (PrintExit::Undone, Some(remark)),
@@ -279,7 +393,7 @@ fn exit_of(
         },
         Ok(TurnReport::Ended { outcome: TurnOutcome::Rounds, error, .. }) => {
             let error = error.unwrap_or_else(|| "the limit of answers is reached".to_owned());
-            (PrintExit::OutOfBudget, Some(format!("{error}; {GO_ON}, and `--max-turns` sets another limit")))
+            (PrintExit::OutOfBudget, Some(format!("{error}; {go_on}, and `--max-turns` sets another limit")))
         }
         Ok(TurnReport::Ended { outcome, error, .. }) => {
             let exit = match outcome {
@@ -295,12 +409,20 @@ fn exit_of(
             let error = error.or_else(|| {
                 let what = "the answer reached its maximum length";
                 let setting = "`max_output_tokens` of its provider in the configuration sets another maximum";
-                (outcome == TurnOutcome::Length).then(|| format!("{what}; {GO_ON}, and {setting}"))
+                match outcome {
+                    TurnOutcome::Length => Some(format!("{what}; {go_on}, and {setting}")),
+                    TurnOutcome::Aborted | TurnOutcome::Interrupted => Some(format!("the turn was stopped; {go_on}")),
+                    TurnOutcome::Done
+                    | TurnOutcome::Rounds
+                    | TurnOutcome::Refused
+                    | TurnOutcome::Empty
+                    | TurnOutcome::Failed => None,
+                }
             });
             (exit, error)
         }
         Ok(TurnReport::Paused { why, until_wall_ms, .. }) => {
-            let higher = |limit: &str| format!("the limit of {limit} is reached; {GO_ON} once the limit is higher");
+            let higher = |limit: &str| format!("the limit of {limit} is reached; {go_on} once the limit is higher");
             let (exit, text) = match why {
                 PauseReason::TokenLimit => (PrintExit::OutOfBudget, higher("tokens")),
                 PauseReason::CostLimit => {
@@ -309,7 +431,7 @@ fn exit_of(
                         Some(format!(" (spent {} of {} US dollars)", usd_in_words(spent), usd_in_words(most)))
                     });
                     let text = format!("the limit of costs is reached{}", spent.unwrap_or_default());
-                    (PrintExit::OutOfBudget, format!("{text}; {GO_ON} once the limit is higher"))
+                    (PrintExit::OutOfBudget, format!("{text}; {go_on} once the limit is higher"))
                 }
                 PauseReason::PriceUnknown => (
                     PrintExit::OutOfBudget,
@@ -327,19 +449,23 @@ fn exit_of(
                         (PrintExit::Failed, "the provider takes no requests")
                     };
                     let said = words.said.as_ref().map(|said| format!(" (the provider says: {said})"));
-                    (exit, format!("{what} for now{until}{}; {GO_ON} then", said.unwrap_or_default()))
+                    (exit, format!("{what} for now{until}{}; {go_on} then", said.unwrap_or_default()))
                 }
                 PauseReason::Loop => (
                     PrintExit::Failed,
-                    format!("the model repeats the same calls with the same results, so the turn was ended; {GO_ON}"),
+                    format!("the model repeats the same calls with the same results, so the turn was ended; {go_on}"),
                 ),
-                PauseReason::Requested => (PrintExit::Failed, format!("the turn was paused; {GO_ON}")),
+                PauseReason::Requested => (PrintExit::Failed, format!("the turn was paused; {go_on}")),
             };
             (exit, Some(text))
         }
         Ok(TurnReport::FileLost(error)) => {
-            let way_on = "look at what changed it; `capture agent run --continue` goes on with what the file holds, and \
-                          without --continue a new session begins";
+            let way_on = if go_on == GO_ON {
+                "look at what changed it; `capture agent run --continue` goes on with what the file holds, and without \
+                 --continue a new session begins"
+            } else {
+                "look for the file; without it, a new session begins"
+            };
             let text =
                 format!("{error}, so this session ends: what the agent did since then is not in the file; {way_on}");
             (PrintExit::Failed, Some(text))
@@ -413,6 +539,7 @@ mod tests {
     fn the_end_by_a_limit_says_what_was_spent_and_what_the_provider_says() {
         let limits = |nano| SpendLimits { cost_nano_usd: Some(nano), ..SpendLimits::default() };
         let words = ExitWords {
+            go_on: GO_ON,
             clock: |_| "23:10:00".to_owned(),
             said: Some("daily limit".to_owned()),
             spent: Some((limits(6_000_000), limits(1_000_000))),

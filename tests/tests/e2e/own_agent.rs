@@ -15,7 +15,7 @@ use tests::{
     eventually,
     models::{
         AnswerProgress, Api, Model,
-        script::{Call, Part, Script, Step, call, say},
+        script::{Call, Part, Script, Step, call, hold, say},
     },
     program::Machine,
     terminal_user::{User, end_all, signal, state},
@@ -231,7 +231,7 @@ fn without_a_person_nothing_but_reads_is_done() {
     assert_eq!(house.notes(), "first line\nsecond line\n");
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("edit");
-    assert_eq!(results.iter().filter(|result| result.contains("Nobody answered")).count(), 4, "{results:?}");
+    assert_eq!(results.iter().filter(|result| result.contains("Nobody could be asked")).count(), 4, "{results:?}");
     house.is_clean();
 }
 
@@ -281,6 +281,33 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     // The command had an environment without the key.
     assert!(fs::read_to_string(house.machine.project().join("environment")).unwrap().contains("PATH="));
     house.is_clean();
+}
+
+/// At a terminal a text is printed while it arrives, and once.
+#[test]
+fn a_terminal_shows_the_text_of_the_model_while_it_arrives() {
+    let script = Script::default().lane(
+        "explain",
+        [
+            Step::Answer(vec![
+                Part::Say("I look at the notes. ".to_owned()),
+                Part::Until("look".to_owned()),
+                Part::Call(tool("read", json!({ "path": "notes.txt" }))),
+            ]),
+            hold("There are", "count", " two lines."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("explain the notes");
+    user.expect("I look at the notes.");
+    house.model.tell("look");
+    user.expect("\r\n· read notes.txt\r\n");
+    user.expect("There are");
+    house.model.tell("count");
+    user.expect(" two lines.\r\n");
+    let (all, status) = user.end();
+    let all = String::from_utf8_lossy(&all).into_owned();
+    assert!(status == 0 && all.matches("There are").count() == 1, "{all}");
 }
 
 /// An edit of `notes.txt` that changed after it was read.

@@ -136,7 +136,7 @@ impl<'a> PrintProgress<'a> {
     /// Prints a summary of the prompt. Returns the provider's message for the last failure.
     pub(super) fn finish(&mut self) -> Option<String> {
         self.hold(false);
-        if self.detail == PrintDetail::All
+        if self.detail != PrintDetail::Trouble
             && let Some(tally) = self.tally.in_words()
         {
             self.notice(&tally);
@@ -168,6 +168,13 @@ impl<'a> PrintProgress<'a> {
             let line = format!("· {}", about(call));
             self.started.push(at);
             self.line(&line);
+        }
+    }
+
+    /// Prints that the model has been silent, for a user who watches.
+    pub(super) fn report_silence(&mut self, line: &str) {
+        if self.detail != PrintDetail::Trouble {
+            self.notice(line);
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{EngineInput, MessageOrigin, UserMessage};
-use executor::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
+use executor::{PrintDetail, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print, way_on};
 use jiff::{Timestamp, tz::TimeZone};
 use session_setup::{OpenSession, PermissionAsker, RunError, SessionOpener, SessionOptions, SessionPlace, WORKERS};
 use session_tree::{Json, Object, Session};
@@ -154,11 +154,16 @@ async fn print_until_signal(
     is_watched: bool,
     attempts: u32,
 ) -> std::io::Result<(EndedBy, Option<String>)> {
+    let file = session.snapshot().await.map_err(std::io::Error::other)?.path;
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let mut out = output();
     let mut err = ErrorLines::default();
-    let detail = if is_watched { PrintDetail::All } else { PrintDetail::Trouble };
+    let detail = match (is_watched, std::io::stdout().is_terminal()) {
+        (true, true) => PrintDetail::Streamed,
+        (true, false) => PrintDetail::All,
+        (false, _) => PrintDetail::Trouble,
+    };
     // With `--json`, all output is lines on standard output.
     let progress = (format == PrintFormat::Text).then_some((&mut err as &mut (dyn Write + Send), detail));
     let streams = PrintStreams { out: &mut *out, progress, clock: clock_time, now: now_ms, attempts, gate };
@@ -169,7 +174,7 @@ async fn print_until_signal(
         let (code, end) = tokio::select! {
             ended = &mut printing => {
                 let (exit, message) = ended?;
-                let how = "interrupted; `capture agent run --continue` goes on with this session";
+                let how = format!("interrupted; {}", way_on(&file));
                 // Also report output that could not be written.
                 let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
                 let how = format!("{how}{}", why.unwrap_or_default());
