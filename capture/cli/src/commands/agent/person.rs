@@ -209,6 +209,9 @@ struct ShownQuestion {
 /// The decision that an answer makes; `None` if the question must be repeated.
 fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<AskerDecision> {
     if question.is_question {
+        if line.trim().is_empty() {
+            return None;
+        }
         let chosen = printing::asked::numbered(&question.options, line).and_then(|n| question.options.get(n));
         return Some(AskerDecision::once(answered(chosen.map_or(line, String::as_str), BY)));
     }
@@ -223,8 +226,20 @@ fn decided(question: &PermissionQuestion, in_full: bool, line: &str) -> Option<A
         // decision.
         "s" | "session" | "r" | "rule" => None,
         "" | "n" | "no" => Some(AskerDecision::once(denied("", BY))),
+        // Meant as a yes, but as a reason it would deny the call.
+        _ if is_consent(&word) => None,
         _ => Some(AskerDecision::once(denied(line, BY))),
     }
+}
+
+/// Whether all words of a line express consent, but the line is not one of the words that allow a call.
+fn is_consent(line: &str) -> bool {
+    const CONSENT: [&str; 15] = [
+        "y", "yes", "yep", "yeah", "ok", "okay", "sure", "fine", "allow", "allowed", "approve", "approved", "accept",
+        "go", "please",
+    ];
+    let mut words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_some() && words.all(|word| CONSENT.contains(&word))
 }
 
 fn ask_all(asked: &Receiver<PersonQuestion>, standing: &StandingQuestion, woken: &WakeReceiver) {
@@ -275,6 +290,7 @@ fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
     loop {
         let line = here.typed(&here.shown.text)?;
         let is_end = line.is_none();
+        let is_empty = line.as_ref().is_some_and(|line| line.trim().is_empty());
         if is_confirmed && let Some(decided) = line.and_then(|line| decided(asked, in_full, &line)) {
             let Some(rule) = &decided.rule else { return Some(decided) };
             // Show a rule before saving it; input typed ahead does not confirm it.
@@ -290,6 +306,7 @@ fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
         }
         let again = match (asked.is_question, is_end) {
             (true, true) => "\nType your answer; Ctrl-C ends the turn: ".to_owned(),
+            (true, false) if is_empty => "Type your answer; Ctrl-C ends the turn: ".to_owned(),
             (true, false) => {
                 is_confirmed = true;
                 "This question replaced another one. Type your answer to it again: ".to_owned()

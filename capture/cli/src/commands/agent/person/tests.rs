@@ -34,7 +34,11 @@ fn only_the_words_that_are_offered_allow() {
         let denied = Some((Deny, DecisionScope::Once, Some("denied by the user".to_owned())));
         assert_eq!(decided_by(line, true, false), denied, "{line}");
     }
-    for line in ["use make clean instead", "yes please", "y n", "ok"] {
+    // Meant as a yes, but not one of the words that allow: asked again, neither allowed nor denied.
+    for line in ["yes please", "yes.", "ok", "OK, go", "allow"] {
+        assert_eq!(decided_by(line, true, false), None, "{line}");
+    }
+    for line in ["use make clean instead", "y n", "ok but only once", "?"] {
         let reason = format!("denied by the user: {line}");
         assert_eq!(decided_by(line, true, false), Some((Deny, DecisionScope::Once, Some(reason))), "{line}");
     }
