@@ -45,7 +45,7 @@ pub enum EndpointError {
         source: io::Error,
     },
     /// The file is damaged.
-    #[error("{} is damaged: {source}", path.display())]
+    #[error("{} is damaged ({source}); `capture serve` writes it again", path.display())]
     Damaged {
         /// The path of the file.
         path: PathBuf,

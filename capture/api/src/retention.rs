@@ -126,7 +126,7 @@ impl std::str::FromStr for ByteSize {
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at_checked(end).ok_or_else(wrong)?;
         let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-            "" | "b" => 1,
+            "b" => 1,
             "k" | "kb" => 1_000,
             "m" | "mb" => 1_000_000,
             "g" | "gb" => 1_000_000_000,
@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn sizes_are_read_and_shown() {
         let read = |text: &str| text.parse().map(|ByteSize(bytes)| bytes);
-        assert_eq!(["5GB", "1 MiB", "12", "3k"].map(read), [5_000_000_000, 1 << 20, 12, 3_000].map(Ok));
-        for wrong in ["", "GB", "5 parsecs", "-1", "99999999999999999999", "99999999TB", "5ü"] {
+        assert_eq!(["5GB", "1 MiB", "12B", "3k"].map(read), [5_000_000_000, 1 << 20, 12, 3_000].map(Ok));
+        for wrong in ["", "500", "GB", "5 parsecs", "-1", "99999999999999999999", "99999999TB", "5ü"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert_eq!([1, 2_000_000, 5_250_000_000].map(|n| ByteSize(n).to_string()), ["1 KB", "2 MB", "5.2 GB"]);

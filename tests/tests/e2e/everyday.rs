@@ -512,6 +512,24 @@ fn a_standup_on_a_terminal_is_broken_between_words_and_escapes_nothing() {
     user.end();
 }
 
+/// A mistyped option of `run` is not run as a program, and a reversed period and an unusable name are refused.
+#[test]
+fn mistyped_options_periods_and_names_are_refused() {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("autostart = false\n");
+    for (words, said) in [
+        (&["run", "--detatch", "--", "true"][..], "`capture run` has no option `--detatch`"),
+        (&["run", "--name", " ", "--", "true"], "a name needs"),
+        (&["usage", "--since", "1d", "--until", "2d"], "before it begins"),
+        (&["log", "--since", "2h", "--until", "3h"], "before it begins"),
+        (&["search", "x", "--since", "2026-11-20", "--until", "2026-11-10"], "before it begins"),
+        (&["prune", "--larger-than", "1"], "expected a size such as 500MB"),
+    ] {
+        let (code, _, err) = run(&machine, words);
+        assert!(code == Some(2) && err.contains(said), "{words:?}: {code:?} {err}");
+    }
+}
+
 /// The policy is shown and tested even where it is not in force, and its preset can be chosen.
 #[test]
 fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {

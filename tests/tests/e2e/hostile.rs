@@ -178,7 +178,7 @@ fn no_command_shows_what_would_take_over_a_terminal() {
     add(SHOWS, &["audit verify --head \"$EVIL\"", "ps --state \"$EVIL\"", "\"$EVIL\"", "ps \"--$EVIL\""]);
     add(SHOWS, &["--data-dir \"$DIR\" audit show", "--data-dir \"$DIR\" doctor"]);
     add(SHOWS, &["agent drive --agent claude --program \"$EVIL\" x"]);
-    add(SHOWS, &["run --name \"$EVIL\" -- \"$EVIL\"", "run --detach --name \"$EVIL\" -- sleep 8888"]);
+    add(SHOWS, &["run --name \"$EVIL\" -- \"$EVIL\"", "run --detach --name \"$SOFT\" -- sleep 8888"]);
     add(SHOWS, &["attach nobody", "notify test \"$EVIL\"", "deny \"$EVIL\"", "wait \"x$EVIL\""]);
     for verb in ["load", "tree", "context", "path", "labels", "load --json", "tree --json", "llm"] {
         add(SHOWS, &[&format!("agent session {verb} \"$NAME.jsonl\"")]);

@@ -67,12 +67,13 @@ const WIDE: usize = 110;
 type Names = HashMap<SessionId, TimelineSession>;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let query = query(arguments)?;
     let client = context.client()?;
     let session = arguments.session.as_ref().map(|given| find(&client, given)).transpose()?.map(|found| found.id);
     // Open the stream before reading the list, so that no event is missed between them.
     let of_session = StreamQuery { session: session.map(|id| id.to_string()), ..StreamQuery::default() };
     let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
-    let query = query(arguments, session)?;
+    let query = TimelineQuery { session: session.map(|id| id.to_string()), ..query };
     let (mut names, mut seen) = (Names::new(), 0);
     let events = newest(&client, query.clone(), arguments.limit, &mut names)?;
     let read = |id: &ApprovalId| Some(client.one::<GetApproval>(id.as_str()).ok()?.approval);
@@ -106,16 +107,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<TimelineQuery> {
+/// The events that the arguments select, of all sessions.
+fn query(arguments: &Arguments) -> anyhow::Result<TimelineQuery> {
     let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
+    let (since, until) = when::period(arguments.since.as_deref(), arguments.until.as_deref())?;
     Ok(TimelineQuery {
-        session: session.map(|id| id.to_string()),
+        session: None,
         agent: arguments.agent.clone().into(),
         kind: arguments.kind.clone().into(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
         failures: arguments.failures.then_some(true),
-        since: when::since("--since", arguments.since.as_deref())?,
-        until: when::until("--until", arguments.until.as_deref())?,
+        since,
+        until,
         cursor: None,
         limit: None,
     })

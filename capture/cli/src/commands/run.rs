@@ -40,7 +40,7 @@ use printing::safe;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// A name for the run; no other active run may have it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::stop::run_name)]
     name: Option<String>,
     /// Start the program in the background and print the run's id.
     #[arg(long)]
@@ -144,6 +144,12 @@ const NOT_RECORDED: &str =
 const USAGE: u8 = 2;
 
 pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let program = &arguments.command[0];
+    if program.as_encoded_bytes().starts_with(b"-") {
+        let program = safe(&program.to_string_lossy());
+        let text = format!("`capture run` has no option `{program}`; `capture run --help` lists its options");
+        return Err(Failed::Usage(text).into());
+    }
     if arguments.no_capture {
         let error = child::replace(&arguments.command);
         return Ok(cannot_run(&error));

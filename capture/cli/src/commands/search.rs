@@ -114,6 +114,7 @@ fn is_limited(query: &SearchQuery) -> bool {
 fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
     let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
     let text = arguments.query.join(" ");
+    let (since, until) = when::period(arguments.since.as_deref(), arguments.until.as_deref())?;
     Ok(SearchQuery {
         q: (!text.trim().is_empty()).then_some(text),
         session: arguments.session.clone(),
@@ -122,8 +123,8 @@ fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
         tool: arguments.tool.clone(),
         project: arguments.project.clone(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-        since: when::since("--since", arguments.since.as_deref())?,
-        until: when::until("--until", arguments.until.as_deref())?,
+        since,
+        until,
         sort: Some(if arguments.sort == "time" { SearchSort::Time } else { SearchSort::Relevance }),
         cursor: None,
         limit: Some(Limit::of(arguments.limit)),

@@ -53,6 +53,7 @@ pub(super) struct Rename {
     /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
     run: String,
     /// The new name; no other active run may have it.
+    #[arg(value_parser = run_name)]
     name: String,
 }
 
@@ -202,14 +203,17 @@ fn next_start(run: &runs::Description, session: Option<&Session>, fresh: bool) -
     Ok(NextStart { words, cwd: run.cwd.clone(), note, is_resumed: false })
 }
 
+/// Checks the name of a run.
+pub(super) fn run_name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err("a name needs a character that is not a space, and no control characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 pub(super) fn rename(context: &Context, arguments: &Rename) -> anyhow::Result<()> {
     refuse_agents("renaming a run")?;
     let (new, run) = (&arguments.name, find(&context.data, &arguments.run)?);
-    if new.trim().is_empty() || new.chars().any(char::is_control) {
-        return Err(
-            Failed::Usage("a name needs a character that is not a space, and no control characters".into()).into()
-        );
-    }
     // Held until the host has written the name, so that no other run claims it.
     let claim = runs::claim_name(&context.data, new).map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {

@@ -45,8 +45,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let (now, zone) = (clock::now(), TimeZone::system());
-    let since = when::since("--since", Some(&arguments.since))?;
-    let until = when::until("--until", arguments.until.as_deref())?;
+    let (since, until) = when::period(Some(&arguments.since), arguments.until.as_deref())?;
     let (session, project) = (arguments.session.clone(), arguments.project.clone());
     let (agent, limit) = (arguments.agent.clone().into(), Some(Limit::of(arguments.limit)));
     let client = context.client()?;

@@ -17,8 +17,25 @@ pub(super) fn since(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>,
 ///
 /// # Errors
 /// A usage error if the text is not such a time.
-pub(super) fn until(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
+fn until(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
     Ok(text.map(|text| read(flag, text, clock::now())).transpose()?.map(|at| at.end()))
+}
+
+/// The period given with `--since` and `--until`.
+///
+/// # Errors
+/// A usage error as for [`since`] and [`until`], or if the period ends before it begins.
+pub(super) fn period(
+    since_text: Option<&str>,
+    until_text: Option<&str>,
+) -> Result<(Option<Timestamp>, Option<Timestamp>), Failed> {
+    let (from, to) = (since("--since", since_text)?, until("--until", until_text)?);
+    match (from, to) {
+        (Some(from), Some(to)) if to <= from => {
+            Err(Failed::Usage(format!("the period ends ({to}) before it begins ({from}): swap --since and --until")))
+        }
+        period => Ok(period),
+    }
 }
 
 fn past(flag: &str, text: &str) -> Result<TypedTime, Failed> {
