@@ -411,6 +411,21 @@ impl CallClass {
         }
     }
 
+    /// Whether the call changes files itself, as opposed to by a command.
+    #[must_use]
+    pub const fn changes_files(self) -> bool {
+        match self {
+            Self::Edit | Self::Write => true,
+            Self::Read
+            | Self::ReadOutside
+            | Self::Command
+            | Self::Fetch
+            | Self::Question
+            | Self::Note
+            | Self::Other => false,
+        }
+    }
+
     /// Whether the call changes nothing.
     #[must_use]
     pub const fn is_harmless(self) -> bool {

@@ -140,14 +140,15 @@ impl Target {
             return Err(TargetError::NoOutput);
         }
         let max = self.max_output_tokens.unwrap_or(REQUIRED_OUTPUT_TOKENS);
-        match (&self.thinking, self.api) {
-            (Thinking::Budget(_), Api::Responses | Api::Chat) => Err(TargetError::NoBudget(self.api)),
-            // https://platform.claude.com/docs/en/build-with-claude/extended-thinking: budget_tokens is at least 1,024
-            // and below max_tokens.
-            (Thinking::Budget(budget), Api::Anthropic) if *budget < 1024 || *budget >= max => {
-                Err(TargetError::Budget { budget: *budget, max })
-            }
-            _ => Ok(()),
+        match self.thinking {
+            Thinking::Budget(budget) => match self.api {
+                Api::Responses | Api::Chat => Err(TargetError::NoBudget(self.api)),
+                // https://platform.claude.com/docs/en/build-with-claude/extended-thinking: budget_tokens is at least
+                // 1,024 and below max_tokens.
+                Api::Anthropic if budget < 1024 || budget >= max => Err(TargetError::Budget { budget, max }),
+                Api::Anthropic | Api::Gemini => Ok(()),
+            },
+            Thinking::Default | Thinking::Absent | Thinking::Off | Thinking::Effort(_) => Ok(()),
         }
     }
 }

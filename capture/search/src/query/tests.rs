@@ -1,3 +1,4 @@
+use events::Provider;
 use proptest::prelude::*;
 
 use super::*;
@@ -124,6 +125,8 @@ fn times() {
 
 #[test]
 fn errors_name_the_column() {
+    let agents: Vec<_> =
+        Provider::ALL.iter().filter(|agent| **agent != Provider::Unknown).map(|agent| agent.as_str()).collect();
     for (text, error) in [
         ("foo \"bar", "missing `\"` for the one at column 5"),
         ("foo (bar", "missing `)` for the `(` at column 5; put it in double quotes to search for it as text"),
@@ -146,11 +149,7 @@ fn errors_name_the_column() {
             "the query only says what to leave out at column 1; put it in double quotes to search for it as text",
         ),
         ("foo NOT", "expected something to search for after `NOT` at column 8"),
-        (
-            "x agent:clade",
-            "unknown agent `clade` at column 9, expected one of claude, codex, gemini, pi, capture, \
-                           qwen, opencode, aider, crush, goose, amp",
-        ),
+        ("x agent:clade", &format!("unknown agent `clade` at column 9, expected one of {}", agents.join(", "))),
         (
             "kind:x",
             "unknown kind `x` at column 6, expected one of prompt, answer, thinking, call, output, error, \
