@@ -31,16 +31,16 @@ use printing::{asked::block, is_with_a_person, safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this request, with everything needed to decide it: its id, or at least 3 characters from the start
-    /// or end of it.
+    /// Show only this request, with everything needed to decide it: its id, or at least 3 characters from the start or
+    /// end of its id.
     pub(super) id: Option<String>,
     /// Include closed requests.
     #[arg(long, short)]
     all: bool,
-    /// Keep the list on screen and up to date.
+    /// Keep the list on the screen and update it.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only requests of this session: its id, or at least 3 characters from the start or end of it.
+    /// Only requests of this session: its id, or at least 3 characters from the start or end of its id.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
@@ -50,10 +50,10 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of its id. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
-    /// What to allow.
+    /// The requests to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
     /// The answer to a question: the number or text of an option. If there are several questions, pass `--answer
@@ -70,7 +70,7 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of its id. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
     /// The reason to give to the agent.
@@ -82,9 +82,10 @@ pub(super) struct Deny {
 enum GrantScope {
     /// Only this request.
     Once,
-    /// This request, and identical ones later in this session, until the server stops.
+    /// This request and later identical requests of this session, until the server stops.
     Session,
-    /// This request, and all that the rule you are shown covers, in any session: saves it in your policy after you confirm it.
+    /// This request and every request the displayed rule covers, in any session. The rule is saved in your policy after
+    /// you confirm.
     Rule,
 }
 

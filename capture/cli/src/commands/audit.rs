@@ -29,13 +29,14 @@ pub(super) struct Arguments {
 enum AuditCommand {
     /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that an earlier `audit verify` printed, to detect that the record was replaced since then.
+        /// The last row that an earlier `audit verify` printed. A record that was replaced since then does not contain
+        /// this row.
         #[arg(long, value_name = "SEQUENCE:HASH")]
         head: Option<String>,
     },
     /// Show the last rows of the audit record.
     Show {
-        /// Only rows about this permission request: its id, or at least 3 characters from the start or end of it.
+        /// Only rows about this permission request: its id, or at least 3 characters from the start or end of its id.
         approval: Option<String>,
         /// Maximum number of rows.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
