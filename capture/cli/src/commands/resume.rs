@@ -26,10 +26,10 @@ pub(super) struct Arguments {
     /// its id.
     #[arg(required_unless_present = "last")]
     session: Option<String>,
-    /// The sessions whose runs were cut off, by a reboot or a crash: resume the only one, or list them.
+    /// Resume the session whose run was interrupted by a reboot or a crash. If there are several, list them.
     #[arg(long, conflicts_with = "session")]
     last: bool,
-    /// Print the command and do not run it.
+    /// Print the command instead of running it.
     #[arg(long)]
     print: bool,
 }
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         None => {
             let mut cut_off = cut_off(&client)?;
             match cut_off.len() {
-                0 => return Err(Failed::NotFound("no run was cut off".into()).into()),
+                0 => return Err(Failed::NotFound("no run was interrupted by a reboot or a crash".into()).into()),
                 1 => cut_off.remove(0),
                 _ if context.json => {
                     let offers: Vec<_> = cut_off.iter().map(offer_json).collect();

@@ -29,7 +29,7 @@ use printing::{print_error_line, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// Kill the program at once.
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Restart {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// Run the same command line again instead of resuming the session.
     #[arg(long)]
@@ -50,7 +50,7 @@ pub(super) struct Restart {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Rename {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// The new name; no other active run may have it.
     name: String,
