@@ -30,16 +30,16 @@ pub(super) struct ForgetArguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PruneArguments {
-    /// Sessions without an event since then: an age such as 90d, or a time.
+    /// Remove sessions without an event since this time, or for this long, such as 90d.
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
-    /// The oldest sessions, until the database holds no more than this: 500MB, 5GB.
+    /// Remove the oldest sessions until the database is at most this size, such as 500MB or 5GB.
     #[arg(long, value_name = "SIZE")]
     larger_than: Option<ByteSize>,
-    /// Only sessions that began in this directory or below it; without another condition all of them.
+    /// Only sessions that began in this directory or below it. Without another condition, all of these are removed.
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Remove sessions for their age though the clock of this machine jumped: you have looked at it and it is right.
+    /// Remove sessions by age even though this machine's clock jumped. Check first that the clock is right.
     #[arg(long)]
     clock_is_right: bool,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(super) struct PruneArguments {
 
 #[derive(Debug, clap::Args)]
 struct How {
-    /// Only say what would be removed.
+    /// Only list the sessions that would be removed.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.
@@ -60,7 +60,7 @@ struct How {
 pub(super) struct BackupArguments {
     /// The file to write.
     file: PathBuf,
-    /// Replace a file that is there.
+    /// Overwrite the file if it exists.
     #[arg(long)]
     force: bool,
 }
