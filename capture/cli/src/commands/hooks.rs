@@ -71,11 +71,12 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Let capture answer permission requests, by your policy or by `capture approve`; wait for an answer for up to
-    /// SECONDS [default: 600].
+    /// Let capture answer permission requests with your policy or `capture approve`. The hook waits up to SECONDS for
+    /// an answer [default: 600].
     ///
-    /// With 0 only the policy answers. While the hook waits, Claude Code also shows its own dialog, and the first answer
-    /// counts. Codex and Qwen Code show no dialog until the time is up. For Gemini CLI the policy can only deny.
+    /// With 0, only the policy answers. While the hook waits, Claude Code also shows its own dialog, and the first
+    /// answer counts. Codex and Qwen Code show their dialogs only after the hook has stopped waiting. With Gemini CLI,
+    /// the policy can only deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = seconds(0..=3600))]
     approver: Option<u32>,
     /// Install entries for every event, regardless of the agent's version.
@@ -95,7 +96,7 @@ struct ChangeArguments {
     /// Do not ask for confirmation.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Show the whole change as a diff, as is always done in a pipe.
+    /// Show the whole change as a diff. If the output is not a terminal, this is the default.
     #[arg(long)]
     diff: bool,
 }

@@ -21,7 +21,7 @@ pub(super) struct SetupArguments {
     /// Hide the suggestions printed by `capture` without a command.
     #[arg(long, conflicts_with = "restore")]
     dismiss: bool,
-    /// Show them again.
+    /// Show the suggestions again.
     #[arg(long)]
     restore: bool,
 }

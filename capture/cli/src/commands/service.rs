@@ -31,7 +31,7 @@ enum ServiceCommand {
     },
     /// Stop the unit and remove it.
     Uninstall,
-    /// Show whether the unit is installed and runs.
+    /// Show whether the unit is installed and running.
     Status,
 }
 

@@ -20,7 +20,7 @@ use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Also delete the data directory: everything that was recorded, the audit record too.
+    /// Also delete the data directory with all recorded data, including the audit record.
     #[arg(long)]
     delete_data: bool,
     /// Do not ask for confirmation.
