@@ -256,7 +256,7 @@ impl DecidedCalls {
 }
 
 /// How to continue a session whose turn has ended.
-const GO_ON: &str = "`capture agent run --continue` goes on with this session";
+const GO_ON: &str = "`capture agent run --continue` continues this session";
 
 /// The parts of the message about the end of a prompt.
 struct ExitWords {

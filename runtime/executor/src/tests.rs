@@ -324,7 +324,8 @@ fn a_limit_ends_a_printed_turn_with_its_own_code() {
     assert_eq!(
         message.as_deref(),
         Some(
-            "the limit of tool calls is reached; `capture agent run --continue` goes on with this session once the limit is higher"
+            "the limit of tool calls is reached; `capture agent run --continue` continues this session once the limit \
+             is higher"
         )
     );
     house.runtime.block_on(session.close());

@@ -526,7 +526,9 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
     // Without a policy file; listing presets and refusing one changes nothing.
     let (code, shown, _) = in_config(&["policy", "show"]);
     assert!(
-        code == Some(0) && shown.contains("(does not exist)") && shown.contains("preset  none: your rules decide"),
+        code == Some(0)
+            && shown.contains("(does not exist)")
+            && shown.contains("preset  none: if none of your rules matches"),
         "{shown}"
     );
     let presets = in_config(&["policy", "preset"]).1;

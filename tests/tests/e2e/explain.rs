@@ -61,7 +61,7 @@ fn a_past_time_is_explained_as_it_was() {
 
     let (code, _, err) = said(&machine, &["explain", &id, "--at", "-2h"]);
     assert!(
-        code == Some(4) && err.contains("capture first saw session") && err.contains("after the time asked for"),
+        code == Some(4) && err.contains("capture first saw session") && err.contains("after the requested time"),
         "{err}"
     );
     for bad in ["soon", "2126-01-01T00:00:00Z"] {

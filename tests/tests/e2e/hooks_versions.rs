@@ -177,7 +177,7 @@ fn force_installs_all_and_tells_the_risk() {
     for (version, why) in [
         (None, "`claude` is not on the PATH"),
         (Some("1.0.30"), "older than 1.0.38"),
-        (Some("2.1.87"), "claude 2.1.87 does not know `PermissionDenied`"),
+        (Some("2.1.87"), "claude 2.1.87 does not support `PermissionDenied`"),
     ] {
         if let Some(version) = version {
             here.machine.agent_version(Claude, version);
@@ -239,7 +239,7 @@ fn other_agents_skip_what_they_do_not_know() {
     assert_eq!(install().code, Some(0));
     here.machine.agent_version(Codex, "0.120.0");
     let said = here.run(&["hooks", "status"]);
-    assert!(said.out.contains("codex 0.120.0 does not know the hook events"), "{}", said.out);
+    assert!(said.out.contains("codex 0.120.0 does not support the hook events"), "{}", said.out);
     let (code, line) = here.doctor("codex settings");
     assert!(code == Some(0) && line.contains("everything else in the file is in force"), "{line}");
     assert_eq!(install().code, Some(0));

@@ -514,7 +514,7 @@ fn what_it_may_not_do_is_refused_before_it_begins() {
         (
             &["--mode", "accept-edits"][..],
             5,
-            "needs you at the terminal, and here a program drives the session: use --mode ask",
+            "needs you at a terminal, but a program drives this session: use --mode ask",
         ),
         (&["--model", "sonnet"], 2, "PROVIDER/MODEL"),
         (&["--continue"], 4, "no session of our own agent has worked in "),

@@ -245,7 +245,7 @@ fn nobody_there_is_no() {
         let server = machine.serve();
         let came = drive(&machine, agent, &["--wait", "1"], &[ask("touch x")]).came();
         assert_eq!(word(agent, &came.heard[0]), no(agent), "{}", came.err);
-        assert!(came.err.contains("nobody decided within 1 seconds"), "{}", came.err);
+        assert!(came.err.contains("no decision within 1 seconds"), "{}", came.err);
         approval(&server, "answered_elsewhere");
     }
     // The server stops while the driver waits.
@@ -423,7 +423,7 @@ fn the_user_at_the_terminal_is_asked() {
     let here = held(&server);
     assert_eq!(self::said(&machine, &["approve", here["id"].as_str().unwrap()]).0, Some(0));
     user.expect("touch b");
-    user.expect("This question replaced another one: type the whole word.");
+    user.expect("This question replaced an earlier one: type the whole word.");
     user.expect("[yes/No] ");
     user.types("y\n");
     user.expect("Type yes or no: ");

@@ -141,7 +141,9 @@ fn a_restarted_run_resumes_its_session() {
         machine.command(&["run", "--detach", "--name", "gone", "--", "sleep", "9999"]).current_dir(&gone).output();
     assert!(started.unwrap().status.success());
     fs::remove_dir(&gone).unwrap();
-    assert!(says(&machine, &["restart", "gone"], 4).contains("run gone was not stopped: its directory is gone"));
+    assert!(
+        says(&machine, &["restart", "gone"], 4).contains("run gone was not stopped: its directory no longer exists")
+    );
     assert!(says(&machine, &["runs"], 0).contains("gone"));
 }
 

@@ -151,8 +151,8 @@ fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
     match total.cache_hit_rate {
         Some(rate) => writeln!(
             out,
-            "{:.1} % of the input was read from the cache, in {} calls. What each call read is known only of sessions of \
-             capture's own agent.",
+            "{:.1} % of the input was read from the cache, in {} calls. Figures for each call exist only for sessions \
+             of capture's own agent.",
             rate * 100.0,
             total.calls
         )?,

@@ -35,7 +35,7 @@ const NOTICE: Duration = Duration::from_millis(1500);
 /// Explains why input typed here does not reach the run.
 fn say_that_it_watches() {
     printing::print_error_line(
-        "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
+        "capture: another terminal is attached, so this one only watches; `--take` takes control",
     );
     // The channel never receives a message; this only waits.
     crossbeam_channel::after(NOTICE).recv().ok();

@@ -94,7 +94,8 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::context::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
+        let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+        super::context::print_line(&format!("the audit record is intact: {rows}, last row {head}"))
     } else {
         Ok(())
     };
@@ -114,10 +115,10 @@ fn unverified(error: &VerifyError) -> Failed {
             ReadFailure::Io => "check that the data directory exists and is readable",
             ReadFailure::Damaged => "the database file is damaged; restore it from a backup",
             ReadFailure::Full | ReadFailure::ReadOnly | ReadFailure::Other => {
-                "whether the record is intact is not known"
+                "capture cannot tell whether the record is intact"
             }
         },
-        VerifyError::Head(_) => "check that it is a readable file",
+        VerifyError::Head(_) => "check that the file is readable",
     };
     Failed::Unreadable(format!("cannot verify the audit record: {error}; {hint}"))
 }

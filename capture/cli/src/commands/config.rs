@@ -205,7 +205,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
     let (tables, name) = split(key)?;
     if let Some(above) = setting_above(key) {
         let why = if above.value.is_array() {
-            "a list, which is set as a whole; `capture config edit` changes a part"
+            "a list; set the whole list, or change a part with `capture config edit`"
         } else {
             "one setting, not a group of settings"
         };

@@ -193,7 +193,7 @@ pub(super) fn to_file(
     write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let told = || path.display().to_string();
-    let refused = || Failed::Refused(format!("{} already exists; --force replaces it", path.display()));
+    let refused = || Failed::Refused(format!("{} already exists; pass --force to overwrite it", path.display()));
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }

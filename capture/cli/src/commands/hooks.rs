@@ -159,8 +159,7 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     if all.is_empty() {
         let directories = AGENTS.iter().filter_map(|provider| homes.of(*provider).first());
         let directories: Vec<_> = directories.map(|dir| show::shown(dir)).collect();
-        let text =
-            format!("found none of {}: no agent that capture has hooks for has run here yet", directories.join(", "));
+        let text = format!("no supported agent has run here yet (none of {} exists)", directories.join(", "));
         return Err(Failed::NotFound(text).into());
     }
     Ok(all)
@@ -261,7 +260,7 @@ fn plan(
                 Ok((events, version)) => {
                     let unknown: Vec<_> =
                         catalogue(provider).into_iter().filter(|event| !events.contains(event)).collect();
-                    let why = format!("{provider} {version} does not know {}", listed(&unknown));
+                    let why = format!("{provider} {version} does not support {}", listed(&unknown));
                     (catalogue(provider), (!unknown.is_empty()).then(|| forced(provider, &why)))
                 }
                 Err(why) => (catalogue(provider), Some(forced(provider, &why.to_string()))),
@@ -277,7 +276,7 @@ fn plan(
 /// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
-        "`{provider}` is not on the PATH and no session file of it names its version, so its version was not checked; \
+        "`{provider}` is not on the PATH and none of its session files names its version, so the version was not checked; \
          run `capture hooks status` after you have installed {provider}"
     )
 }
@@ -314,10 +313,10 @@ fn forced(provider: Provider, why: &str) -> String {
     match drops {
         Some(since) => format!(
             "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
-             it names an event that they do not know: commands that you denied may run. `capture hooks uninstall` \
-             removes the entries"
+             it names an event that they do not support, so commands that you denied may run. `capture hooks \
+             uninstall` removes the entries"
         ),
-        None => format!("forced: {why}. All tested versions skip events that they do not know"),
+        None => format!("forced: {why}. All tested versions skip events that they do not support"),
     }
 }
 

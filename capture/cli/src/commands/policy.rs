@@ -215,8 +215,8 @@ impl PolicyJudge {
 fn not_in_force(refused: &Refused, workspace: &Path) -> String {
     if matches!(refused, Refused::InWorkspace(_)) {
         return format!(
-            "note: of agents that work in {}, every request is left to you, because that directory contains the policy and \
-             they could edit it; in your projects the policy is in force",
+            "note: you decide every request of agents that work in {}, because that directory contains the policy and \
+             agents could edit it; in your projects, the policy is in force",
             workspace.display()
         );
     }

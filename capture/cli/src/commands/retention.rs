@@ -158,7 +158,7 @@ fn carry_out(
         if how.dry_run || plan.sessions.is_empty() {
             return show(&in_words(&plan, "would remove"));
         }
-        confirm(context, &format!("{}{verb} this for good?", in_words(&plan, "to be removed:")))?;
+        confirm(context, &format!("{}{verb} this permanently?", in_words(&plan, "to be removed:")))?;
     }
     let report = remove(false)?;
     let until = std::time::Instant::now() + ERASED_WITHIN;
@@ -177,7 +177,7 @@ fn carry_out(
     }
     match left.trouble {
         Some(why) if left.erasing > 0 => {
-            Err(Failed::Other(format!("not erased everywhere yet: {why}; the server tries again")).into())
+            Err(Failed::Other(format!("the data is not erased everywhere yet: {why}; the server tries again")).into())
         }
         Some(_) | None => Ok(()),
     }
@@ -185,7 +185,8 @@ fn carry_out(
 
 fn confirm(context: &Context, question: &str) -> anyhow::Result<()> {
     if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failed::Refused("cannot ask for confirmation without a terminal; pass --yes".into()).into());
+        let why = "cannot ask for confirmation without a terminal; pass --yes to confirm";
+        return Err(Failed::Refused(why.into()).into());
     }
     if is_agreed(question)? { Ok(()) } else { Err(Failed::Refused("nothing was changed".into()).into()) }
 }
@@ -198,7 +199,7 @@ fn in_words(report: &RemovalReport, verb: &str) -> String {
     let row = |session: &RemovedSession| {
         let title = session.title.as_deref().unwrap_or("(no title)");
         let notes = [
-            (session.is_running, ", running: what it does from now on is not recorded either"),
+            (session.is_running, ", running: capture will not record its further activity"),
             (session.was_pruned, ", pruned before"),
         ];
         let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
@@ -208,7 +209,8 @@ fn in_words(report: &RemovalReport, verb: &str) -> String {
     let rows: String = report.sessions.iter().map(row).collect();
     let files: String = report.files.iter().map(|file| format!("  file {}\n", safe(file))).collect();
     let elsewhere = report.backups_elsewhere.iter();
-    let elsewhere: String = elsewhere.map(|file| format!("  a backup that still holds it: {}\n", safe(file))).collect();
+    let elsewhere: String =
+        elsewhere.map(|file| format!("  a backup that still contains this data: {}\n", safe(file))).collect();
     let (sessions, size) = (sessions(report.sessions.len() as u64), ByteSize(report.bytes));
     format!("{verb} {sessions}, {} events, about {size}\n{rows}{files}{elsewhere}", report.events)
 }
@@ -220,7 +222,7 @@ pub(super) fn backup(context: &Context, arguments: &BackupArguments) -> anyhow::
         client.one::<GetRetention>("")?;
     }
     if !arguments.force && file.symlink_metadata().is_ok() {
-        let there = format!("{} already exists; pass --force to replace it", safe(&file.display().to_string()));
+        let there = format!("{} already exists; pass --force to overwrite it", safe(&file.display().to_string()));
         return Err(Failed::Other(there).into());
     }
     let facts = store::backup(&context.data.join("capture.db"), &file, arguments.force)?;
@@ -244,7 +246,10 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
         let words = format!("{}, {} events", sessions(facts.sessions), facts.events);
         confirm(
             context,
-            &format!("Replace what is in {} by this backup ({words})?", safe(&context.data.display().to_string())),
+            &format!(
+                "Replace the database in {} with this backup ({words})?",
+                safe(&context.data.display().to_string())
+            ),
         )?;
     }
     let restored = store::restore(&context.data, &arguments.file)?;

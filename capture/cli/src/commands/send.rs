@@ -109,9 +109,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 fn said(sent: &InputSent, is_steered: bool) -> String {
     if is_steered {
-        return format!("sent at position {}; the running turn takes it in at its next step", sent.position);
+        return format!("sent at position {}; the running turn receives it at its next step", sent.position);
     }
-    let how = if sent.forced { "forced: typed without a look at the screen" } else { "sent" };
+    let how = if sent.forced { "forced: typed without checking the screen" } else { "sent" };
     format!("{how} at position {}", sent.position)
 }
 

@@ -134,7 +134,7 @@ fn takes(run: &Run, command: &str) -> bool {
 
 fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     let (Some(client), Some(session)) = (context.running()?, run.session_id) else {
-        return Err(Failed::Refused(format!("the session of run {} is not known yet", run.id)).into());
+        return Err(Failed::Refused(format!("capture does not know the session of run {} yet", run.id)).into());
     };
     let ends = takes(run, END);
     let action = if ends { SessionAction::End } else { SessionAction::Abort };
@@ -143,7 +143,7 @@ fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     if context.json {
         return context.print_json(&sent);
     }
-    let told = if ends { "was told to end" } else { "was told to end its turn" };
+    let told = if ends { "was asked to end" } else { "was asked to end its turn" };
     print_line(&format!("run {} {told}", run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe)))
 }
 
@@ -164,7 +164,7 @@ pub(super) fn restart(context: &Context, arguments: &Restart) -> anyhow::Result<
     // Detect every error before anything is stopped.
     let next = next_start(&run, session_of(context, run.run)?.as_ref(), arguments.fresh)?;
     if !Path::new(&next.cwd).is_dir() {
-        let gone = format!("run {name} was not stopped: its directory is gone: {}", safe(&next.cwd));
+        let gone = format!("run {name} was not stopped: its directory no longer exists: {}", safe(&next.cwd));
         return Err(Failed::NotFound(gone).into());
     }
     end(&run, arguments.now)?;
@@ -196,7 +196,7 @@ fn next_start(run: &runs::Description, session: Option<&Session>, fresh: bool) -
     let words = run.command.clone();
     let is_whole = |word: &String| !word.contains(REDACTED) && !word.contains(char::REPLACEMENT_CHARACTER);
     if words.is_empty() || !words.iter().all(is_whole) {
-        let why = "its command line is not stored as it was typed; start it with `capture run`";
+        let why = "capture did not store its exact command line; start the program with `capture run`";
         return Err(Failed::Refused(format!("run {} was not stopped: {why}", name_of(run))));
     }
     Ok(NextStart { words, cwd: run.cwd.clone(), note, is_resumed: false })
@@ -206,9 +206,7 @@ pub(super) fn rename(context: &Context, arguments: &Rename) -> anyhow::Result<()
     refuse_agents("renaming a run")?;
     let (new, run) = (&arguments.name, find(&context.data, &arguments.run)?);
     if new.trim().is_empty() || new.chars().any(char::is_control) {
-        return Err(
-            Failed::Usage("a name needs a character that is not a space, and no control characters".into()).into()
-        );
+        return Err(Failed::Usage("a name must contain more than spaces, and no control characters".into()).into());
     }
     // Held until the host has written the name, so that no other run claims it.
     let claim = runs::claim_name(&context.data, new).map_err(|error| {

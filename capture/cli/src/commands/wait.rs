@@ -70,7 +70,11 @@ pub(super) fn until(
                 if left_ms == 0 {
                     let states: Vec<&str> = states.iter().map(|s| s.as_str()).collect();
                     let since = after.map_or_else(String::new, |after| format!(" after position {after}"));
-                    let text = format!("timed out: session {id} did not reach {}{since}", states.join(" or "));
+                    let states = match states.as_slice() {
+                        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                        states => states.concat(),
+                    };
+                    let text = format!("timed out: session {id} did not reach {states}{since}");
                     return Err(Failed::TimedOut(text).into());
                 }
             }

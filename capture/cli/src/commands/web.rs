@@ -182,7 +182,8 @@ fn pair(arguments: &PairArguments, client: &Client, json: Option<PrintJson<'_>>)
     ));
     if arguments.url.is_none() {
         printing::print_error_line(
-            "capture: this address is reached from this machine only; `capture web --help` says how another device reaches it",
+            "capture: only this machine can reach this address; `capture web --help` shows how another device can \
+             reach the server",
         );
     }
     Ok(())

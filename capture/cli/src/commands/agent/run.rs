@@ -123,8 +123,8 @@ const fn place(at_terminal: bool) -> SessionPlace {
         end: None,
         warn,
         at_terminal,
-        no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
-                    one, without --json",
+        no_person: "the mode accept-edits needs you at a terminal: standard input and standard error must be a \
+                    terminal, without --json",
     }
 }
 
@@ -169,7 +169,7 @@ async fn print_until_signal(
         let (code, end) = tokio::select! {
             ended = &mut printing => {
                 let (exit, message) = ended?;
-                let how = "interrupted; `capture agent run --continue` goes on with this session";
+                let how = "interrupted; `capture agent run --continue` continues this session";
                 // Also report output that could not be written.
                 let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
                 let how = format!("{how}{}", why.unwrap_or_default());
