@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use api::{
+    ClientError,
     list::Limit,
     routes::{EmptyBody, GetIndex, RebuildIndex, SearchTexts},
     search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
@@ -97,8 +98,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             "expected a query, such as `capture search connection refused`; `capture search --help` explains more";
         return Err(Failed::Usage(usage.into()).into());
     }
-    let page = context.client()?.get::<SearchTexts>("", &query)?;
+    let page = context.client()?.get::<SearchTexts>("", &query).map_err(without_parameter)?;
     if context.json { context.print_json(&page) } else { show(&rows(&page, clock::now())) }
+}
+
+/// The error without the name of the query's HTTP parameter.
+fn without_parameter(mut error: ClientError) -> ClientError {
+    if let ClientError::Refused { message, .. } = &mut error
+        && let Some(rest) = message.strip_prefix("q: ")
+    {
+        *message = rest.to_owned();
+    }
+    error
 }
 
 /// Whether a query without words has a filter.
