@@ -201,6 +201,7 @@ impl PolicyJudge {
                     Refused::InWorkspace(_) => policy_files::load(file, None).ok(),
                     Refused::Unreadable(..)
                     | Refused::NoFile(_)
+                    | Refused::TooLarge(_)
                     | Refused::NotOurs(_)
                     | Refused::WritableByOthers(_)
                     | Refused::Broken(_) => None,
