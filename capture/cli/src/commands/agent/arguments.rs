@@ -9,6 +9,7 @@ use home::{hosted_session::HostSpec, paths};
 use session_setup::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
 use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 
+use super::super::number::{positive, seconds};
 use super::{
     hosted::{self, HostOptions},
     piped::piped_text,
@@ -105,10 +106,10 @@ struct SessionArguments {
     #[arg(long, value_name = "USD", value_parser = usd)]
     max_cost: Option<f64>,
     /// Stop the turn after this many answers of the model [default: 200].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     max_turns: Option<u32>,
     /// Skip a call whose permission request has no answer after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds(1..=3600))]
     wait: u32,
 }
 
