@@ -238,7 +238,7 @@ impl EngineStep<'_> {
     fn abort_now(&mut self, outcome: TurnOutcome) {
         self.abort(outcome);
         if let DiskState::RetryAt { error, .. } | DiskState::Retrying { error } = &self.state.live.disk {
-            let error = format!("{error}; what was not written by now is not in the session");
+            let error = format!("{error}; entries that were not written are not in the session");
             self.tell_unwritten_end(outcome, error);
         }
     }

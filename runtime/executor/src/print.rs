@@ -248,10 +248,10 @@ impl DecidedCalls {
         let which = match (self.decided, self.undone) {
             (0, 0) | (1.., _) => return None,
             _ if self.were_missed => return None,
-            (0, 1) => "the model's only call was",
-            (0, many) => &format!("all {many} calls of the model were"),
+            (0, 1) => "the model's only call was skipped",
+            (0, many) => &format!("all {many} calls of the model were skipped"),
         };
-        Some(format!("{which} left undone, because nobody answered; `capture approve` and your policy answer requests"))
+        Some(format!("{which}, because no permission was given in time; give it with `capture approve` or your policy"))
     }
 }
 
@@ -313,7 +313,7 @@ fn exit_of(
                 }
                 PauseReason::PriceUnknown => (
                     PrintExit::OutOfBudget,
-                    "costs are limited, and the price of the model is unknown; add its price, or take the limit away"
+                    "costs are limited, but the price of the model is unknown; add its price, or remove the limit"
                         .to_owned(),
                 ),
                 PauseReason::TimeLimit => (PrintExit::OutOfBudget, higher("time")),
@@ -324,7 +324,7 @@ fn exit_of(
                     let (exit, what) = if is_quota {
                         (PrintExit::OutOfBudget, "the provider's quota is used up")
                     } else {
-                        (PrintExit::Failed, "the provider takes no requests")
+                        (PrintExit::Failed, "the provider accepts no requests")
                     };
                     let said = words.said.as_ref().map(|said| format!(" (the provider says: {said})"));
                     (exit, format!("{what} for now{until}{}; {GO_ON} then", said.unwrap_or_default()))
@@ -338,10 +338,11 @@ fn exit_of(
             (exit, Some(text))
         }
         Ok(TurnReport::FileLost(error)) => {
-            let way_on = "look at what changed it; `capture agent run --continue` goes on with what the file holds, and \
-                          without --continue a new session begins";
-            let text =
-                format!("{error}, so this session ends: what the agent did since then is not in the file; {way_on}");
+            let way_on = "find out what changed it; `capture agent run --continue` continues with the content of the \
+                          file, and without --continue a new session begins";
+            let text = format!(
+                "{error}, so this session ends: the file does not contain later actions of the agent; {way_on}"
+            );
             (PrintExit::Failed, Some(text))
         }
         Ok(TurnReport::Refused(reason)) => (PrintExit::Refused, Some(reason)),

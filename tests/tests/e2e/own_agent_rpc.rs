@@ -517,7 +517,7 @@ fn what_it_may_not_do_is_refused_before_it_begins() {
             "needs you at a terminal, but a program drives this session: use --mode ask",
         ),
         (&["--model", "sonnet"], 2, "PROVIDER/MODEL"),
-        (&["--continue"], 4, "no session of our own agent has worked in "),
+        (&["--continue"], 4, "capture's own agent has no session in "),
     ] {
         let output = house.command(&[&["rpc"], words].concat()).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{words:?} {output:?}");

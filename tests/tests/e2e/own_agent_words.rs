@@ -98,7 +98,7 @@ fn what_another_program_wrote_into_a_sessions_file_is_reported_and_the_history_s
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Still two.\n"), "{run:?}");
     let path = house.file();
     let name = path.file_name().unwrap().to_str().unwrap();
-    assert!(run.err.contains(name) && run.err.contains("does not follow from what was said before"), "{run:?}");
+    assert!(run.err.contains(name) && run.err.contains("does not continue the conversation before it"), "{run:?}");
     let text = fs::read_to_string(&path).unwrap();
     let answer = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let read = answer.filter(|entry| entry["data"]["phase"] == "sent").map(|entry| entry["data"]["blocks"].as_u64());
