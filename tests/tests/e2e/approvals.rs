@@ -259,7 +259,7 @@ fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
     }
     let (code, _, why) = said(&machine, &["approve", id]);
     assert_eq!(code, Some(5), "{why}");
-    assert!(why.contains("so it cannot be allowed here"), "{}", &why[why.len().saturating_sub(600)..]);
+    assert!(why.contains("so you cannot allow it here"), "{}", &why[why.len().saturating_sub(600)..]);
     assert_eq!(approval(&server, "pending")["id"], asked["id"]);
 }
 

@@ -257,7 +257,7 @@ fn other_agents_are_started_over_their_protocol() {
         for what in ["steer", "follow_up"] {
             let (status, refused) = input(client, &session, &json!({ "do": what, "text": "x" }));
             assert_eq!(status, 409, "{agent} {refused}");
-            assert!(refused["error"]["message"].as_str().unwrap().contains("does not take"), "{refused}");
+            assert!(refused["error"]["message"].as_str().unwrap().contains("does not accept"), "{refused}");
         }
         let (status, sent) = input(client, &session, &json!({ "do": "prompt", "text": "and once more" }));
         assert_eq!(status, 200, "{agent} {sent}");
