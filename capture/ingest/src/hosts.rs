@@ -32,7 +32,7 @@ const TOGETHER_MS: i64 = 3_000;
 const ENDS_TOGETHER_MS: i64 = 3_000;
 
 /// The reason for withdrawing our own agent's claims about its session.
-const LINK_GONE: &str = "the process that runs the session is not connected any more";
+const LINK_GONE: &str = "the process that runs the session is no longer connected";
 
 /// Inputs from the hosts of runs.
 pub enum HostInput {

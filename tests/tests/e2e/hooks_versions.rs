@@ -135,7 +135,7 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
-        said.out.contains("its version was not checked") || said.err.contains("its version was not checked"),
+        said.out.contains("the version was not checked") || said.err.contains("the version was not checked"),
         "{}",
         said.err
     );

@@ -598,7 +598,7 @@ fn a_message_that_is_sent_while_a_turn_runs_is_taken_into_it() {
     let server = house.machine.serve();
     let (run, id) = working(&house, &server, &["work"]);
     let told = done(&house, &["send", &id, "work only below src"]);
-    assert!(told.contains("the running turn takes it in"), "{told}");
+    assert!(told.contains("the running turn receives it"), "{told}");
     house.model.tell("go");
     let run = ended(run);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
