@@ -74,7 +74,7 @@ impl HookVersionsMachine {
     fn is_refused(&self, says: &str) {
         let said = self.install(&[]);
         assert_eq!(said.code, Some(5), "{}", said.err);
-        for part in [says, "claude: not installed: ", "--force"] {
+        for part in [says, "claude: hooks are not installed: ", "--force"] {
             assert!(said.err.contains(part), "{part}: {}", said.err);
         }
         assert_eq!(self.read(), SETTINGS);
@@ -152,7 +152,7 @@ fn what_is_not_known_is_refused() {
     // The agent was used here, started by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
     here.is_refused(
-        "claude: not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
+        "claude: hooks are not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
     );
     here.machine.agent_version(Claude, "1.0.30");
     here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tested with");
