@@ -135,7 +135,7 @@ pub fn backup(database: &Path, target: &Path, replaces: bool) -> Result<BackupFa
     let draft = beside(target, ".part");
     remove(&draft)?;
     // SQLite writes into the existing empty file, so that other users can never read it.
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", &draft))?;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", target))?;
     let copied = copy(database, &draft).and_then(|()| {
         let facts = inspect(&draft)?;
         sync(&draft)?;
