@@ -217,8 +217,8 @@ mod tests {
         let id = path.file_stem().unwrap().to_str().unwrap().rsplit('_').next().unwrap().to_owned();
         for (choice, option) in [(SessionChoice::Last, "--continue"), (SessionChoice::Named(id.clone()), "--session")] {
             let refused = open(data.path(), "/w", &choice, stamp(51), |_| ()).err().unwrap().to_string();
-            let told = "runs in another process; wait for its end, or leave out";
-            assert_eq!(refused, format!("session {id} {told} {option} for a new session"));
+            let told = "runs in another process; wait until it ends, or omit";
+            assert_eq!(refused, format!("session {id} {told} {option} to start a new session"));
         }
     }
 

@@ -178,7 +178,7 @@ fn without_a_policy_every_command_says_what_the_own_agent_does_unasked() {
         let output = house.machine.command(words).current_dir(house.machine.project()).output().unwrap();
         String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let rule = "does not exist: capture's own agent does what only reads the workspace; everything else is left to you";
+    let rule = "does not exist: capture's own agent reads the workspace without asking; you decide everything else";
     assert!(printed(&["doctor"]).contains(rule));
     assert!(printed(&["policy", "check"]).contains(rule));
     let own = |command: &str| printed(&["policy", "test", "--agent", "capture", command]);

@@ -305,7 +305,7 @@ mod tests {
         assert!(unset(&mut document, "status.idle_after_s").is_err());
         let why = |key: &str| set(&mut "".parse().unwrap(), key, "1").unwrap_err().to_string();
         assert!(why("autostart.x").contains("`autostart` is one setting, not a group"), "{}", why("autostart.x"));
-        assert!(why("notify.rules.kind").contains("`notify.rules` is a list, which is set as a whole"));
+        assert!(why("notify.rules.kind").contains("`notify.rules` is a list; set the whole list"));
         assert!(set(&mut document, "status.", "1").is_err());
     }
 }

@@ -268,7 +268,10 @@ mod tests {
         assert_eq!(whole, (vec!["claude".into(), "--model".into(), "opus".into()], "/w".into(), false));
         for broken in [&["claude", "--key", "[redacted:secret]"][..], &["x\u{fffd}"], &[]] {
             let error = of(broken).unwrap_err().to_string();
-            assert!(error.starts_with("run api was not stopped: its command line is not stored"), "{error}");
+            assert!(
+                error.starts_with("run api was not stopped: capture did not store its exact command line"),
+                "{error}"
+            );
         }
     }
 }
