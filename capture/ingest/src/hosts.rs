@@ -267,7 +267,7 @@ impl Ingest {
         }
         let now = (self.clock)();
         if let Some(slot) = self.taken_up(&hello, provider)? {
-            self.note_process(slot, &hello, format!("process {} takes the session up", hello.pid))?;
+            self.note_process(slot, &hello, format!("process {} resumes the session", hello.pid))?;
             return self.host_session(run, slot);
         }
         let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
@@ -438,7 +438,7 @@ impl Ingest {
                 }
             }
             HostEvent::Prompt { .. } => (Source::Pty, Some(UserPrompt::default().into())),
-            HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that came to be visible")),
+            HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that became visible")),
             HostEvent::Alive => (Source::Pty, Some(Heartbeat {}.into())),
             HostEvent::Bell
             | HostEvent::Unknown
