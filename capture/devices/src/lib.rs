@@ -174,7 +174,7 @@ pub enum CodeError {
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// No open code matches.
-    #[error("the code is not right")]
+    #[error("the code is wrong")]
     Wrong,
     /// The code expired, was used, or was guessed too often.
     #[error("the code has expired or was used")]

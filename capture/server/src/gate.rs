@@ -240,7 +240,7 @@ impl Gate {
         if self.wrong.note(transport.client(), Instant::now()) {
             too_many_wrong()
         } else {
-            ApiError::new(ErrorCode::WrongCode, "the code is not right")
+            ApiError::new(ErrorCode::WrongCode, "the code is wrong")
                 .hint("`capture web pair` prints a new code, which is valid for one minute")
         }
     }

@@ -51,9 +51,12 @@ fn a_past_time_is_explained_as_it_was() {
 
     let (code, out, err) = said(&machine, &["explain", &id]);
     assert_eq!(code, Some(0), "{err}");
-    for part in
-        ["waiting", "decided: it is the only claim", "evidence for it\n  transcript  high    decides", "last changes"]
-    {
+    for part in [
+        "waiting",
+        "decided: it is the only claim",
+        "evidence for this state\n  transcript  high    decides",
+        "last changes",
+    ] {
         assert!(out.contains(part), "{part}:\n{out}");
     }
     let (code, out, err) = said(&machine, &["explain", &id, "--at", at]);

@@ -426,12 +426,12 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
     let house = House::new(Api::Anthropic, script);
     let mut client = Client::start(&house, &["--name", "A name"]);
     for (command, told) in [
-        (json!({ "type": "compact" }), "not available yet"),
-        (json!({ "type": "set_auto_compaction", "enabled": true }), "not available yet"),
-        (json!({ "type": "undo" }), "not available yet"),
-        (json!({ "type": "redo" }), "not available yet"),
-        (json!({ "type": "tasks" }), "not available yet"),
-        (json!({ "type": "bash", "command": "touch made" }), "not available"),
+        (json!({ "type": "compact" }), "not implemented"),
+        (json!({ "type": "set_auto_compaction", "enabled": true }), "not implemented"),
+        (json!({ "type": "undo" }), "not implemented"),
+        (json!({ "type": "redo" }), "not implemented"),
+        (json!({ "type": "tasks" }), "not implemented"),
+        (json!({ "type": "bash", "command": "touch made" }), "does not run commands"),
         (json!({ "type": "export_html" }), "capture export"),
         (json!({ "type": "set_steering_mode", "mode": "one-at-a-time" }), "only the mode `all`"),
         (json!({ "type": "set_model", "provider": "other", "modelId": "x" }), "`other` is not configured"),

@@ -124,8 +124,8 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     }
     writeln!(out, "{}", prose(&format!("decided: {}", moment.account.rule.words()), INDENT))?;
     for (title, standings) in [
-        ("evidence for it", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
-        ("evidence against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
+        ("evidence for this state", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
+        ("evidence against this state", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
         ("not counted", &[ClaimStanding::NotYet, ClaimStanding::Over]),
     ] {
         let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
