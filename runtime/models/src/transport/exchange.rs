@@ -188,14 +188,20 @@ async fn error_text(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The text of a system error without its number, beginning with a lowercase letter.
+/// The text of a system error without its number. A first word in title case becomes lowercase.
 fn without_number(text: &str) -> String {
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    match letters.next() {
+        Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        Some(_) | None => text.to_owned(),
+    }
 }
 
-/// Describes a connection error with the host and the first cause; omits the rest of the address, which may contain a secret.
+/// Describes a connection error with the host and the root cause. Omits the rest of the address, which may contain a
+/// secret.
 fn describe(error: &reqwest::Error) -> String {
     let mut cause = std::error::Error::source(error);
     if error.is_connect() {
